@@ -1,0 +1,206 @@
+"""The backend contract, for Delta."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.errors import UnsupportedError
+from zadapter.layout import Layout
+from zadapter.names import Parts, join, leaves, quote, resolve
+from zadapter.table import Rewrite, Snapshot, Staged, chosen
+from zadapter_delta import commits
+from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.layouts import Layouts
+from zadapter_delta.schemas import arrow_schema, physical_names, with_bounds
+from zadapter_delta.stats import Wanted, file_table
+from zadapter_delta.tables import Located, current, locate
+
+_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+
+
+class _Handle(NamedTuple):
+    located: Located
+    snapshot: JavaObject
+
+
+class DeltaBackend:
+    """Delta tables, read and committed through Delta's own classes."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm = Jvm(spark)
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
+
+        Raises:
+            UnknownTableError: There is no such table, or it is not a Delta table.
+            UnsupportedError: Liquid clustering, a catalog-managed table, or a protocol that this
+                Delta version cannot write.
+        """
+        located = since.handle.located if since is not None else locate(self._jvm, table)
+        snapshot = current(self._jvm, table, located)
+        version = int(snapshot.version())
+        metadata, protocol = snapshot.metadata(), snapshot.protocol()
+        schema = T.StructType.fromJson(_json(metadata.schema()))
+        applied = frozenset[str]()
+        if since is not None:
+            versions = range(since.version + 1, version + 1)
+            applied = commits.commit_ids(self._jvm, located.log, versions)
+        return Snapshot(
+            table=table,
+            format="delta",
+            version=version,
+            location=str(located.log.dataPath()),
+            schema=arrow_schema(schema),
+            partition_columns=tuple(self._jvm.iterate(metadata.partitionColumns())),
+            definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
+            physical=physical_names(schema),
+            without_stats=self._without_stats(snapshot, arrow_schema(schema)),
+            applied=applied,
+            layouts=Layouts(self._jvm, located.log),
+            handle=_Handle(located, snapshot),
+        )
+
+    def _without_stats(self, snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
+        collected = T.StructType.fromJson(_json(snapshot.statCollectionLogicalSchema()))
+        known = {parts for parts, _ in leaves(arrow_schema(collected))}
+        return frozenset(p for p, t in leaves(schema) if p not in known or not with_bounds(t))
+
+    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+        """Return the live files with the log's stats of *columns*."""
+        adds = DataFrame(snapshot.handle.snapshot.allFiles().toDF(), self._spark)
+        return self._file_table(snapshot, adds, columns)
+
+    def _file_table(self, snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) -> pa.Table:
+        schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
+        partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition_columns}
+        wanted = [_wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
+        return file_table(adds, wanted, partition)
+
+    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+        """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, as one ALTER TABLE.
+
+        Raises:
+            UnsupportedError: Delta keeps no min and max for a column's type.
+        """
+        for parts in columns:
+            _, type_ = resolve(parts, snapshot.schema)
+            if not with_bounds(type_):
+                raise UnsupportedError(
+                    f"{snapshot.table}: Delta keeps no min and max for {join(parts)} ({type_}); "
+                    "cluster by other columns"
+                )
+        kept = [
+            parts
+            for parts, _ in leaves(snapshot.schema)
+            if parts not in snapshot.without_stats and parts[0] not in snapshot.partition_columns
+        ]
+        names = ",".join(join(parts) for parts in (*kept, *columns)).replace("'", "\\'")
+        self._spark.sql(
+            f"ALTER TABLE {self._name(snapshot)} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{names}')"
+        )
+        return self.snapshot(snapshot.table)
+
+    def _name(self, snapshot: Snapshot) -> str:
+        entry = snapshot.handle.located.catalog_table
+        if entry.isDefined():
+            return str(entry.get().identifier().quotedString())
+        return "delta." + quote((str(snapshot.handle.located.log.dataPath()),))
+
+    def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
+        """Return the live rows of *files*, deletion vectors applied, row ids kept."""
+        located, base = snapshot.handle
+        adds = self._jvm.seq_of(self._adds(base, files))
+        rows = located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
+        tracking = self._jvm.module(self._jvm.delta, "RowTracking")
+        return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
+
+    def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
+        """Return Delta's AddFile actions of *files* as a ``java.util.List``."""
+        adds = base.allFiles()
+        if files.num_rows < base.numOfFiles():
+            among = F.col("path").isin(files["path"].to_pylist())
+            adds = adds.filter(among._jc)  # noqa: SLF001
+        found = adds.collectAsList()
+        if found.size() != files.num_rows:
+            raise UnsupportedError(f"{found.size()} of {files.num_rows} files found in the log")
+        return found
+
+    def stage(self, snapshot: Snapshot, rows: DataFrame, layout: Layout) -> Staged:
+        """Write *rows* through Delta's writer, constraints and column mapping included."""
+        located, base = snapshot.handle
+        written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
+        grains = layout.grain()
+        grain_of_file = dict(enumerate(np.repeat(grains, grains).tolist()))
+        adds = [commits.tagged(self._jvm, add, layout.id, grain_of_file) for add in written]
+        columns = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
+        frame = self._frame(adds)
+        absolute = self._jvm.delta.util.DeltaFileOperations.absolutePath
+        root = str(located.log.dataPath())
+        return Staged(
+            files=self._file_table(snapshot, frame, columns),
+            paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
+            handle={add.path(): add for add in adds},
+        )
+
+    def _frame(self, adds: Sequence[JavaObject]) -> DataFrame:
+        """Return AddFile actions as rows, like those of a snapshot."""
+        lines = [add.json() for add in adds]
+        parsed = F.from_json("value", f"add {_ADD_FILE}")
+        frame = self._spark.createDataFrame([(line,) for line in lines], "value string")
+        return frame.select(parsed["add"].alias("add")).select("add.*")
+
+    def commit(self, rewrite: Rewrite) -> int:
+        """Exchange the files in one OPTIMIZE commit, after keeping the layout.
+
+        Raises:
+            ConflictError: Another writer was faster; nothing was committed.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        rewrite.base.layouts.keep(rewrite.layout)  # type: ignore[attr-defined]
+        removed = pa.concat_tables([exchange.removed for exchange in rewrite.exchanges])
+        added = pa.concat_tables([exchange.added for exchange in rewrite.exchanges])
+        adds = [rewrite.staged.handle[path] for path in added["path"].to_pylist()]
+        removes = list(self._adds(rewrite.base.handle.snapshot, removed))
+        return commits.commit(self._jvm, rewrite, removes, adds)
+
+    def discard(self, staged: Staged) -> None:
+        """Remove the staged files."""
+        for uri in staged.paths.values():
+            path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
+            files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
+            files.delete(path, False)  # noqa: FBT003
+
+
+_ADD_FILE = (
+    "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
+    "tags: map<string, string>, deletionVector: struct<storageType: string, "
+    "pathOrInlineDv: string, offset: int, cardinality: bigint>>"
+)
+"""The part of PROTOCOL.md's "Add File" that a file table is made of."""
+
+
+def _json(scala_schema: JavaObject) -> dict[str, object]:
+    parsed: dict[str, object] = json.loads(scala_schema.json())
+    return parsed
+
+
+def _wanted(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> Wanted:
+    resolved, type_ = resolve(parts, snapshot.schema)
+    spark_type: T.DataType = schema
+    for part in resolved:
+        spark_type = spark_type[part].dataType  # type: ignore[index]
+    return Wanted(
+        parts=resolved,
+        physical=snapshot.physical.get(resolved, resolved),
+        type=type_,
+        spark_type=spark_type,
+    )

@@ -1,0 +1,128 @@
+"""Write files and commit them through Delta's ``OptimisticTransaction``, as OPTIMIZE does.
+
+Every action has ``dataChange=false`` and the operation is OPTIMIZE, so that the transaction drops
+to snapshot isolation by itself: appends never conflict, and streams see no new rows.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from zadapter.errors import ConflictError, UnknownOutcomeError
+from zadapter.names import join
+from zadapter.table import Rewrite
+from zadapter_delta.jvm import JavaObject, Jvm, first_line
+from zadapter_delta.stats import FILE_TAG, GRAIN_TAG, LAYOUT_TAG
+
+COMMIT_TAG = "zadapter.commitId"
+
+_PART = re.compile(r"part-(\d{5,})-")
+
+
+def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
+    """Write each partition of *rows* as one file and return Delta's AddFile actions."""
+    transaction = log.startTransaction(catalog, jvm.option(base))
+    return list(jvm.iterate(transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())))  # noqa: FBT003, SLF001
+
+
+def tagged(jvm: Jvm, add: JavaObject, layout_id: str, grain_of_file: Mapping[int, int]) -> JavaObject:
+    """Return *add* as it is committed: no data change, and the layout in its tags."""
+    number = int(_PART.search(add.path()).group(1))  # type: ignore[union-attr]
+    tags = jvm.dict(add.tags()) | {
+        LAYOUT_TAG: layout_id,
+        FILE_TAG: str(number),
+        GRAIN_TAG: str(grain_of_file[number]),
+    }
+    return add.copy(
+        add.path(),
+        add.partitionValues(),
+        add.size(),
+        add.modificationTime(),
+        False,  # noqa: FBT003 - dataChange
+        add.stats(),
+        jvm.map(tags),
+        add.deletionVector(),
+        add.baseRowId(),
+        add.defaultRowCommitVersion(),
+        add.clusteringProvider(),
+        getattr(add, "copy$default$12")(),
+        getattr(add, "copy$default$13")(),
+    )
+
+
+def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> int:
+    """Exchange *removed* for *added*, pinned to the snapshot that the rewrite was planned on.
+
+    Raises:
+        ConflictError: Another writer was faster; nothing was committed.
+        UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
+    """
+    located, base = rewrite.base.handle
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    transaction.trackFilesRead(jvm.seq(removed))
+    now = int(time.time() * 1000)
+    actions = [*added, *(add.removeWithTimestamp(now, False) for add in removed)]  # noqa: FBT003
+    transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
+    tracking = jvm.module(jvm.delta, "RowTracking")
+    tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: rewrite.id}))
+    try:
+        return int(transaction.commit(jvm.seq(actions), _operation(jvm, rewrite), tags))
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{rewrite.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+
+
+def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
+    columns = jvm.seq(join(column) for column in rewrite.layout.request.columns)
+    optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
+    return optimize(jvm.seq(), columns, False, jvm.option(), False)  # noqa: FBT003
+
+
+def note(rewrite: Rewrite) -> str:
+    """Return what DESCRIBE HISTORY shows as ``userMetadata``."""
+    request = rewrite.layout.request.to_dict()
+    return json.dumps({"zadapter": {"layout": rewrite.layout.id, "commitId": rewrite.id, **request}})
+
+
+def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
+    """Return what DESCRIBE HISTORY shows as ``operationMetrics`` of an OPTIMIZE."""
+    sizes = sorted(int(add.size()) for add in added)
+    vectors = [add.deletionVector() for add in removed if add.deletionVector() is not None]
+    numbers = {
+        "numAddedFiles": len(added),
+        "numAddedBytes": sum(sizes),
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": sum(int(add.size()) for add in removed),
+        "numDeletionVectorsRemoved": len(vectors),
+        "numDeletionVectorRowsRemoved": sum(int(v.cardinality()) for v in vectors),
+        "numDeletionVectorBytesRemoved": sum(int(v.sizeInBytes()) for v in vectors),
+        "minFileSize": sizes[0],
+        "p25FileSize": sizes[len(sizes) // 4],
+        "p50FileSize": sizes[len(sizes) // 2],
+        "p75FileSize": sizes[len(sizes) * 3 // 4],
+        "maxFileSize": sizes[-1],
+    }
+    make = jvm.module(jvm.root.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
+    context = jvm.session.sparkContext()
+    metrics = {}
+    for name, number in numbers.items():
+        metrics[name] = make(context, name)
+        metrics[name].set(number)
+    return jvm.map(metrics)
+
+
+def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[str]:
+    """Return the ids of zadapter's commits among *versions*, from the log's JSON entries."""
+    conf = log.newDeltaHadoopConf()
+    found = set()
+    for version in versions:
+        entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
+        for line in jvm.iterate(log.store().read(entry, conf)):
+            if line.startswith('{"commitInfo"'):
+                tags = json.loads(line)["commitInfo"].get("tags") or {}
+                found.add(tags.get(COMMIT_TAG))
+                break
+    return frozenset(found - {None})

@@ -1,0 +1,94 @@
+"""The Scala side of Delta, as far as it is needed, in Python values.
+
+These classes are Delta's own and not a published API: the signatures are those of Delta 4.4, which
+the session is checked for.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import SparkSession
+
+JavaObject = Any
+
+
+class Jvm:
+    """Conversions to and from Scala's collections."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.root: Any = spark._jvm  # noqa: SLF001
+        self.delta: Any = self.root.org.apache.spark.sql.delta
+        self._converters: Any = self.root.scala.jdk.javaapi.CollectionConverters
+
+    @property
+    def session(self) -> JavaObject:
+        """The Java session."""
+        return self.spark._jsparkSession  # noqa: SLF001
+
+    def option(self, value: JavaObject | None = None) -> JavaObject:
+        """Return ``Some(value)``, or ``None`` for None."""
+        return self.root.scala.Option.apply(value)
+
+    def seq(self, items: Iterable[Any] = ()) -> JavaObject:
+        """Return an immutable ``Seq``."""
+        java = self.root.java.util.ArrayList()
+        for item in items:
+            java.add(item)
+        return self.seq_of(java)
+
+    def seq_of(self, java_list: JavaObject) -> JavaObject:
+        """Return an immutable ``Seq`` over a ``java.util.List``."""
+        return self._converters.asScala(java_list).toSeq()
+
+    def iterate(self, scala: JavaObject) -> Iterator[Any]:
+        """Yield what a Scala ``Seq`` holds."""
+        yield from self._converters.asJava(scala)
+
+    def map(self, items: Mapping[str, Any]) -> JavaObject:
+        """Return an immutable ``Map``."""
+        java = self.root.java.util.HashMap()
+        for key, value in items.items():
+            java.put(key, value)
+        companion = self.module(self.root.scala.collection.immutable, "Map")
+        return getattr(companion, "from")(self._converters.asScala(java))
+
+    def dict(self, scala_map: JavaObject | None) -> dict[str, str]:
+        """Return a Scala ``Map[String, String]``, or null, as a dict."""
+        return {} if scala_map is None else dict(self._converters.asJava(scala_map))
+
+    def module(self, package: Any, name: str) -> JavaObject:
+        """Return a Scala ``object``."""
+        return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+    def path(self, text: str) -> JavaObject:
+        """Return a Hadoop path."""
+        return self.root.org.apache.hadoop.fs.Path(text)
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Tell whether *error* says that another writer was faster, and nothing was committed."""
+        thrown = java_exception(error)
+        gateway = self.spark.sparkContext._gateway  # noqa: SLF001
+        return thrown is not None and is_instance_of(
+            gateway, thrown, "java.util.ConcurrentModificationException"
+        )
+
+
+def java_exception(error: BaseException) -> JavaObject | None:
+    """Return the Java exception behind a Python one, if there is one."""
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+_SECRET = re.compile(
+    r"(?i)((?:sig|token|secret|password|credential|access_?key)[\w.-]*\s*[=:]\s*)[^\s&,;]+"
+)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what a Java exception says, on one line and without what looks like a secret."""
+    thrown = java_exception(error)
+    message = str(thrown.getMessage() if thrown is not None else error)
+    line = next((part for part in message.splitlines() if part.strip()), "no message")
+    return _SECRET.sub(r"\1***", re.sub(r"//[^/@\s]+@", "//***@", line)).strip()

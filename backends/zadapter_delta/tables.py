@@ -1,0 +1,109 @@
+"""Find a Delta table, and refuse it where it cannot be rewritten safely."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from zadapter.errors import UnknownTableError, UnsupportedError
+from zadapter_delta.jvm import JavaObject, Jvm, first_line
+
+_BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
+_CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A table's log, and its entry in the catalog where it has one.
+
+    Attributes:
+        log: Delta's ``DeltaLog``.
+        catalog_table: Spark's ``Option[CatalogTable]``.
+    """
+
+    log: JavaObject
+    catalog_table: JavaObject
+
+
+def locate(jvm: Jvm, table: str) -> Located:
+    """Find *table*: a path, ``delta.`path```, or an identifier of the session's catalog.
+
+    Raises:
+        UnknownTableError: There is no such table, or it is not a Delta table.
+    """
+    by_path = _BY_PATH.match(table)
+    if by_path:
+        return _at_path(jvm, table, by_path["path"])
+    if not re.search(r"[/\\:]", table):
+        found = _in_catalog(jvm, table)
+        if found is not None:
+            return found
+    return _at_path(jvm, table, table)
+
+
+def _at_path(jvm: Jvm, table: str, path: str) -> Located:
+    log = jvm.delta.DeltaLog.forTable(jvm.session, path)
+    if not log.tableExists():
+        files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+        seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
+        raise UnknownTableError(f"{table}: no Delta table there; {log.dataPath()} {seen}")
+    return Located(log=log, catalog_table=jvm.option())
+
+
+def _in_catalog(jvm: Jvm, table: str) -> Located | None:
+    state = jvm.session.sessionState()
+    try:
+        identifier = state.sqlParser().parseTableIdentifier(table)
+    except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
+        return None
+    if not state.catalog().tableExists(identifier):
+        return None
+    entry = state.catalog().getTableMetadata(identifier)
+    kind = entry.tableType().name()
+    if kind == "VIEW":
+        raise UnknownTableError(f"{table} is a view; name the table behind it")
+    provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
+    if str(provider).lower() != "delta":
+        raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
+    log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
+    if not log.tableExists():
+        raise UnknownTableError(f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log")
+    return Located(log=log, catalog_table=jvm.option(entry))
+
+
+def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
+    """Return the newest snapshot of a table that may be rewritten.
+
+    Raises:
+        UnsupportedError: The table's protocol or features forbid it; the message says which.
+    """
+    try:
+        snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
+        protocol = snapshot.protocol()
+        located.log.protocolWrite(protocol)
+    except Exception as error:
+        if "ProtocolException" in type(error).__name__ or "rotocol" in first_line(error):
+            raise UnsupportedError(
+                f"{table}: this Delta version cannot write the table's protocol: {first_line(error)}"
+            ) from error
+        raise
+    _refuse(jvm, table, protocol)
+    return snapshot
+
+
+def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
+    features = _features(json.loads(protocol.json())["protocol"])
+    if features & _CATALOG_MANAGED:
+        raise UnsupportedError(
+            f"{table} is a catalog-managed table: only its catalog may commit maintenance to it"
+        )
+    clustering = jvm.module(jvm.delta.skipping.clustering, "ClusteredTableUtils")
+    if clustering.isSupported(protocol):
+        raise UnsupportedError(
+            f"{table} uses liquid clustering (CLUSTER BY), which owns the layout of its files; run "
+            "OPTIMIZE, or ALTER TABLE … CLUSTER BY NONE and drop the table feature 'clustering' first"
+        )
+
+
+def _features(protocol: dict[str, Any]) -> set[str]:
+    return {*(protocol.get("writerFeatures") or ()), *(protocol.get("readerFeatures") or ())}

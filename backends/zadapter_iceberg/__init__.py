@@ -1,0 +1,1 @@
+"""The Apache Iceberg backend; it is not there yet, its name is reserved."""

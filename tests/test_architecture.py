@@ -1,0 +1,156 @@
+"""Who may import whom, and how large things may grow."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = sorted([*ROOT.glob("zadapter/**/*.py"), *ROOT.glob("backends/**/*.py")])
+EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integration/**/*.py")])
+
+SPARK = ("pyspark", "py4j")
+SPARK_PARTS = ("zadapter.spark", "zadapter.verbs", "zadapter.testing")
+VALUES = ("errors", "filestats", "layout", "names", "table", "testing")
+"""What a backend may import of zadapter."""
+UNSAFE_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
+UNSAFE_CALLS = {"eval", "exec", "os.popen", "os.system", "yaml.load", "yaml.unsafe_load"}
+
+
+def module_name(path: Path) -> str:
+    """Return the name *path* is imported by."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "backends" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_within(module: str, *packages: str) -> bool:
+    """Tell whether *module* is one of *packages* or inside one."""
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def is_pure(module: str) -> bool:
+    """Tell whether *module* belongs to the part of the core that needs no Spark."""
+    return is_within(module, "zadapter") and not is_within(module, *SPARK_PARTS, "zadapter.cli")
+
+
+def running_code(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk *node*, but for what only type checkers read."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        yield from running_code(child)
+
+
+def imports(path: Path) -> set[str]:
+    """Return what *path* imports; ``from a import b`` counts as ``a.b``."""
+    found: set[str] = set()
+    for node in running_code(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def shown(path: Path) -> str:
+    """Name a test case after its file."""
+    return str(path.relative_to(ROOT))
+
+
+modules = pytest.mark.parametrize("path", SHIPPED, ids=shown)
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=shown)
+def test_modules_and_functions_stay_small(path):
+    """If this fails, find the second noun hiding in the module, the second verb in the function."""
+    text = path.read_text(encoding="utf-8")
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    long = [
+        node.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, functions) and node.end_lineno - node.lineno + 1 > 60
+    ]
+
+    assert len(text.splitlines()) <= 300
+    assert long == []
+
+
+@modules
+def test_arrows_point_inwards(path):
+    """The pure core knows no Spark, the core knows no backend, a backend knows values only."""
+    module, imported = module_name(path), imports(path)
+    in_core = is_within(module, "zadapter")
+
+    backends = [name for name in imported if name.startswith("zadapter_")]
+    assert in_core or all(is_within(name, module.partition(".")[0]) for name in backends)
+    assert not (in_core and backends)
+    if is_pure(module):
+        assert not [name for name in imported if is_within(name, *SPARK, *SPARK_PARTS)]
+    if is_within(module, "zadapter.cli"):
+        assert not [name for name in imported if is_within(name, *SPARK, "zadapter.spark")]
+    if is_within(module, "zadapter.spark"):
+        assert not [name for name in imported if is_within(name, "zadapter.verbs")]
+    if not in_core:
+        values = [f"zadapter.{value}" for value in VALUES]
+        core = [name for name in imported if is_within(name, "zadapter")]
+        assert all(is_within(name, *values) for name in core)
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=shown)
+def test_backends_is_a_folder_and_no_package(path):
+    """In an installation there is no ``backends``: what imports it works in a checkout only."""
+    assert not [name for name in imports(path) if is_within(name, "backends")]
+
+
+@modules
+def test_nothing_shipped_runs_text_as_code(path):
+    """Tables and query logs come from others: none of their bytes may become code."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    shells = [call for call in calls for word in call.keywords if word.arg == "shell"]
+
+    assert not {name.partition(".")[0] for name in imports(path)} & UNSAFE_MODULES
+    assert not {ast.unparse(call.func) for call in calls} & UNSAFE_CALLS
+    assert shells == []
+
+
+def test_the_pure_core_needs_no_spark():
+    """Planning and committing can be imported and reasoned about alone."""
+    pure = [name for name in map(module_name, SHIPPED) if is_pure(name)]
+    code = (
+        "import importlib, sys\n"
+        "sys.modules.update(pyspark=None, py4j=None)\n"
+        f"for name in {pure}: importlib.import_module(name)\n"
+    )
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+    assert answer.stderr == ""
+    assert answer.returncode == 0
+
+
+def test_the_top_of_the_repository_is_fixed():
+    """A new folder or file at the top is a decision, not an accident."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
+
+    tops = {line.split("/")[0] for line in listed.splitlines()}
+    assert {top for top in tops if not top.startswith(".")} == {
+        *("pyproject.toml", "README.md"),
+        *("zadapter", "backends", "tests", "integration"),
+    }

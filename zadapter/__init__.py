@@ -1,0 +1,31 @@
+"""Cluster Delta Lake, Apache Iceberg and Parquet tables so that filters open few files."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zadapter.commit import Backoff
+    from zadapter.layout import Curve, Layout
+    from zadapter.report import Plan, Report
+    from zadapter.verbs.optimizing import optimize, plan
+    from zadapter.zvalues import zvalue
+
+__all__ = ["Backoff", "Curve", "Layout", "Plan", "Report", "optimize", "plan", "zvalue"]
+
+_HOME = {
+    "Backoff": "zadapter.commit",
+    "Curve": "zadapter.layout",
+    "Layout": "zadapter.layout",
+    "Plan": "zadapter.report",
+    "Report": "zadapter.report",
+    "optimize": "zadapter.verbs.optimizing",
+    "plan": "zadapter.verbs.optimizing",
+    "zvalue": "zadapter.zvalues",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that the pure core needs no PySpark."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'zadapter' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,96 @@
+"""What zadapter needs to know about a table format, and where to find it."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import pyarrow as pa
+
+from zadapter.errors import MissingBackendError
+from zadapter.layout import Layout
+from zadapter.names import Parts
+from zadapter.table import Rewrite, Snapshot, Staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Backend(Protocol):
+    """A table format.
+
+    What the table's features forbid raises :class:`~zadapter.errors.UnsupportedError` from
+    ``snapshot``, naming the feature, before anything is written.
+    """
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        """Return the current version of *table*.
+
+        Args:
+            table: Path or identifier.
+            since: Report the ids of zadapter's commits after this version as ``applied``.
+
+        Raises:
+            UnknownTableError: There is no such table of this format.
+            UnsupportedError: The table uses a feature that zadapter cannot keep.
+        """
+
+    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+        """Return the files of *snapshot* with stats of *columns* (see ``filestats``)."""
+
+    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+        """Have the table collect stats of *columns* from now on."""
+
+    def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
+        """Return the live rows of *files*, with what the format needs to keep a row's identity."""
+
+    def stage(self, snapshot: Snapshot, rows: "DataFrame", layout: Layout) -> Staged:
+        """Write each partition of *rows*, in order, as one file that no reader sees."""
+
+    def commit(self, rewrite: Rewrite) -> int:
+        """Exchange the files atomically and return the new version.
+
+        The rewrite's id shows up in ``applied`` of every later snapshot, its layout in ``layouts``.
+
+        Raises:
+            ConflictError: Nothing was committed; another writer was faster.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+
+    def discard(self, staged: Staged) -> None:
+        """Remove staged files; absent ones are fine. Never after an unknown outcome."""
+
+
+GROUP = "zadapter.backends"
+
+
+def names() -> list[str]:
+    """Return the names of all installed backends."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def load(name: str) -> Callable[["SparkSession"], Backend]:
+    """Return the backend registered as *name*, to be called with a Spark session.
+
+    Raises:
+        MissingBackendError: No installed package provides it, more than one does, or what it
+            needs is missing.
+    """
+    found = list(entry_points(group=GROUP, name=name))
+    if not found:
+        raise MissingBackendError(f"no backend {name!r}; installed: {', '.join(names()) or 'none'}")
+    if len({entry.value for entry in found}) > 1:
+        raise MissingBackendError(
+            f"{len(found)} packages provide backend {name!r}: {', '.join(e.value for e in found)}; "
+            "uninstall all but one"
+        )
+    return _load(found[0])
+
+
+def _load(entry: EntryPoint) -> Callable[["SparkSession"], Backend]:
+    try:
+        loaded: Any = entry.load()
+    except ImportError as error:
+        raise MissingBackendError(
+            f"backend {entry.name!r} needs {error.name}; pip install 'zadapter[{entry.name}]'"
+        ) from error
+    return cast("Callable[[SparkSession], Backend]", loaded)

@@ -1,0 +1,145 @@
+"""Positions on space-filling curves, as plain integers: the specification.
+
+A grid has ``2**bits`` cells along each of its dimensions.  A curve numbers all of its cells from 0
+to ``2**(bits * dimensions) - 1``.  Single points have no limit of size; whole arrays of points are
+numbered as 64-bit integers.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from zadapter.errors import UsageError
+
+Ints = npt.NDArray[np.int64]
+
+_Axis = TypeVar("_Axis", int, Ints)
+_POSITION_BITS = 62
+
+
+def zorder(point: Sequence[int], bits: int) -> int:
+    """Interleave the coordinates of *point*, the first one in the higher bit of each group.
+
+    Source: G. M. Morton, A Computer Oriented Geodetic Data Base, 1966.
+
+    >>> zorder((2, 3), bits=2)
+    13
+
+    Args:
+        point: One coordinate a dimension, each in ``[0, 2**bits)``.
+        bits: Bits of a coordinate.
+
+    Raises:
+        UsageError: *point* is empty or lies outside of the grid, or the grid has no bits.
+    """
+    return _interleaved(_axes(point, bits), bits)
+
+
+def hilbert(point: Sequence[int], bits: int) -> int:
+    """Return the position of *point* on the Hilbert curve.
+
+    Cells that follow one another on the curve share a face.  Of the many such curves this is
+    the one of J. Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
+
+    >>> [hilbert(cell, bits=1) for cell in ((0, 0), (0, 1), (1, 1), (1, 0))]
+    [0, 1, 2, 3]
+
+    Args:
+        point: One coordinate a dimension, each in ``[0, 2**bits)``.
+        bits: Bits of a coordinate.
+
+    Raises:
+        UsageError: *point* is empty or lies outside of the grid, or the grid has no bits.
+    """
+    return _interleaved(_transposed(_axes(point, bits), bits), bits)
+
+
+def zorder_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
+    """Return what :func:`zorder` does, for many points.
+
+    Args:
+        points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
+        bits: Bits of a coordinate; a position has at most 62.
+
+    Returns:
+        Positions, of shape (points,).
+
+    Raises:
+        UsageError: A point lies outside of the grid, the grid has no bits or dimensions, or
+            positions need more than 62 bits.
+    """
+    return _interleaved(_columns(points, bits), bits)
+
+
+def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
+    """Return what :func:`hilbert` does, for many points.
+
+    Args:
+        points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
+        bits: Bits of a coordinate; a position has at most 62.
+
+    Returns:
+        Positions, of shape (points,).
+
+    Raises:
+        UsageError: A point lies outside of the grid, the grid has no bits or dimensions, or
+            positions need more than 62 bits.
+    """
+    return _interleaved(_transposed(_columns(points, bits), bits), bits)
+
+
+def _axes(point: Sequence[int], bits: int) -> list[int]:
+    if not point or bits < 1:
+        raise UsageError("a point has at least one coordinate, and a coordinate at least one bit")
+    if any(not 0 <= coordinate < 1 << bits for coordinate in point):
+        raise UsageError(f"point {tuple(point)} lies outside of a grid of {bits} bits a dimension")
+    return list(point)
+
+
+def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
+    _, dimensions = points.shape
+    if dimensions < 1 or bits < 1:
+        raise UsageError("a point has at least one coordinate, and a coordinate at least one bit")
+    if bits * dimensions > _POSITION_BITS:
+        raise UsageError(
+            f"{dimensions} dimensions of {bits} bits make positions of {bits * dimensions} bits; "
+            f"at most {_POSITION_BITS} fit"
+        )
+    if points.size and not 0 <= points.min() <= points.max() < 1 << bits:
+        raise UsageError(f"points lie outside of a grid of {bits} bits a dimension")
+    return list(points.T.astype(np.int64))
+
+
+def _interleaved(axes: list[_Axis], bits: int) -> _Axis:
+    position = axes[0] ^ axes[0]
+    for bit in range(bits - 1, -1, -1):
+        for axis in axes:
+            position = position << 1 | axis >> bit & 1
+    return position
+
+
+def _transposed(axes: list[_Axis], bits: int) -> list[_Axis]:
+    """Turn coordinates into the "transpose", whose interleaved bits are the Hilbert position."""
+    first, *others = _rotated(axes, bits)
+    gray = [first]
+    for axis in others:
+        gray.append(gray[-1] ^ axis)
+    flips = first ^ first
+    for bit in range(bits - 1, 0, -1):
+        flips = flips ^ ((1 << bit) - 1 & -(gray[-1] >> bit & 1))
+    return [axis ^ flips for axis in gray]
+
+
+def _rotated(axes: list[_Axis], bits: int) -> list[_Axis]:
+    """Undo, from the coarsest level down, the turns the curve takes in each cell."""
+    turned = list(axes)
+    for bit in range(bits - 1, 0, -1):
+        below = (1 << bit) - 1
+        for index, axis in enumerate(turned):
+            upper = -(axis >> bit & 1)
+            exchanged = (turned[0] ^ axis) & below & ~upper
+            turned[index] = axis ^ exchanged
+            turned[0] = turned[0] ^ exchanged ^ (below & upper)
+    return turned

@@ -1,0 +1,112 @@
+"""Everything zadapter raises on purpose, grouped by what the caller does next.
+
+    ZadapterError
+    ├── UsageError (ValueError)          fix the call
+    │   ├── UnknownColumnError           pick one of the names it lists
+    │   ├── UnknownTableError            fix the path or the identifier
+    │   └── MissingBackendError          install something
+    ├── SessionError                     fix the Spark session, the jars or Java
+    ├── UnsupportedError                 change the table, or leave it alone
+    │   └── MissingStatsError            let zadapter widen the table's stats
+    ├── ConflictError                    nothing was committed; try again
+    │   └── StaleRewriteError            plan again; the inputs are gone
+    ├── VerificationError                nothing was committed; what was staged is wrong
+    └── UnknownOutcomeError              look before you touch anything
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+class ZadapterError(Exception):
+    """Base of every error zadapter raises on purpose."""
+
+
+class UsageError(ZadapterError, ValueError):
+    """The call is wrong; nothing was read or written."""
+
+
+class UnknownColumnError(UsageError):
+    """A column that the table does not have."""
+
+    def __init__(self, column: str, known: Sequence[str]) -> None:
+        self.column = column
+        self.known = tuple(known)
+        near = get_close_matches(column.lower(), [name.lower() for name in known], n=1)
+        nearest = next((name for name in known if near and name.lower() == near[0]), None)
+        hint = f"did you mean {nearest!r}?" if nearest else f"it has: {', '.join(known)}"
+        super().__init__(f"the table has no column {column!r}; {hint}")
+
+
+class UnknownTableError(UsageError):
+    """A table that does not exist, or is of another format."""
+
+
+class MissingBackendError(UsageError):
+    """A backend that is not installed."""
+
+
+class SessionError(ZadapterError):
+    """The Spark session, its jars, or Java do not fit."""
+
+
+class UnsupportedError(ZadapterError):
+    """The table uses a feature that zadapter cannot keep; nothing was written."""
+
+
+class MissingStatsError(UnsupportedError):
+    """Key columns for which the table's log collects no stats.
+
+    Attributes:
+        columns: The key columns in question.
+    """
+
+    def __init__(self, table: str, columns: Sequence[str]) -> None:
+        self.table = table
+        self.columns = tuple(columns)
+        super().__init__(
+            f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them would "
+            "exclude no file; pass widen_stats=True (command line: --widen-stats) to add them to the "
+            "columns the table collects stats for, or cluster by other columns"
+        )
+
+
+class ConflictError(ZadapterError):
+    """Another writer was faster; nothing was committed."""
+
+
+class StaleRewriteError(ConflictError):
+    """Files that were to be rewritten have been changed or removed by another writer.
+
+    Attributes:
+        table: The table as the caller named it.
+        gone: Paths that are no longer live as they were planned.
+    """
+
+    def __init__(self, table: str, gone: Sequence[str]) -> None:
+        self.table = table
+        self.gone = tuple(gone)
+        super().__init__(
+            f"{table}: {len(gone)} of the files being rewritten changed meanwhile, "
+            f"{gone[0]!r} among them; run optimize() again to take up the new state"
+        )
+
+
+class VerificationError(ZadapterError):
+    """Staged files do not hold what they should; nothing was committed."""
+
+
+class UnknownOutcomeError(ZadapterError):
+    """A commit may or may not have landed; nothing was deleted.
+
+    Attributes:
+        commit_id: What to look for in the table's history.
+    """
+
+    def __init__(self, table: str, commit_id: str) -> None:
+        self.table = table
+        self.commit_id = commit_id
+        super().__init__(
+            f"{table}: it is not known whether commit {commit_id} landed; look for this id in the "
+            "table's history. If it is there, all is well; if not, the written files are left to vacuum"
+        )

@@ -1,0 +1,115 @@
+"""The files of a snapshot, as one Arrow table: a row a file.
+
+======== =============================== ==================================================
+column   type                            meaning
+======== =============================== ==================================================
+path     string                          as the format's log names the file, unique
+deletes  string                          id of the row-level deletes on the file; null: none
+size     int64                           bytes
+rows     int64                           live rows; null: unknown
+layout   string                          id of the layout that wrote it; null: none
+grain    int32                           into how many files that layout was cut; null: unknown
+partition struct<name: T, ...>           partition values, exact
+stats    struct<text: COLUMN, ...>       one child a column, named by ``names.join(parts)``
+======== =============================== ==================================================
+
+where COLUMN is ``struct<min: T, max: T, nulls: int64, nans: int64, bounds: int8>``.
+
+A bound is null where it is unknown, or where the file has no value that is neither null
+nor NaN. ``nulls`` and ``nans`` are null where unknown, never 0 by default. ``bounds`` is a
+:class:`Bounds`. Bounds may be too wide, never too narrow: for every live value v that is
+neither null nor NaN, min <= v <= max in Spark's order of the type.  A ``max`` that *is* NaN
+says that NaN may be present.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.names import Parts, join
+
+
+class Bounds(IntEnum):
+    """What is known about a pair of bounds."""
+
+    EXACT = 0
+    """Both bounds are values of the file."""
+    WIDENED = 1
+    """The bounds hold, but a value may be missing or the bound may be cut."""
+    UNKNOWN = 2
+    """Nothing is known; the file may hold any value."""
+
+
+def column_type(type_: pa.DataType) -> pa.StructType:
+    """Return the type of one column's stats."""
+    return pa.struct(
+        [
+            ("min", type_),
+            ("max", type_),
+            ("nulls", pa.int64()),
+            ("nans", pa.int64()),
+            ("bounds", pa.int8()),
+        ]
+    )
+
+
+def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return the schema of a file table with stats of *columns*."""
+    return pa.schema(
+        [
+            pa.field("path", pa.string(), nullable=False),
+            pa.field("deletes", pa.string()),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("rows", pa.int64()),
+            pa.field("layout", pa.string()),
+            pa.field("grain", pa.int32()),
+            pa.field("partition", pa.struct(list(partition.items()))),
+            pa.field("stats", pa.struct([(join(c), column_type(t)) for c, t in columns.items()])),
+        ]
+    )
+
+
+def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:
+    """Return the stats of one column, or None where the table has none."""
+    stats = files["stats"].combine_chunks()
+    if stats.type.get_field_index(join(parts)) < 0:
+        return None
+    return pc.struct_field(stats, stats.type.get_field_index(join(parts)))
+
+
+def partition(files: pa.Table, name: str) -> pa.Array | None:
+    """Return the values of one partition column, or None where there is no such one."""
+    values = files["partition"].combine_chunks()
+    if values.type.get_field_index(name) < 0:
+        return None
+    return pc.struct_field(values, values.type.get_field_index(name))
+
+
+def total(files: pa.Table, name: str) -> int:
+    """Sum *name* ("size" or "rows") over all files; unknown counts as 0."""
+    return int(pc.sum(files[name]).as_py() or 0)
+
+
+def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Return *files* with the stats of *wanted* only; columns it has no stats of are unknown."""
+    have = files["stats"].combine_chunks()
+    children = [
+        pc.struct_field(have, have.type.get_field_index(child.name))
+        if have.type.get_field_index(child.name) >= 0
+        else pa.nulls(files.num_rows, child.type)
+        for child in wanted.field("stats").type
+    ]
+    return files.set_column(
+        files.schema.get_field_index("stats"),
+        wanted.field("stats"),
+        structs(children, wanted.field("stats").type, files.num_rows),
+    )
+
+
+def structs(children: Sequence[pa.Array], type_: pa.StructType, rows: int) -> pa.Array:
+    """Return structs of *children*; a struct without fields needs its length said."""
+    if not children:
+        return pa.array([{}] * rows, type_)
+    return pa.StructArray.from_arrays(list(children), fields=list(type_))

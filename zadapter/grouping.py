@@ -1,0 +1,190 @@
+"""Which files to rewrite together, from the file table alone.
+
+A group is a partition's files; a partition is touched only if it holds files that the requested
+layout did not write. Where they are few beside the clustered ones, only they are rewritten, along
+the cuts that are kept with the table; else the whole partition is fitted anew.
+A job is what one pass over the rows rewrites and one commit publishes: groups of about the same size.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.constants import texts
+from zadapter.filestats import partition, total
+from zadapter.fitting import MAX_LEAVES
+from zadapter.layout import Layout, Request
+from zadapter.ranks import Ints, rank
+
+Root = tuple[str | None, ...]
+
+MOST_GROUPS = 256
+"""Partitions in one job; each needs a root in the layout's look-up arrays."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Files of one partition to be exchanged together."""
+
+    root: Root
+    """The partition's values as text; empty where the table has no partitions."""
+    files: pa.Table = field(repr=False)
+    cut_into: int
+    """How many files to write."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files that go."""
+        return total(self.files, "size")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Groups rewritten in one pass and committed at once."""
+
+    groups: tuple[Group, ...]
+    kept: Layout | None
+    """The layout whose cuts are followed; None: fit one."""
+
+    @property
+    def files(self) -> pa.Table:
+        """The files that go."""
+        return pa.concat_tables([group.files for group in self.groups])
+
+
+def jobs(
+    files: pa.Table,
+    request: Request,
+    partition_columns: Sequence[str],
+    layouts: Mapping[str, Layout],
+    *,
+    max_group_bytes: int,
+    force: bool,
+) -> list[Job]:
+    """Plan the work; an empty list says that nothing is to be done.
+
+    Args:
+        files: The files in question.
+        request: The layout that is wanted.
+        partition_columns: The table's partition columns.
+        layouts: Layouts kept with the table, by id.
+        max_group_bytes: Split partitions larger than this many bytes.
+        force: Rewrite what is clustered already, too.
+    """
+    refit: list[Group] = []
+    follow: dict[Layout, list[Group]] = {}
+    for root, members in _partitions(files, partition_columns):
+        kept, stale = _stale(root, members, request, layouts, force=force)
+        groups = list(_split(root, stale, request, max_group_bytes))
+        (refit if kept is None else follow.setdefault(kept, [])).extend(groups)
+    packed = [Job(groups=g, kept=None) for g in _pack(refit, request, max_group_bytes)]
+    for layout, groups in follow.items():
+        packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
+    return packed
+
+
+def roots_of(values: Sequence[pa.Array], rows: int) -> tuple[list[Root], Ints]:
+    """Return the distinct tuples of partition values as text, and for each row its tuple's index.
+
+    Args:
+        values: One array a partition column.
+        rows: Their length, for tables without partitions.
+    """
+    ranked = [rank(column) for column in values]
+    combined = np.zeros(rows, np.int64)
+    for column in ranked:
+        _, combined = np.unique(combined * (rows + 1) + column.ranks, return_inverse=True)
+    _, first = np.unique(combined, return_index=True)
+    columns = [texts(column.value_of(column.ranks[first])) for column in ranked]
+    return [tuple(column[i] for column in columns) for i in range(len(first))], combined
+
+
+def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> Ints:
+    """Return for each row the index of its partition among *roots*, -1 where it is none of them."""
+    known = {root: number for number, root in enumerate(roots)}
+    found, row_root = roots_of(values, rows)
+    numbers = np.array([known.get(root, -1) for root in found], np.int64)
+    return numbers[row_root] if rows else row_root
+
+
+def _partitions(files: pa.Table, partition_columns: Sequence[str]) -> Iterator[tuple[Root, pa.Table]]:
+    if files.num_rows == 0:
+        return
+    values = [partition(files, name) for name in partition_columns]
+    roots, root_of = roots_of([v for v in values if v is not None], files.num_rows)
+    order = np.argsort(root_of, kind="stable")
+    edges = np.searchsorted(root_of[order], np.arange(len(roots) + 1))
+    ordered = files.take(pa.array(order))
+    for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
+        yield root, ordered.slice(start, stop - start)
+
+
+def _stale(
+    root: Root, files: pa.Table, request: Request, layouts: Mapping[str, Layout], *, force: bool
+) -> tuple[Layout | None, pa.Table]:
+    """Return the files to rewrite, and the layout to follow if they are to fit the others."""
+    if force:
+        return None, files
+    clustered = _clustered(files, request)
+    if clustered.all():
+        return None, files.slice(0, 0)
+    sizes = files["size"].to_numpy()
+    if not clustered.any() or 2 * sizes[~clustered].sum() > sizes[clustered].sum():
+        return None, files
+    kept = _heaviest(files, clustered, layouts)
+    if kept is None or root not in kept.roots:
+        return None, files
+    small = clustered & (sizes < request.target_file_size // 2)
+    return kept, files.filter(pa.array(~clustered | small))
+
+
+def _clustered(files: pa.Table, request: Request) -> Mask:
+    ours = pc.starts_with(files["layout"], request.id).fill_null(False)  # noqa: FBT003
+    return np.asarray(ours.to_numpy(), bool)
+
+
+def _heaviest(files: pa.Table, clustered: Mask, layouts: Mapping[str, Layout]) -> Layout | None:
+    """Return the layout that wrote most of the clustered bytes, if it is still there."""
+    written = files.filter(pa.array(clustered)).group_by("layout").aggregate([("size", "sum")])
+    best = written.sort_by([("size_sum", "descending"), ("layout", "ascending")])["layout"][0].as_py()
+    return layouts.get(best)
+
+
+def _split(root: Root, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
+    """Yield groups of consecutive files of at most *most* bytes each, or of one file."""
+    if files.num_rows == 0:
+        return
+    sizes = files["size"].to_numpy()
+    part = (np.cumsum(sizes) - sizes) // most
+    for number in np.unique(part):
+        members = files.filter(pa.array(part == number))
+        size = total(members, "size")
+        yield Group(
+            root=root, files=members, cut_into=max(1, round(size / request.target_file_size))
+        )
+
+
+def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tuple[Group, ...]]:
+    """Yield groups that fit into one job: distinct roots, bytes, and room in the look-up arrays."""
+    waiting = sorted(groups, key=lambda group: -group.cut_into)
+    while waiting:
+        leaves = 1 << ((waiting[0].cut_into - 1).bit_length() + (request.row_groups - 1).bit_length())
+        room = max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
+        taken: dict[Root, Group] = {}
+        size, left = 0, list[Group]()
+        for group in waiting:
+            fits = not taken or (size + group.size <= most and len(taken) < room)
+            if fits and group.root not in taken:
+                taken[group.root] = group
+                size += group.size
+            else:
+                left.append(group)
+        yield tuple(taken.values())
+        waiting = left

@@ -1,0 +1,183 @@
+"""Arrow values as bytes whose order is the order of the values.
+
+An ordinal is a fixed number of bytes, compared as unsigned bytes from the left.  The order is
+Spark's: NaN above all other numbers and equal to itself, -0.0 equal to 0.0, strings by their UTF-8
+bytes.  The conversions are those of Apache Iceberg's ``ZOrderByteUtils``, but every type keeps its
+own width, decimals are supported and NaN is one value.
+
+==============================  =======================================================
+type                            bytes
+==============================  =======================================================
+(u)int8 … (u)int64              its own width; signed ones with the sign bit flipped
+float, double                   4, 8; all bits of negative numbers flipped, else the sign
+decimal(p, s)                   the unscaled value; 4 if p <= 9, 8 if p <= 18, else 16
+date                            8; days since 1970-01-01
+timestamp, with or without tz   8; microseconds since 1970-01-01
+boolean                         1; 0 or 1
+fixed size binary               as it is
+string, binary                  cut or padded with zeros to the width asked for
+==============================  =======================================================
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.errors import UsageError
+
+Bytes = npt.NDArray[np.uint8]
+
+_MAX_PRECISION = 38
+_DECIMAL_WIDTHS = {9: 4, 18: 8, _MAX_PRECISION: 16}
+
+
+def width_of(type_: pa.DataType, width: int | None = None) -> int:
+    """Return how many bytes an ordinal of *type_* has.
+
+    Args:
+        type_: Type of the values.
+        width: Bytes for string and binary, which have no width of their own; other types
+            ignore it.
+
+    Raises:
+        UsageError: Values of *type_* have no ordinal, or it is string or binary and *width* is
+            missing or less than 1.
+    """
+    if _is_text(type_):
+        return text_width(str(type_), width)
+    if pa.types.is_decimal(type_) and type_.precision <= _MAX_PRECISION:
+        return decimal_width(type_.precision)
+    if pa.types.is_boolean(type_):
+        return 1
+    if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
+        return 8
+    if pa.types.is_integer(type_) or pa.types.is_float32(type_) or pa.types.is_float64(type_):
+        return int(type_.bit_width) // 8
+    if pa.types.is_fixed_size_binary(type_):
+        return int(type_.byte_width)
+    raise UsageError(f"{type_} has no order-preserving bytes; leave the column out")
+
+
+def text_width(type_name: str, width: int | None) -> int:
+    """Check the bytes asked for an ordinal of a string or binary type.
+
+    Raises:
+        UsageError: *width* is missing or less than 1.
+    """
+    if width is None or width < 1:
+        raise UsageError(
+            f"{type_name} has no width of its own and {width} is none; pass width=8, say, "
+            "to compare the first 8 bytes"
+        )
+    return width
+
+
+def decimal_width(precision: int) -> int:
+    """Return how many bytes an ordinal of a decimal of up to 38 digits has."""
+    return next(width for digits, width in _DECIMAL_WIDTHS.items() if precision <= digits)
+
+
+def ordinal(array: pa.Array | pa.ChunkedArray, *, width: int | None = None) -> Bytes:
+    """Convert values to bytes that compare as the values do.
+
+    Two string or binary values whose first *width* bytes are the same, or differ in zeros at
+    the end only, get the same bytes; otherwise only equal values do.
+
+    Args:
+        array: The values.
+        width: Bytes for string and binary; other types have their own width.
+
+    Returns:
+        Big-endian bytes of shape (rows, width).  Rows of nulls are all zeros; nulls are no
+        value, so tell them apart by ``array.is_null()``.
+
+    Raises:
+        UsageError: Values of this type have no ordinal, *width* is missing, or a timestamp is
+            no whole number of microseconds in 64 bits.
+    """
+    size = width_of(array.type, width)
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    filled = [_ordinal(chunk, size) for chunk in chunks if len(chunk)]
+    return np.concatenate([np.zeros((0, size), np.uint8), *filled])
+
+
+def _ordinal(array: pa.Array, size: int) -> Bytes:
+    type_ = array.type
+    if _is_text(type_):
+        converted = _from_text(array, size)
+    elif pa.types.is_fixed_size_binary(type_):
+        converted = _from_text(array.cast(pa.binary()), size)
+    elif pa.types.is_decimal(type_):
+        converted = _from_decimals(array, size)
+    elif pa.types.is_floating(type_):
+        converted = _from_floats(array.fill_null(0).to_numpy())
+    else:
+        converted = _from_integers(_counted(array).fill_null(0).to_numpy())
+    converted[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    return converted
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_binary(type_)
+        or pa.types.is_large_binary(type_)
+    )
+
+
+def _counted(array: pa.Array) -> pa.Array:
+    """Turn booleans, dates and timestamps into the integers they count."""
+    type_ = array.type
+    if pa.types.is_boolean(type_):
+        return array.cast(pa.uint8())
+    if pa.types.is_date32(type_):
+        return array.cast(pa.int32()).cast(pa.int64())
+    if pa.types.is_timestamp(type_):
+        try:
+            return array.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise UsageError(f"{type_} does not fit microseconds: {error}") from error
+    return array
+
+
+def _from_integers(values: npt.NDArray[np.integer]) -> Bytes:
+    converted = _big_endian(values)
+    if np.issubdtype(values.dtype, np.signedinteger):
+        converted[:, 0] ^= 0x80
+    return converted
+
+
+def _from_floats(values: npt.NDArray[np.floating]) -> Bytes:
+    size = values.dtype.itemsize
+    one_nan = np.where(np.isnan(values), values.dtype.type("nan"), values)
+    bits = (one_nan + values.dtype.type(0)).view(f"u{size}")
+    sign = bits.dtype.type(1 << (8 * size - 1))
+    return _big_endian(np.where(bits & sign, ~bits, bits | sign))
+
+
+def _from_decimals(array: pa.Array, size: int) -> Bytes:
+    plain = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    count, offset = 16 * len(plain), 16 * plain.offset
+    stored = np.frombuffer(plain.buffers()[1], np.uint8, count, offset).reshape(-1, 16)
+    converted: Bytes = stored[:, size - 1 :: -1].copy()
+    converted[:, 0] ^= 0x80
+    return converted
+
+
+def _from_text(array: pa.Array, size: int) -> Bytes:
+    texts = array.cast(pa.large_binary())
+    _, ends, data = texts.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset)
+    first, last = offsets[0], offsets[-1]
+    # one zero more, which is what a place outside of its text points at
+    content = np.append(np.frombuffer(data or b"", np.uint8)[first:last], np.uint8(0))
+    places = offsets[:-1, None] + np.arange(size)
+    inside = places < offsets[1:, None]
+    return content[np.where(inside, places - first, -1)]
+
+
+def _big_endian(values: npt.NDArray[np.generic]) -> Bytes:
+    size = values.dtype.itemsize
+    swapped = np.ascontiguousarray(values.astype(values.dtype.newbyteorder(">")))
+    return swapped.view(np.uint8).reshape(len(values), size)

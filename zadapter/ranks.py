@@ -1,0 +1,54 @@
+"""Dense ranks of Arrow values in Spark's order.
+
+Spark orders -0.0 and 0.0 as equal, NaN as equal to itself and above all numbers, strings and
+binary by unsigned bytes.  Ranks turn every orderable type into one: small integers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Values as ranks.
+
+    Attributes:
+        ranks: One a value: 0 for null, 1 for the smallest value, 2 for the next one up, …
+        distinct: The distinct values in ascending order; rank r stands for ``distinct[r - 1]``.
+    """
+
+    ranks: Ints
+    distinct: pa.Array
+
+    def value_of(self, ranks: Ints) -> pa.Array:
+        """Return the values that *ranks* stand for, null for rank 0."""
+        return self.distinct.take(pa.array(ranks - 1, mask=ranks < 1))
+
+
+def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
+    """Rank *values* densely."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        return _rank_floats(array)
+    distinct = pc.unique(array.drop_null())
+    distinct = distinct.take(pc.sort_indices(distinct))
+    found = pc.index_in(array, value_set=distinct)
+    ranks = pc.add(found.cast(pa.int64()), 1).fill_null(0)
+    return Ranked(ranks.to_numpy(zero_copy_only=False), distinct)
+
+
+def _rank_floats(array: pa.Array) -> Ranked:
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    numbers = array.drop_null().to_numpy(zero_copy_only=False)
+    distinct, inverse = np.unique(numbers + numbers.dtype.type(0), return_inverse=True)
+    ranks = np.zeros(len(array), np.int64)
+    ranks[valid] = inverse + 1
+    return Ranked(ranks, pa.array(distinct, array.type, from_pandas=False))

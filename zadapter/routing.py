@@ -1,0 +1,46 @@
+"""Where a layout sends rows, computed over Arrow: the specification.
+
+``zadapter.spark.keys`` computes the same numbers as Spark expressions; a property test keeps the
+two equal.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from zadapter.layout import Layout
+from zadapter.ranks import Ints, rank
+
+
+def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
+    """Return for each row the leaf it falls into.
+
+    Args:
+        layout: The layout.
+        columns: The values, one array a key column.
+        root_of: For each row its root.
+    """
+    node = root_of
+    for level in layout.levels:
+        values = columns[level.column]
+        both = rank(pa.concat_arrays([values, level.cuts.cast(values.type)])).ranks
+        value, cut = both[: len(values)], both[len(values) :][node]
+        node = node * 2 + ((value >= cut) & (cut > 0))
+    return node
+
+
+def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
+    """Return for each row the file it goes to.
+
+    Args:
+        layout: The layout.
+        leaf: For each row its leaf.
+        salt: For each row a number >= 0 that spreads equal values over the files sharing a leaf.
+    """
+    return np.asarray(layout.first_file[leaf] + salt % layout.width[leaf], np.int64)
+
+
+def places(layout: Layout, leaf: Ints) -> Ints:
+    """Return for each row its leaf's place on the curve."""
+    return leaf if layout.order is None else np.asarray(layout.order[leaf], np.int64)

@@ -1,0 +1,45 @@
+"""Sizes in bytes, as people write and read them."""
+
+import re
+
+from zadapter.errors import UsageError
+
+_UNITS = {"": 1, "B": 1} | {
+    f"{letter}{tail}": 1024 ** (power + 1)
+    for power, letter in enumerate("KMGT")
+    for tail in ("", "B", "IB")
+}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
+
+
+def parse(size: str | int) -> int:
+    """Return bytes; K, M, G and T (with or without B or iB) are powers of 1024, as in Spark.
+
+    >>> parse("128MB")
+    134217728
+
+    Raises:
+        UsageError: The size is no size, or less than a kilobyte.
+    """
+    if isinstance(size, bool) or not isinstance(size, str | int):
+        raise UsageError(f"{size!r} is no size; write bytes as a number, or '128MB'")
+    match = _SIZE.match(str(size))
+    if match is None or match[2].upper() not in _UNITS:
+        raise UsageError(f"{size!r} is no size; write bytes as a number, or '128MB'")
+    found = int(float(match[1]) * _UNITS[match[2].upper()])
+    if found < 1024:  # noqa: PLR2004 - a kilobyte
+        raise UsageError(f"{size!r} is too small for a file; at least 1KB")
+    return found
+
+
+def show(size: float) -> str:
+    """Write bytes with three digits or so.
+
+    >>> show(134217728)
+    '128 MB'
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1024:  # noqa: PLR2004 - the base of all units
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} TB"

@@ -1,0 +1,156 @@
+"""Parquet footers: how many rows a file has, and bounds that can be trusted.
+
+A footer's bounds count only if every row group that holds a value has them, min and max together;
+a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
+``Statistics``).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFooter:
+    """What a footer says of one column: None where it says nothing that holds."""
+
+    min: Any
+    max: Any
+    nulls: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """One file's footer.
+
+    Attributes:
+        size: Bytes of the file.
+        rows: Rows of the file.
+        row_groups: Rows of each row group.
+        columns: By the column's path in the file, parts joined by dots.
+    """
+
+    size: int
+    rows: int
+    row_groups: tuple[int, ...]
+    columns: Mapping[str, ColumnFooter]
+
+
+def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
+    """Read the footers of *uris*, through pyarrow on local disk and Hadoop's FileSystem elsewhere.
+
+    Raises:
+        FileNotFoundError: A file is not there.
+        pyarrow.ArrowInvalid: A file is no Parquet file.
+    """
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(lambda uri: _read(spark, uri), uris))
+
+
+def _read(spark: SparkSession, uri: str) -> Footer:
+    parsed = urlparse(uri)
+    if parsed.scheme in {"", "file"}:
+        path = unquote(parsed.path) if parsed.scheme else uri
+        with pa.OSFile(path) as source:
+            return _footer(source.size(), pq.read_metadata(source))
+    with _HadoopFile(spark, uri) as stream:
+        return _footer(stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r")))
+
+
+def _footer(size: int, metadata: pq.FileMetaData) -> Footer:
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    columns = {
+        metadata.schema.column(i).path: _merged(
+            [(group.column(i).statistics, group.num_rows) for group in groups]
+        )
+        for i in range(metadata.num_columns)
+    }
+    return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)
+
+
+def _merged(chunks: Sequence[tuple[Any, int]]) -> ColumnFooter:
+    counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
+    bounds = list(_bounds(chunks, counts))
+    known = all(bound is not None for bound in bounds)
+    pairs = [bound for bound in bounds if bound]
+    return ColumnFooter(
+        min=min((low for low, _ in pairs), default=None) if known else None,
+        max=max((high for _, high in pairs), default=None) if known else None,
+        nulls=None if None in counts else sum(counts),  # type: ignore[arg-type]
+    )
+
+
+def _bounds(
+    chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None]
+) -> Iterator[tuple[Any, Any] | tuple[()] | None]:
+    """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
+    for (stats, rows), nulls in zip(chunks, counts, strict=True):
+        if nulls == rows:
+            yield ()
+            continue
+        low, high = _pair(stats)
+        usable = low is not None and high is not None and low == low and high == high  # noqa: PLR0124
+        yield (low, high) if usable else None
+
+
+def _pair(stats: Any) -> tuple[Any, Any]:
+    try:
+        return (stats.min, stats.max) if stats is not None and stats.has_min_max else (None, None)
+    except (NotImplementedError, ValueError, OverflowError):
+        return None, None  # a type or a year that Python has no value for
+
+
+class _HadoopFile:
+    """Read-only file over Hadoop's FileSystem, for the few bytes that a footer takes."""
+
+    closed = False
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        jvm: Any = spark._jvm  # noqa: SLF001
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+        conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        files = path.getFileSystem(conf)
+        self.size = int(files.getFileStatus(path).getLen())
+        self._stream = files.open(path)
+        self._at = 0
+
+    def __enter__(self) -> "_HadoopFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = (0, self._at, self.size)[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        wanted = self.size - self._at if count < 0 else min(count, self.size - self._at)
+        self._stream.seek(self._at)
+        found = bytes(self._stream.readNBytes(wanted))
+        self._at += len(found)
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._stream.close()
+        self.closed = True

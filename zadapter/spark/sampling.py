@@ -1,0 +1,80 @@
+"""A sample of the key columns, at a fraction of the cost of the rewrite."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.filestats import column
+from zadapter.names import Parts, join, quote
+from zadapter.ranks import rank
+
+SEED = 7
+ROWS_A_FILE = 400
+"""Sampled rows for each file to be written: enough for eight row groups of it."""
+FEWEST, MOST = 40_000, 500_000
+"""The least and the most rows that are sampled."""
+SHARE_OF_FILES = 4
+"""One file in this many is read, where files are alike."""
+FEW_FILES = 8
+"""Up to this many files are all read."""
+
+
+def wanted_rows(files: int) -> int:
+    """Return how many rows to sample to cut a table into *files* files."""
+    return int(min(MOST, max(FEWEST, ROWS_A_FILE * files)))
+
+
+def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
+    """Choose the files whose rows stand for all, by their stats.
+
+    Where every two files overlap in every key column, a few of them, evenly spread over the list,
+    show the whole. Where files differ, as in a table sorted by a key, some would be missing, so
+    all are read. So they are where stats are unknown.
+    """
+    if files.num_rows <= FEW_FILES or not all(_alike(files, parts) for parts in keys):
+        return files
+    count = max(FEW_FILES, -(-files.num_rows // SHARE_OF_FILES))
+    picked = np.linspace(0, files.num_rows - 1, count).astype(np.int64)
+    return files.take(pa.array(picked))
+
+
+def _alike(files: pa.Table, parts: Parts) -> bool:
+    stats = column(files, parts)
+    if stats is None:
+        return False
+    low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
+    ranks = rank(pa.concat_arrays([low, high])).ranks
+    lows, highs = ranks[: files.num_rows], ranks[files.num_rows :]
+    return bool((lows > 0).all() and (highs > 0).all() and lows.max() <= highs.min())
+
+
+def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Table:
+    """Draw rows of *columns*, each with probability *fraction*, the same ones every time.
+
+    Returns:
+        One column a key column, named by its text, timestamps with time zone in UTC.
+    """
+    picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
+    if fraction < 1:
+        picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
+    return _in_utc(picked.toArrow())
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    fields = [
+        field.with_type(pa.timestamp("us", "UTC"))
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields)).combine_chunks()
+
+
+def sizes(root_of: npt.NDArray[np.int64], roots: int) -> npt.NDArray[np.int64]:
+    """Return how many sampled rows each root has."""
+    return np.bincount(root_of, minlength=roots)

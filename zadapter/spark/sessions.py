@@ -1,0 +1,202 @@
+"""A Spark session that can handle the formats, started or checked."""
+
+import importlib.metadata
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from operator import attrgetter
+from typing import Any
+
+import pyspark
+from py4j.java_gateway import JavaClass
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from zadapter.errors import SessionError, UsageError
+from zadapter.spark import java, settings
+from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES, SPARK, Format
+
+_NO_CONNECT = (
+    "zadapter commits through the JVM of a classic Spark session, and a Spark Connect session "
+    "has none; start a classic one, for example with zadapter.spark.session()"
+)
+
+
+def session(
+    conf: Mapping[str, str] | None = None, *, formats: Sequence[str] = ("delta", "iceberg")
+) -> SparkSession:
+    """Return the running Spark session, or start one that can handle *formats*.
+
+    A running session is checked, and of *conf* takes what Spark can change at run time.
+
+    A new session gets the Maven packages and the SQL extensions of *formats*, added to the lists
+    in *conf*, ``spark-defaults.conf`` and the like. For Delta it gets Delta's ``spark_catalog``,
+    unless there is one: then Delta tables are found by path, but by name only as far as that
+    catalog knows Delta. On a local master, and only where nothing was said: no web UI, two
+    shuffle partitions a core, one for the state of a Delta table, and half of the machine's
+    memory, at most 4 GiB, for the driver; Python workers run this Python. Spark downloads the
+    packages when it first needs them.
+
+    Args:
+        conf: Spark settings. They win over all that is added here.
+        formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs
+            nothing. Fewer of them start faster.
+
+    Raises:
+        SessionError: PySpark, delta-spark, Java or the running session do not fit.
+        UsageError: A format is unknown.
+    """
+    if unknown := set(formats) - {*FORMATS, "parquet"}:
+        raise UsageError(f"no format {min(unknown)!r}; there are: delta, iceberg, parquet")
+    running = _running()
+    found = running or _start(dict(conf or {}), formats)
+    for name in formats:
+        check(found, name)
+    if running and conf:
+        _apply(running, conf)
+    return found
+
+
+def ensure(spark: SparkSession | None, table_format: str) -> SparkSession:
+    """Return a session that can handle *table_format*: *spark*, the running or a new one.
+
+    Raises:
+        SessionError: There is a session, but it cannot handle the format; or none can start.
+    """
+    found = spark or _running() or session()
+    check(found, table_format)
+    return found
+
+
+def check(spark: SparkSession, table_format: str) -> None:
+    """Refuse a session that cannot handle *table_format*, and say what to add.
+
+    Formats that zadapter does not know need a classic session only.
+
+    Raises:
+        SessionError: It is a Spark Connect session, it runs another version of Spark or of the
+            format, or jars, extensions or Delta's catalog are missing.
+    """
+    if not isinstance(spark, SparkSession):
+        raise SessionError(_NO_CONNECT)
+    _refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
+    if table_format not in FORMATS:
+        return
+    form = FORMATS[table_format]
+    jvm = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    loaded = isinstance(attrgetter(form.probe)(jvm), JavaClass)
+    if missing := _missing(spark, table_format, loaded=loaded):
+        raise SessionError(
+            f"this Spark session cannot handle {table_format}: it lacks {', '.join(missing)}. "
+            "Spark reads these when its JVM starts, so in a new process add to the builder\n"
+            f"{settings.config_lines(missing)}"
+        )
+    _refuse_loaded(jvm, table_format, form)
+
+
+def _missing(spark: SparkSession, table_format: str, *, loaded: bool) -> dict[str, str]:
+    keys = (PACKAGES, EXTENSIONS, CATALOG)
+    stated = {key: str(spark.conf.get(key, "")) for key in keys}
+    if stated[CATALOG] in {"", "builtin"}:
+        del stated[CATALOG]
+    lacking = settings.additions(stated, [table_format])
+    lacking.pop(PACKAGES, None) if loaded else lacking.setdefault(PACKAGES, stated[PACKAGES])
+    return {key: lacking[key] for key in keys if key in lacking}
+
+
+def _refuse_loaded(jvm: Any, table_format: str, form: Format) -> None:
+    version = attrgetter(form.version_method)(jvm)()
+    packages = {PACKAGES: ",".join(form.packages)}
+    line = settings.config_lines(packages).strip()
+    _refuse_version(table_format, version, form.version, f"in a new process, {line}")
+
+
+def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
+    if not settings.same_minor(found, supported):
+        raise SessionError(
+            f"{name} {found} is loaded, but zadapter works with {name} {supported}: {remedy}"
+        )
+
+
+def _refuse_installed(formats: Sequence[str]) -> None:
+    _refuse_version("PySpark", pyspark.__version__, SPARK, "pip install 'pyspark>=4.1,<4.2'")
+    if "delta" not in formats:
+        return
+    try:
+        found = importlib.metadata.version("delta-spark")
+    except importlib.metadata.PackageNotFoundError:
+        return  # only its jar is needed
+    _refuse_version(
+        "delta-spark", found, FORMATS["delta"].version, "pip install 'delta-spark>=4.4,<4.5'"
+    )
+
+
+def _running() -> SparkSession | None:
+    try:
+        found = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    if not isinstance(found, SparkSession):
+        raise SessionError(_NO_CONNECT)
+    stopped = SparkContext._active_spark_context is None  # noqa: SLF001 - there is no public way
+    return None if stopped else found
+
+
+def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:
+    for key, value in conf.items():
+        if running.conf.isModifiable(key):
+            running.conf.set(key, value)
+
+
+def _start(conf: dict[str, str], formats: Sequence[str]) -> SparkSession:
+    _refuse_installed(formats)
+    stated = {**settings.stated_outside(), **conf}
+    remote = "SPARK_REMOTE" in os.environ or "spark.remote" in stated
+    if remote or stated.get("spark.api.mode", os.environ.get("SPARK_API_MODE")) == "connect":
+        raise SessionError(_NO_CONNECT)
+    added = settings.additions(stated, formats)
+    _refuse_hidden(added)
+    builder = SparkSession.builder.config(map={**settings.local_defaults(stated), **conf, **added})
+    with _launch(stated):
+        try:
+            return builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            raise SessionError(
+                "Spark's JVM did not start; it said why above, for example that it could not "
+                f"download {added.get(PACKAGES) or 'a package'}"
+            ) from error
+
+
+def _refuse_hidden(added: Mapping[str, str]) -> None:
+    if PACKAGES in added and PACKAGES in settings.submit_args():
+        raise SessionError(
+            "PYSPARK_SUBMIT_ARGS names packages, and then Spark loads no others; "
+            f"name them all there: --packages {added[PACKAGES]}"
+        )
+
+
+@contextmanager
+def _launch(stated: Mapping[str, str]) -> Iterator[None]:
+    """Point Spark to Java and, for its workers, to this Python, while it starts."""
+    has_jvm = bool(SparkConf().getAll())
+    is_local = stated.get(settings.MASTER, "local").startswith("local")
+    variables = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+    with nullcontext() if has_jvm else java.home() as home:
+        chosen = {"JAVA_HOME": str(home)} if home else {}
+        with _environment({**(variables if is_local else {}), **chosen}):
+            yield
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set *variables* for a while; others that Spark sets meanwhile stay."""
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
+        os.environ.update(before)

@@ -1,0 +1,202 @@
+"""What a Spark session is told: what each format needs, and what the user already said.
+
+What the user said always wins; lists are completed, never replaced.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
+
+PACKAGES = "spark.jars.packages"
+EXCLUDES = "spark.jars.excludes"
+EXTENSIONS = "spark.sql.extensions"
+CATALOG = "spark.sql.catalog.spark_catalog"
+JARS = "spark.jars"
+MASTER = "spark.master"
+MEMORY = "spark.driver.memory"
+
+SPARK = "4.1"
+"""The minor version of Spark that every supported format shares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What Spark must load to handle one table format."""
+
+    version: str
+    """Minor version whose internals zadapter knows."""
+    packages: tuple[str, ...]
+    """Maven coordinates."""
+    excludes: tuple[str, ...] = ()
+    """What the packages depend on and Spark has already: loading it twice takes seconds."""
+    extension: str
+    catalog: str | None
+    """Class that ``spark_catalog`` must be unless the user chose another one."""
+    probe: str
+    """A class that is loadable if and only if the packages are."""
+    version_method: str
+    """Static method that returns the version that is loaded."""
+
+
+FORMATS: Mapping[str, Format] = {
+    "delta": Format(
+        version="4.4",
+        packages=(f"io.delta:delta-spark_{SPARK}_2.13:4.4.0",),
+        excludes=(
+            "com.fasterxml.jackson.core:jackson-annotations",
+            "com.fasterxml.jackson.core:jackson-core",
+            "com.fasterxml.jackson.core:jackson-databind",
+            "org.apache.hadoop:hadoop-client-api",
+            "org.apache.hadoop:hadoop-client-runtime",
+            "org.apache.logging.log4j:log4j-api",
+            "org.apache.logging.log4j:log4j-core",
+            "org.apache.logging.log4j:log4j-slf4j2-impl",
+            "org.apache.parquet:parquet-hadoop",
+            "org.roaringbitmap:RoaringBitmap",
+            "org.slf4j:slf4j-api",
+        ),
+        extension="io.delta.sql.DeltaSparkSessionExtension",
+        catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        probe="org.apache.spark.sql.delta.DeltaLog",
+        version_method="io.delta.package.VERSION",
+    ),
+    "iceberg": Format(
+        version="1.12",
+        packages=(
+            f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:1.12.0",
+            "org.xerial:sqlite-jdbc:3.46.1.3",
+        ),
+        extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        catalog=None,
+        probe="org.apache.iceberg.spark.SparkCatalog",
+        version_method="org.apache.iceberg.IcebergBuild.version",
+    ),
+}
+
+_SUBMIT_FLAGS = {"--master": MASTER, "--driver-memory": MEMORY, "--packages": PACKAGES}
+_SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
+_PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
+
+
+def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, str]:
+    """Return the settings that *formats* need and *stated* lacks.
+
+    A package is the user's own affair, whatever its version, if *stated* has its artifact in
+    ``spark.jars.packages`` or as a file in ``spark.jars``. So is a ``spark_catalog``.
+    """
+    wanted = [FORMATS[name] for name in formats if name in FORMATS]
+    packages = [p for form in wanted for p in form.packages if not _has(stated, p)]
+    excludes = [e for form in wanted for e in form.excludes] if packages else []
+    merged = {
+        PACKAGES: _completed(stated, PACKAGES, packages),
+        EXCLUDES: _completed(stated, EXCLUDES, excludes),
+        EXTENSIONS: _completed(stated, EXTENSIONS, [form.extension for form in wanted]),
+        CATALOG: stated.get(CATALOG) or next((c for form in wanted if (c := form.catalog)), ""),
+    }
+    return {key: value for key, value in merged.items() if value != stated.get(key, "")}
+
+
+def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
+    """Return settings that suit one machine, none if the master is a cluster.
+
+    Spark's own defaults are made for a cluster: 200 shuffle partitions, 50 partitions for the
+    state of the smallest Delta table, 1 GiB for the one process that does all the work.
+    """
+    master = stated.get(MASTER, "local[*]")
+    if not master.startswith("local"):
+        return {}
+    cores = _cores(master)
+    defaults = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.databricks.delta.snapshotPartitions": str(cores),
+        MEMORY: f"{_memory_mib()}m",
+    }
+    return {key: value for key, value in defaults.items() if key not in stated}
+
+
+def stated_outside() -> dict[str, str]:
+    """Return what the user told Spark by files, variables or ``spark-submit``.
+
+    Once there is a JVM it knows; before that it is read where the JVM will read it.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # started by spark-submit, not yet connected
+        SparkContext._ensure_initialized()  # noqa: SLF001 - there is no public way
+    return dict(SparkConf().getAll()) or {**_variables(), **_defaults_file(), **submit_args()}
+
+
+def submit_args() -> dict[str, str]:
+    """Return the settings in ``PYSPARK_SUBMIT_ARGS``, which beat all others at launch."""
+    found: dict[str, str] = {}
+    for flag, value in pairwise(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
+        if flag in {"--conf", "-c"}:
+            key, _, value_of_key = value.partition("=")
+            found[key] = value_of_key
+        elif flag in _SUBMIT_FLAGS:
+            found[_SUBMIT_FLAGS[flag]] = value
+    return found
+
+
+def config_lines(settings: Mapping[str, str]) -> str:
+    """Write *settings* as lines to paste into a session's builder."""
+    return "\n".join(f'    .config("{key}", "{value}")' for key, value in settings.items())
+
+
+def same_minor(version: str, minor: str) -> bool:
+    """Tell whether *version*, such as 4.1.2, belongs to *minor*, such as 4.1."""
+    return version.split(".")[:2] == minor.split(".")
+
+
+def _completed(stated: Mapping[str, str], key: str, more: Sequence[str]) -> str:
+    items = _items(stated, key)
+    lacking = [item for item in more if item not in items]
+    return ",".join([*items, *lacking]) if lacking else stated.get(key, "")
+
+
+def _items(stated: Mapping[str, str], key: str) -> Sequence[str]:
+    return [item.strip() for item in stated.get(key, "").split(",") if item.strip()]
+
+
+def _has(stated: Mapping[str, str], package: str) -> bool:
+    artifact, _, _ = package.rpartition(":")
+    jar = f"{artifact.partition(':')[2]}-"
+    return any(item.startswith(f"{artifact}:") for item in _items(stated, PACKAGES)) or any(
+        jar in item.rpartition("/")[2] for item in _items(stated, JARS)
+    )
+
+
+def _cores(master: str) -> int:
+    given = re.match(r"local\[(\d+)", master)
+    if given:
+        return int(given[1])
+    return 1 if master == "local" else os.cpu_count() or 1
+
+
+def _memory_mib() -> int:
+    """Half of the machine's memory, at most 4 GiB, at least Spark's own default of 1 GiB."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    except (AttributeError, ValueError):  # not on this system
+        return 1024
+    return max(1024, min(4096, physical // 2))
+
+
+def _variables() -> dict[str, str]:
+    return {key: os.environ[name] for key, name in _SUBMIT_VARIABLES.items() if name in os.environ}
+
+
+def _defaults_file() -> dict[str, str]:
+    spark_home = str(_find_spark_home())  # type: ignore[no-untyped-call]
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")
+    path = Path(folder, "spark-defaults.conf")
+    if not path.is_file():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {found[1]: found[2] for line in lines if (found := _PROPERTY.fullmatch(line))}

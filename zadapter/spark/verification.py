@@ -1,0 +1,100 @@
+"""The gate before every commit: staged files hold what was read, and the log says so rightly."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.errors import VerificationError
+from zadapter.filestats import column, total
+from zadapter.grouping import Group
+from zadapter.names import Parts, join, split
+from zadapter.ranks import rank
+from zadapter.spark.footers import Footer
+from zadapter.table import Snapshot, Staged
+
+
+def check_files(snapshot: Snapshot, staged: Staged, footers: Sequence[Footer]) -> None:
+    """Compare the log's word on each staged file with its footer.
+
+    Args:
+        snapshot: The version that was read.
+        staged: The files about to be committed, with the stats about to be committed.
+        footers: Their footers, in the order of the file table.
+
+    Raises:
+        VerificationError: A size or a number of rows differs, or a bound is too narrow.
+    """
+    files = staged.files
+    said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
+    for (path, size, rows), footer in zip(said, footers, strict=True):
+        if footer.size != size:
+            raise VerificationError(f"{path} has {footer.size} bytes, the log would say {size}")
+        if rows is not None and footer.rows != rows:
+            raise VerificationError(f"{path} has {footer.rows} rows, the log would say {rows}")
+    for child in files.schema.field("stats").type:
+        _verify_bounds(snapshot, files, footers, split(child.name))
+
+
+def check_rows(group: Group, written: int, live: int) -> None:
+    """Refuse a rewrite that would lose or double rows.
+
+    Args:
+        group: The files that go.
+        written: Rows in the footers of the files that come for them.
+        live: Live rows of the files that go.
+
+    Raises:
+        VerificationError: The two differ.
+    """
+    if written != live:
+        raise VerificationError(
+            f"the {group.files.num_rows} files of partition {group.root}, "
+            f"{group.files['path'][0]} the first, have {live} live rows by the log, but {written} were "
+            "written; nothing was committed. A file is damaged or its stats are wrong: compare the "
+            "counts, and recompute the stats"
+        )
+
+
+def _verify_bounds(
+    snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer], parts: Parts
+) -> None:
+    stats = column(files, parts)
+    if stats is None:
+        return
+    at = _path_in_file(snapshot, parts)
+    found = [footer.columns.get(at) for footer in footers]
+    lows = _typed([f.min if f else None for f in found], stats.type["min"].type)
+    highs = _typed([f.max if f else None for f in found], stats.type["max"].type)
+    if lows is None or highs is None:
+        return
+    low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
+    for path in _narrower(files, low, lows):
+        raise VerificationError(f"{path}: the log's min of {join(parts)} is above the footer's")
+    for path in _narrower(files, highs, high):
+        raise VerificationError(f"{path}: the log's max of {join(parts)} is below the footer's")
+
+
+def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:
+    return ".".join(snapshot.physical.get(parts, parts))
+
+
+def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        return None  # the file stores the column as another type, so its bounds say nothing here
+
+
+def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:
+    """Return the paths where *small* > *large*, both being known."""
+    ranks = rank(pa.concat_arrays([small, large])).ranks
+    left, right = ranks[: len(small)], ranks[len(small) :]
+    wrong = (left > right) & (left > 0) & (right > 0)
+    return [str(path) for path in files["path"].filter(pa.array(wrong)).to_pylist()]
+
+
+def live_rows(files: pa.Table) -> int | None:
+    """Return the live rows of *files* as the log counts them, or None where it does not know."""
+    return None if files["rows"].null_count else total(files, "rows")

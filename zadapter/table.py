@@ -1,0 +1,102 @@
+"""Values that backends and the core exchange: snapshots, staged files, rewrites."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.errors import StaleRewriteError
+from zadapter.layout import Layout
+from zadapter.names import Parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One version of a table."""
+
+    table: str
+    """The table as the caller named it."""
+    format: str
+    version: int
+    location: str
+    """Root folder of the table, as a URI."""
+    schema: pa.Schema
+    """Columns by their logical names."""
+    partition_columns: tuple[str, ...]
+    definition: str
+    """Stands for schema, partitioning and properties: a rewrite survives iff it stays the same."""
+    physical: Mapping[Parts, Parts]
+    """How files name the columns, where they do it differently."""
+    without_stats: frozenset[Parts]
+    """Leaf columns of which the table's log collects no stats."""
+    applied: frozenset[str] = frozenset()
+    """Ids of zadapter's commits since the version asked for."""
+    layouts: Mapping[str, Layout] = field(default_factory=dict, repr=False)
+    """Layouts kept with the table, by id."""
+    handle: Any = field(default=None, repr=False, compare=False)
+    """What the backend needs to find this version again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """Files that are written but invisible to readers."""
+
+    files: pa.Table = field(repr=False)
+    """File table, with the stats that will be committed."""
+    paths: Mapping[str, str] = field(repr=False)
+    """For each path in the log, where the file lies, as a URI."""
+    handle: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exchange:
+    """Files of one partition that go, and those that come for them, with the same rows."""
+
+    removed: pa.Table = field(repr=False)
+    added: pa.Table = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewrite:
+    """Exchanges that become visible at once."""
+
+    base: Snapshot
+    exchanges: tuple[Exchange, ...]
+    layout: Layout
+    staged: Staged
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Rewrite", tuple[Exchange, ...]]:
+        """Put the exchanges whose files are unchanged on top of *head*.
+
+        Args:
+            head: The newest version of the table.
+            live: Its file table.
+
+        Returns:
+            The rewrite that can go on, and the exchanges that were left behind.
+
+        Raises:
+            StaleRewriteError: Nothing can go on.
+        """
+        alive = keys(live)
+        same = head.definition == self.base.definition
+        stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
+        if len(stale) == len(self.exchanges):
+            gone = [path for e in stale for path, _ in keys(e.removed) - (alive if same else set())]
+            raise StaleRewriteError(self.base.table, sorted(gone))
+        kept = tuple(e for e in self.exchanges if e not in stale)
+        return replace(self, base=head, exchanges=kept), stale
+
+
+def keys(files: pa.Table) -> set[tuple[str, str | None]]:
+    """Return what identifies each file: its path and the row-level deletes on it."""
+    return set(zip(files["path"].to_pylist(), files["deletes"].to_pylist(), strict=True))
+
+
+def chosen(files: pa.Table, paths: set[str]) -> pa.Table:
+    """Return the rows of a file table with one of *paths*."""
+    return files.filter(pc.is_in(files["path"], pa.array(sorted(paths), pa.string())))

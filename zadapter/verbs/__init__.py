@@ -1,0 +1,1 @@
+"""What users call; each verb joins the pure core, Spark and a backend."""

@@ -1,0 +1,118 @@
+"""Turn what users type into values, or say what is wrong with it before anything is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.backend import Backend, load, names
+from zadapter.commit import Backoff
+from zadapter.errors import MissingBackendError, UnknownTableError, UsageError
+from zadapter.layout import Curve, Request
+from zadapter.names import Parts, join, resolve, split
+from zadapter.sizes import parse
+from zadapter.spark.sessions import ensure
+from zadapter.table import Snapshot
+
+By = str | Sequence[str] | Mapping[str, float]
+
+_NO_KEYS = (
+    (pa.types.is_struct, "a struct; name one of its fields"),
+    (pa.types.is_list, "an array"),
+    (pa.types.is_map, "a map"),
+    (pa.types.is_null, "a type without a usable order"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the caller asked for, as typed."""
+
+    table: str
+    by: By
+    where: str | None = None
+    curve: str = "adaptive"
+    target_file_size: str | int = "128MB"
+    row_groups: int = 8
+    max_group_bytes: str | int = "256GB"
+    widen_stats: bool = False
+    force: bool = False
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+def open_table(
+    question: Question, backend: str | None, spark: SparkSession | None
+) -> tuple[SparkSession, str]:
+    """Return a session that fits, and the name of the table's format.
+
+    Raises:
+        UnknownTableError: No backend knows the table.
+        MissingBackendError: The backend is not installed.
+        SessionError: The session cannot handle the format.
+    """
+    if not isinstance(question.table, str) or not question.table.strip():
+        raise UsageError(f"{question.table!r} is no table; give a path or an identifier")
+    if backend is not None:
+        load(backend)
+        return ensure(spark, backend), backend
+    installed = names()
+    if not installed:
+        raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
+    reasons = []
+    for name in installed:
+        session = ensure(spark, name)
+        try:
+            load(name)(session).snapshot(question.table)
+        except UnknownTableError as error:
+            reasons.append(str(error))
+        else:
+            return session, name
+    raise UnknownTableError("; ".join(reasons))
+
+
+def request_of(question: Question, snapshot: Snapshot) -> Request:
+    """Resolve and check the key columns.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+        UsageError: A column cannot be a key, or an argument makes no sense.
+    """
+    weights = _weights(question.by)
+    columns = tuple(_key(name, snapshot) for name in weights)
+    if question.curve not in {curve.value for curve in Curve}:
+        known = ", ".join(curve.value for curve in Curve)
+        raise UsageError(f"no curve {question.curve!r}; there are: {known}")
+    if isinstance(question.row_groups, bool) or not isinstance(question.row_groups, int):
+        raise UsageError(f"row_groups must be a whole number, not {question.row_groups!r}")
+    return Request(
+        columns=columns,
+        weights=tuple(weights.values()),
+        curve=Curve(question.curve),
+        target_file_size=parse(question.target_file_size),
+        row_groups=question.row_groups,
+    )
+
+
+def _weights(by: By) -> dict[str, float]:
+    if isinstance(by, Mapping):
+        return {str(name): float(weight) for name, weight in by.items()}
+    named = [by] if isinstance(by, str) else list(by)
+    if not all(isinstance(name, str) for name in named):
+        raise UsageError(f"by= takes column names, not {by!r}")
+    if len(set(named)) < len(named):
+        raise UsageError(f"key columns repeat: {', '.join(named)}; name each once")
+    return dict.fromkeys(named, 1.0)
+
+
+def _key(name: str, snapshot: Snapshot) -> Parts:
+    parts, type_ = resolve(split(name), snapshot.schema)
+    if parts[0] in snapshot.partition_columns:
+        raise UsageError(
+            f"{join(parts)!r} is a partition column, so each file holds one value of it already; "
+            "cluster by other columns"
+        )
+    for is_a, what in _NO_KEYS:
+        if is_a(type_):
+            raise UsageError(f"{join(parts)!r} cannot be a key: it is {what}")
+    return parts

@@ -1,0 +1,292 @@
+"""``optimize`` and ``plan``."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter import filestats
+from zadapter.backend import Backend, load
+from zadapter.commit import Backoff, Landed, publish
+from zadapter.errors import ConflictError, UnknownOutcomeError, VerificationError
+from zadapter.filestats import narrowed
+from zadapter.grouping import Group, find_roots
+from zadapter.report import Plan, Report
+from zadapter.spark import footers
+from zadapter.spark.rewriting import clustered
+from zadapter.spark.scratch import scratch
+from zadapter.spark.verification import check_files, check_rows, live_rows
+from zadapter.table import Exchange, Rewrite, Staged, chosen
+from zadapter.verbs.asking import By, Question, open_table
+from zadapter.verbs.preparing import Prepared, Work, prepare
+
+TIMEZONE = "spark.sql.session.timeZone"
+ROW_LIMIT = "parquet.block.row.count.limit"
+"""Rows in a row group at most; Spark hands a session's setting on to the Parquet writer."""
+
+
+def optimize(  # noqa: PLR0913 - the public call, all by keyword
+    table: str,
+    *,
+    by: By,
+    backend: str | None = None,
+    where: str | None = None,
+    curve: str = "adaptive",
+    target_file_size: str | int = "128MB",
+    row_groups: int = 8,
+    max_group_bytes: str | int = "256GB",
+    widen_stats: bool = False,
+    force: bool = False,
+    backoff: Backoff | None = None,
+    spark: SparkSession | None = None,
+) -> Report:
+    """Cluster *table* so that filters on *by* open fewer files and row groups.
+
+    Rows, schema, partitions, row ids and streams stay as they are; only the rows' place changes.
+    Files that an earlier run laid out in the same way are left alone, so a second run commits
+    nothing, and a run after an append rewrites little more than what was appended.
+
+    Args:
+        table: A path, ``delta.`path```, or an identifier of the session's catalog.
+        by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
+            A mapping of column to weight gives a column more of the z-value's bits.
+        backend: The table's format, ``"delta"``; None finds it out.
+        where: SQL. Partitions and files that hold no matching row are left alone; of the others,
+            whole files are rewritten.
+        curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
+        target_file_size: Bytes a written file should have, or text such as ``"128MB"``.
+        row_groups: Row groups a written file should have; readers skip them one by one.
+        max_group_bytes: Larger partitions are rewritten in parts of at most this many bytes, each
+            clustered by itself.
+        widen_stats: Add key columns without stats to those the table collects stats for. This
+            changes a table property.
+        force: Rewrite what is clustered already, and fit new cuts.
+        backoff: When to try a commit again after losing a race.
+        spark: A classic Spark session; None takes the active one, or starts a local one.
+
+    Returns:
+        What was rewritten, what was left behind, and what it brought.
+
+    Raises:
+        UsageError: An argument makes no sense for this table; nothing was written.
+        SessionError: The Spark session, its jars or Java do not fit; nothing was written.
+        UnsupportedError: The table uses a feature that zadapter cannot keep; nothing was written.
+        MissingStatsError: The table collects no stats for a key column; nothing was written.
+        VerificationError: What was written is not what was read; it was not committed.
+        ConflictError: Other writers were faster until attempts ran out; nothing was committed.
+        UnknownOutcomeError: It is not known whether a commit landed; nothing was deleted.
+    """
+    question = Question(
+        table=table,
+        by=by,
+        where=where,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+        max_group_bytes=max_group_bytes,
+        widen_stats=widen_stats,
+        force=force,
+        backoff=backoff or Backoff(),
+    )
+    session, name = open_table(question, backend, spark)
+    with scratch(session, {}) as own:
+        return _run(question, load(name)(own), own)
+
+
+def plan(  # noqa: PLR0913 - the public call, all by keyword
+    table: str,
+    *,
+    by: By,
+    backend: str | None = None,
+    where: str | None = None,
+    curve: str = "adaptive",
+    target_file_size: str | int = "128MB",
+    row_groups: int = 8,
+    max_group_bytes: str | int = "256GB",
+    widen_stats: bool = False,
+    force: bool = False,
+    spark: SparkSession | None = None,
+) -> Plan:
+    """Predict what :func:`optimize` would do with the same arguments, without writing anything.
+
+    Reads the table's log and a sample of the key columns. With ``widen_stats``, it predicts as if the
+    stats were there, and changes no property.
+
+    Raises:
+        UsageError: An argument makes no sense for this table.
+        SessionError: The Spark session, its jars or Java do not fit.
+        UnsupportedError: The table uses a feature that zadapter cannot keep.
+        MissingStatsError: The table collects no stats for a key column.
+    """
+    question = Question(
+        table=table,
+        by=by,
+        where=where,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+        max_group_bytes=max_group_bytes,
+        widen_stats=widen_stats,
+        force=force,
+    )
+    session, name = open_table(question, backend, spark)
+    with scratch(session, {}) as own:
+        zone = own.conf.get(TIMEZONE, "UTC")
+        return prepare(question, load(name)(own), zone, write=False).plan()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a run has done so far."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+    versions: list[int | None] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
+        """Count a rewrite that landed."""
+        self.versions.append(landed.version)
+        self.exchanges += [e for e in exchanges if e not in landed.stale]
+        self.stale += [
+            f"{e.removed.num_rows} files changed by another writer, {e.removed['path'][0]} among them"
+            for e in landed.stale
+        ]
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[phase] += time.perf_counter() - start  # type: ignore[assignment]
+
+
+def _run(question: Question, backend: Backend, spark: SparkSession) -> Report:
+    tally = _Tally()
+    with tally.timing("total"):
+        with tally.timing("plan"):
+            prepared = prepare(question, backend, spark.conf.get(TIMEZONE, "UTC"), write=True)
+            planned = prepared.plan()
+        errors = [
+            error
+            for work in prepared.work
+            if (error := _rewrite(prepared, work, spark, question.backoff, tally)) is not None
+        ]
+    if errors and len(errors) == len(prepared.work):
+        raise errors[-1]
+    return _report(prepared, planned, tally)
+
+
+def _rewrite(
+    prepared: Prepared, work: Work, spark: SparkSession, backoff: Backoff, tally: _Tally
+) -> ConflictError | None:
+    """Stage, verify and publish one job; return the conflict that made it give up."""
+    with tally.timing("write"):
+        staged = _stage(prepared, work, spark)
+    try:
+        with tally.timing("verify"):
+            exchanges = _verified(prepared, work, staged, spark)
+        rewrite = Rewrite(
+            base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=staged
+        )
+        with tally.timing("commit"):
+            landed = publish(prepared.backend, rewrite, backoff)
+    except UnknownOutcomeError:
+        raise
+    except ConflictError as error:
+        prepared.backend.discard(staged)
+        tally.stale.append(str(error))
+        return error
+    except Exception:
+        # nothing was committed: an attempt of unknown outcome would have said so
+        with suppress(Exception):
+            prepared.backend.discard(staged)
+        raise
+    if landed.stale and not landed.doubtful:
+        prepared.backend.discard(_only(staged, landed.stale))
+    tally.note(landed, exchanges)
+    return None
+
+
+def _stage(prepared: Prepared, work: Work, spark: SparkSession) -> Staged:
+    snapshot, files = prepared.snapshot, work.job.files
+    rows = live_rows(files)
+    if rows is not None:
+        parts = sum(group.cut_into for group in work.job.groups) * prepared.request.row_groups
+        spark.conf.set(ROW_LIMIT, max(1, -(-rows // parts)))
+    partition = {name: snapshot.schema.field(name).type for name in snapshot.partition_columns}
+    moved = clustered(prepared.backend.read(snapshot, files), work.layout, partition)
+    return prepared.backend.stage(snapshot, moved, work.layout)
+
+
+def _verified(
+    prepared: Prepared, work: Work, staged: Staged, spark: SparkSession
+) -> tuple[Exchange, ...]:
+    """Check what was staged, partition by partition, and pair it with what goes."""
+    snapshot = prepared.snapshot
+    uris = [staged.paths[path] for path in staged.files["path"].to_pylist()]
+    try:
+        found = footers.read(spark, uris)
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise VerificationError(f"a staged file is missing or damaged: {error}") from error
+    check_files(snapshot, staged, found)
+    exchanges = []
+    of_root = find_roots(
+        [group.root for group in work.job.groups],
+        [filestats.partition(staged.files, name) for name in snapshot.partition_columns],
+        staged.files.num_rows,
+    )
+    for number, group in enumerate(work.job.groups):
+        mine = of_root == number
+        written = sum(footer.rows for footer, is_mine in zip(found, mine, strict=True) if is_mine)
+        check_rows(group, written, _rows_in(prepared, group))
+        exchanges.append(
+            Exchange(removed=group.files, added=staged.files.filter(pa.array(mine)))
+        )
+    if sum(exchange.added.num_rows for exchange in exchanges) != staged.files.num_rows:
+        raise VerificationError("a staged file belongs to no partition that was being rewritten")
+    return tuple(exchanges)
+
+
+def _rows_in(prepared: Prepared, group: Group) -> int:
+    """Return the live rows of the files that go, counted where the log does not say."""
+    known = live_rows(group.files)
+    return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known
+
+
+def _only(staged: Staged, exchanges: Sequence[Exchange]) -> Staged:
+    """Return the part of *staged* that belongs to *exchanges*."""
+    paths = {path for exchange in exchanges for path in exchange.added["path"].to_pylist()}
+    return replace(
+        staged,
+        files=chosen(staged.files, paths),
+        paths={path: uri for path, uri in staged.paths.items() if path in paths},
+    )
+
+
+def _report(prepared: Prepared, planned: Plan, tally: _Tally) -> Report:
+    empty = prepared.files.slice(0, 0)
+    names = prepared.files.schema
+    removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
+    added = [exchange.added for exchange in tally.exchanges]
+    kept = set(prepared.files["path"].to_pylist()) - set(removed["path"].to_pylist())
+    now = pa.concat_tables(
+        [chosen(prepared.files, kept), *(narrowed(table, names) for table in added)]
+    )
+    return Report(
+        plan=planned,
+        versions=tuple(tally.versions),
+        files_removed=removed.num_rows,
+        files_added=sum(table.num_rows for table in added),
+        bytes_removed=filestats.total(removed, "size"),
+        bytes_added=sum(filestats.total(table, "size") for table in added),
+        rows=sum(filestats.total(table, "rows") for table in added),
+        share_after=prepared.share_read(now),
+        stale=tuple(tally.stale),
+        seconds=dict(tally.seconds),
+    )

@@ -1,0 +1,193 @@
+"""Everything up to the first write: snapshot, files, sample, layouts, prediction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from zadapter import filestats, predict, routing
+from zadapter.backend import Backend
+from zadapter.errors import MissingStatsError
+from zadapter.fitting import fit
+from zadapter.grouping import Job, find_roots, jobs
+from zadapter.layout import Layout, Request
+from zadapter.names import Parts, join
+from zadapter.predicates import columns as columns_of
+from zadapter.pruning import matching
+from zadapter.ranks import Ints
+from zadapter.report import Plan
+from zadapter import sizes
+from zadapter.spark.sampling import files_to_read, sample, wanted_rows
+from zadapter.sql import parse
+from zadapter.table import Snapshot, chosen
+from zadapter.verbs.asking import Question, request_of
+
+BYTES_A_ROW = 64
+"""A guess, for files whose rows the log does not count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A job with its layout and its part of the sample."""
+
+    job: Job
+    layout: Layout
+    keys: tuple[pa.Array, ...] = field(repr=False)
+    """Sampled values, one array a key column."""
+    root_of: Ints = field(repr=False)
+    """For each sampled row its root in the layout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All that a rewrite needs to know."""
+
+    backend: Backend
+    snapshot: Snapshot
+    files: pa.Table = field(repr=False)
+    """All live files of the table, with stats of the key columns."""
+    request: Request
+    work: tuple[Work, ...]
+
+    def share_read(self, files: pa.Table) -> float:
+        """Return what part of *files* the range queries drawn from the sample read."""
+        if not self._sampled():
+            return 0.0
+        ranks, boxes = self._ranked(files)
+        return predict.share_read(boxes, predict.queries(ranks))
+
+    def _sampled(self) -> bool:
+        return any(len(work.root_of) for work in self.work)
+
+    def _sample(self) -> list[pa.Array]:
+        parts = [work.keys for work in self.work]
+        return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
+
+    def plan(self) -> Plan:
+        """Predict."""
+        going = {path for work in self.work for path in work.job.files["path"].to_pylist()}
+        gone = chosen(self.files, going)
+        share_before, share_after = self._shares(going)
+        return Plan(
+            table=self.snapshot.table,
+            format=self.snapshot.format,
+            version=self.snapshot.version,
+            columns=tuple(join(parts) for parts in self.request.columns),
+            curve=self.request.curve.value,
+            groups=sum(len(work.job.groups) for work in self.work),
+            files_before=self.files.num_rows,
+            files_rewritten=len(going),
+            files_written=sum(g.cut_into for work in self.work for g in work.job.groups),
+            bytes_rewritten=filestats.total(gone, "size"),
+            rows=None if gone["rows"].null_count else filestats.total(gone, "rows"),
+            share_before=share_before,
+            share_after=share_after,
+        )
+
+    def _shares(self, going: set[str]) -> tuple[float, float]:
+        if not self._sampled():
+            return 0.0, 0.0
+        staying = chosen(self.files, set(self.files["path"].to_pylist()) - going)
+        ranks, boxes = self._ranked(staying)
+        parts, at = [boxes], 0
+        for work in self.work:
+            rows = len(work.root_of)
+            parts.append(_predicted(work, ranks[at : at + rows]))
+            at += rows
+        after = predict.share_read(predict.joined(parts), predict.queries(ranks))
+        return self.share_read(self.files), after
+
+    def _ranked(self, files: pa.Table) -> tuple[Ints, predict.Boxes]:
+        stats = [filestats.column(files, parts) for parts in self.request.columns]
+        return predict.boxes_of_stats(self._sample(), stats, _weights(files))
+
+
+def _predicted(work: Work, ranks: Ints) -> predict.Boxes:
+    """Return the boxes of the files that *work* will write."""
+    leaf = routing.leaves(work.layout, work.keys, work.root_of)
+    file_of = routing.files(work.layout, leaf, np.arange(len(leaf)))
+    boxes = predict.boxes_of_rows(ranks, file_of, work.layout.files)
+    scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
+    return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
+
+
+def _weights(files: pa.Table) -> Ints:
+    """Return rows a file, guessed where the log does not count them."""
+    rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
+    guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
+    return np.where(np.isnan(rows), guess, rows).astype(np.int64)
+
+
+def prepare(question: Question, backend: Backend, timezone: str, *, write: bool) -> Prepared:
+    """Look at the table and work out what to do.
+
+    Args:
+        question: What the caller asked for.
+        backend: The table's backend.
+        timezone: The session's, which literals without a zone are in.
+        write: Whether the table's properties may be changed, where the question says so.
+
+    Raises:
+        UsageError: An argument makes no sense for this table.
+        MissingStatsError: The log collects no stats for a key column.
+        UnsupportedError: The table uses a feature that zadapter cannot keep.
+    """
+    snapshot = backend.snapshot(question.table)
+    request = request_of(question, snapshot)
+    most = _most(question)
+    predicate = None if question.where is None else parse(
+        question.where, snapshot.schema, timezone=timezone
+    )
+    missing = [parts for parts in request.columns if parts in snapshot.without_stats]
+    if missing and not question.widen_stats:
+        raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
+    if missing and write:
+        snapshot = backend.widen_stats(snapshot, missing)
+    used = () if predicate is None else tuple(sorted(columns_of(predicate)))
+    files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
+    asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+    planned = jobs(
+        asked,
+        request,
+        snapshot.partition_columns,
+        snapshot.layouts,
+        max_group_bytes=most,
+        force=question.force,
+    )
+    work = _fitted(backend, snapshot, request, planned) if planned else ()
+    return Prepared(backend=backend, snapshot=snapshot, files=files, request=request, work=work)
+
+
+def _most(question: Question) -> int:
+    return sizes.parse(question.max_group_bytes)
+
+
+def _fitted(
+    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+) -> tuple[Work, ...]:
+    """Sample all jobs at once, then fit each."""
+    read = pa.concat_tables(
+        [files_to_read(group.files, request.columns) for job in planned for group in job.groups]
+    )
+    cut_into = sum(group.cut_into for job in planned for group in job.groups)
+    fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
+    partition: list[Parts] = [(name,) for name in snapshot.partition_columns]
+    rows = backend.read(snapshot, read)
+    drawn = sample(rows, [*request.columns, *partition], min(1.0, fraction))
+    return tuple(_fit(job, request, drawn, partition) for job in planned)
+
+
+def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> Work:
+    values = [drawn[join(parts)].combine_chunks() for parts in partition]
+    roots = [group.root for group in job.groups] if job.kept is None else list(job.kept.roots)
+    root_of = find_roots([g.root for g in job.groups], values, drawn.num_rows)
+    mine = drawn.filter(pa.array(root_of >= 0))
+    keys = tuple(mine[join(parts)].combine_chunks() for parts in request.columns)
+    among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
+    if job.kept is None:
+        files = [group.cut_into for group in job.groups]
+        return Work(job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among)
+    wanted = {group.root: group.cut_into for group in job.groups}
+    layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
+    return Work(job=job, layout=layout, keys=keys, root_of=among)
