@@ -60,6 +60,9 @@ class Backend(Protocol):
         """Remove staged files; absent ones are fine. Never after an unknown outcome."""
 
 
+Factory = Callable[["SparkSession"], Backend]
+"""What an entry point names: a backend's class, say."""
+
 GROUP = "zadapter.backends"
 
 
@@ -68,7 +71,7 @@ def names() -> list[str]:
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
-def load(name: str) -> Callable[["SparkSession"], Backend]:
+def load(name: str) -> Factory:
     """Return the backend registered as *name*, to be called with a Spark session.
 
     Raises:
@@ -86,11 +89,11 @@ def load(name: str) -> Callable[["SparkSession"], Backend]:
     return _load(found[0])
 
 
-def _load(entry: EntryPoint) -> Callable[["SparkSession"], Backend]:
+def _load(entry: EntryPoint) -> Factory:
     try:
         loaded: Any = entry.load()
     except ImportError as error:
         raise MissingBackendError(
             f"backend {entry.name!r} needs {error.name}; pip install 'zadapter[{entry.name}]'"
         ) from error
-    return cast("Callable[[SparkSession], Backend]", loaded)
+    return cast("Factory", loaded)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError
+from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError, ZadapterError
 from zadapter.table import Exchange, Rewrite, Snapshot
 
 
@@ -78,7 +78,7 @@ class Clock:
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    jitter: Callable[[], float] = random.random
+    jitter: Callable[[], float] = random.random  # noqa: S311 - spreads waits, guards nothing
 
 
 def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = None) -> Landed:
@@ -96,24 +96,30 @@ def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = 
     stale: tuple[Exchange, ...] = ()
     doubtful = False
     for attempt in count(1):
-        try:
-            version: int | None = log.commit(rewrite)
-        except (ConflictError, UnknownOutcomeError) as error:
-            doubtful = doubtful or isinstance(error, UnknownOutcomeError)
-            wait = next(waits, None)
-            last = wait is None or clock.now() + wait > end
-            clock.sleep(0.0 if last or wait is None else wait)
-            with _doubts(rewrite, doubtful=doubtful):
-                head = log.snapshot(start.table, since=start)
-                if rewrite.id in head.applied:
-                    return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
-                if last:
-                    raise
-                rewrite, left = rewrite.rebased(head, log.files(head))
-            stale += left
-        else:
+        version, failure = _try(log, rewrite)
+        if failure is None:
             return Landed(version=version, attempts=attempt, stale=stale, doubtful=doubtful)
+        doubtful = doubtful or isinstance(failure, UnknownOutcomeError)
+        wait = next(waits, None)
+        if wait is not None and clock.now() + wait > end:
+            wait = None
+        clock.sleep(wait or 0.0)
+        with _doubts(rewrite, doubtful=doubtful):
+            head = log.snapshot(start.table, since=start)
+            if rewrite.id in head.applied:
+                return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
+            if wait is None:
+                raise failure
+            rewrite, left = rewrite.rebased(head, log.files(head))
+        stale += left
     raise AssertionError("unreachable")
+
+
+def _try(log: Log, rewrite: Rewrite) -> tuple[int | None, ZadapterError | None]:
+    try:
+        return log.commit(rewrite), None
+    except (ConflictError, UnknownOutcomeError) as failure:
+        return None, failure
 
 
 @contextmanager

@@ -170,12 +170,12 @@ def _is(scope: Scope, node: exp.Expr) -> Predicate | None:
 
 
 def _nullness(scope: Scope, node: exp.Expr) -> Predicate | None:
-    if found := scope.column(node):
-        return IsNull(found[0])
-    predicate = predicate(scope, node)
-    while isinstance(predicate, Not):
-        predicate = predicate.part
-    match predicate:
+    if column := scope.column(node):
+        return IsNull(column[0])
+    found = predicate(scope, node)
+    while isinstance(found, Not):
+        found = found.part
+    match found:
         case Comparison(op="<=>") | IsNull():
             return Constant(value=False)
         case Comparison(column) | StartsWith(column) | In(column, _, False):

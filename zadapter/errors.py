@@ -1,17 +1,17 @@
 """Everything zadapter raises on purpose, grouped by what the caller does next.
 
-    ZadapterError
-    ├── UsageError (ValueError)          fix the call
-    │   ├── UnknownColumnError           pick one of the names it lists
-    │   ├── UnknownTableError            fix the path or the identifier
-    │   └── MissingBackendError          install something
-    ├── SessionError                     fix the Spark session, the jars or Java
-    ├── UnsupportedError                 change the table, or leave it alone
-    │   └── MissingStatsError            let zadapter widen the table's stats
-    ├── ConflictError                    nothing was committed; try again
-    │   └── StaleRewriteError            plan again; the inputs are gone
-    ├── VerificationError                nothing was committed; what was staged is wrong
-    └── UnknownOutcomeError              look before you touch anything
+ZadapterError
+├── UsageError (ValueError)          fix the call
+│   ├── UnknownColumnError           pick one of the names it lists
+│   ├── UnknownTableError            fix the path or the identifier
+│   └── MissingBackendError          install something
+├── SessionError                     fix the Spark session, the jars or Java
+├── UnsupportedError                 change the table, or leave it alone
+│   └── MissingStatsError            let zadapter widen the table's stats
+├── ConflictError                    nothing was committed; try again
+│   └── StaleRewriteError            plan again; the inputs are gone
+├── VerificationError                nothing was committed; what was staged is wrong
+└── UnknownOutcomeError              look before you touch anything
 """
 
 from collections.abc import Sequence
@@ -65,9 +65,9 @@ class MissingStatsError(UnsupportedError):
         self.table = table
         self.columns = tuple(columns)
         super().__init__(
-            f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them would "
-            "exclude no file; pass widen_stats=True (command line: --widen-stats) to add them to the "
-            "columns the table collects stats for, or cluster by other columns"
+            f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them "
+            "would exclude no file; pass widen_stats=True (command line: --widen-stats) to add them "
+            "to the columns the table collects stats for, or cluster by other columns"
         )
 
 
@@ -108,5 +108,5 @@ class UnknownOutcomeError(ZadapterError):
         self.commit_id = commit_id
         super().__init__(
             f"{table}: it is not known whether commit {commit_id} landed; look for this id in the "
-            "table's history. If it is there, all is well; if not, the written files are left to vacuum"
+            "table's history. If it is there, all is well; if not, what was written is left to vacuum"
         )

@@ -14,6 +14,20 @@ from zadapter.names import Parts, join
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """One truth value a file."""
 
+_COMPARABLE = (
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_date32,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_boolean,
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
@@ -23,9 +37,9 @@ class Evidence:
     """
 
     low: pa.Array
-    """No regular value is below; null where none is known, never NaN."""
+    """No regular value is below; null where nothing is known, never NaN."""
     high: pa.Array
-    """No regular value is above; null where none is known, never NaN."""
+    """No regular value is above; null where nothing is known, never NaN."""
     regular: Mask
     """Whether a regular value may occur."""
     nan: Mask
@@ -42,28 +56,30 @@ def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> 
         column: As the table's schema writes it.
         type_: The type of what the column is compared with, if it is compared. Values of any
             other type tell nothing: they may be of another column of that name.
+
+    Returns:
+        Bounds of type null where they cannot be compared.
     """
+    if len(column) == 1 and (values := _child(files["partition"], column[0])) is not None:
+        return _of_partition(values) if type_ in {None, values.type} else unknown(len(files))
     name = join(column)
-    partition = files["partition"].type.get_field_index(column[0]) if len(column) == 1 else -1
-    if partition >= 0:
-        found = _of_partition(_child(files["partition"], column[0]))
-    elif files["stats"].type.get_field_index(name) >= 0:
-        found = _of_stats(files, name)
-    else:
-        return unknown(files.num_rows)
-    return unknown(files.num_rows) if type_ and found.low.type != type_ else found
+    low, high = _child(files["stats"], name, "min"), _child(files["stats"], name, "max")
+    if low is None or high is None or type_ not in {None, low.type}:
+        return unknown(len(files))
+    return _of_stats(files, name, low, high)
 
 
 def unknown(length: int) -> Evidence:
     """Return what nothing is known of: any value may occur in any file."""
     everywhere = np.ones(length, dtype=np.bool_)
-    nowhere = pa.nulls(length)
-    return Evidence(nowhere, nowhere, everywhere, everywhere, everywhere)
+    return Evidence(pa.nulls(length), pa.nulls(length), everywhere, everywhere, everywhere)
 
 
 def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
     """Return a column of counts, -1 where they are unknown."""
-    column = files[path[0]] if len(path) == 1 else _child(files[path[0]], *path[1:])
+    column = (
+        files[path[0]].combine_chunks() if len(path) == 1 else _child(files[path[0]], *path[1:])
+    )
     known = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(known.to_numpy(), dtype=np.int64)
 
@@ -73,80 +89,71 @@ def mask(flags: pa.Array, *, default: bool) -> Mask:
     return np.asarray(pc.fill_null(flags, default).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _child(structs: pa.ChunkedArray, *path: str) -> pa.Array:
-    """Return a field of *structs*; the fields beside it are not copied."""
+def _child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
+    """Return a field of *structs* without a copy of the fields beside it, None if it has none."""
     type_, indices = structs.type, []
     for name in path:
         indices.append(type_.get_field_index(name))
+        if indices[-1] < 0:
+            return None
         type_ = type_.field(indices[-1]).type
     return pc.struct_field(structs, indices).combine_chunks()
 
 
 def _of_partition(values: pa.Array) -> Evidence:
-    null = mask(values.is_null(), default=True)
+    null = mask(pc.is_null(values), default=True)
     nan = _is_nan(values)
-    bound = _only(values, _comparable(values.type) & ~nan)
-    return Evidence(bound, bound, ~null & ~nan, nan, null)
+    value = _bound(values, ~nan)
+    return Evidence(value, value, ~null & ~nan, nan, null)
 
 
-def _of_stats(files: pa.Table, name: str) -> Evidence:
-    low = _child(files["stats"], name, "min")
-    high = _child(files["stats"], name, "max")
-    rows = counts(files, "rows")
-    nulls = counts(files, "stats", name, "nulls")
-    nan_shown = _is_nan(low) | _is_nan(high)
-    nans = counts(files, "stats", name, "nans") if pa.types.is_floating(low.type) else 0 * rows
-    trusted = _trusted(files, name, low, high)
+def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evidence:
+    low_is_nan, high_is_nan = _is_nan(low), _is_nan(high)
+    rows, nulls = counts(files, "rows"), counts(files, "stats", name, "nulls")
+    nans = counts(files, "stats", name, "nans")
+    if not pa.types.is_floating(low.type):
+        nans = np.zeros_like(nans)
     possible = (rows < 0) | (np.maximum(nulls, 0) + np.maximum(nans, 0) <= rows)
-    some = ~(possible & (nulls >= 0) & (nulls == rows))
-    regular = ~(possible & (nulls >= 0) & (nans >= 0) & (nulls + nans == rows))
+    only_nulls = possible & (nulls >= 0) & (nulls == rows)
+    no_regular = possible & (nulls >= 0) & (nans >= 0) & (nulls + nans == rows)
+    trusted = possible & _ordered(low, high) & _claimed(files, name)
     return Evidence(
-        low=_only(low, trusted & possible & ~_is_nan(low)),
-        high=_only(high, trusted & possible & ~_is_nan(high)),
-        regular=some & regular,
-        nan=some & ((nans != 0) | nan_shown | ~possible),
+        low=_bound(low, trusted & ~low_is_nan),
+        high=_bound(high, trusted & ~high_is_nan),
+        regular=~only_nulls & ~no_regular,
+        nan=~only_nulls & ((nans != 0) | low_is_nan | high_is_nan | ~possible),
         null=(nulls != 0) | ~possible,
     )
 
 
-def _trusted(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Mask:
+def _claimed(files: pa.Table, name: str) -> Mask:
+    """Return whose bounds are said to hold."""
     bounds = counts(files, "stats", name, "bounds")
-    held = (bounds == Bounds.EXACT) | (bounds == Bounds.WIDENED)
+    return np.isin(bounds, (Bounds.EXACT, Bounds.WIDENED))
+
+
+def _ordered(low: pa.Array, high: pa.Array) -> Mask:
+    """Return whose bounds are not the wrong way round."""
     if not _comparable(low.type):
-        return np.zeros_like(held)
-    return held & ~mask(pc.greater(low, high), default=False)
+        return np.ones(len(low), dtype=np.bool_)
+    return mask(pc.less_equal(low, high), default=True)
 
 
-def _only(values: pa.Array, kept: Mask) -> pa.Array:
-    """Return *values* with null where they are not *kept*."""
-    if kept.all():
-        return values
+def _bound(values: pa.Array, known: Mask) -> pa.Array:
+    """Return *values* where they are *known*, else null; of type null if they have no order."""
     if not _comparable(values.type):
-        return pa.nulls(len(values), values.type)
-    return pc.if_else(pa.array(kept), values, pa.scalar(None, values.type))
+        return pa.nulls(len(values))
+    if known.all():
+        return values
+    return pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
 
 
 def _is_nan(values: pa.Array) -> Mask:
-    if not pa.types.is_floating(values.type):
+    if not pa.types.is_floating(values.type) or not _comparable(values.type):
         return np.zeros(len(values), dtype=np.bool_)
     return mask(pc.is_nan(values), default=False)
 
 
 def _comparable(type_: pa.DataType) -> bool:
-    """Tell whether Arrow compares values of *type_* as Spark does."""
-    return any(
-        is_type(type_)
-        for is_type in (
-            pa.types.is_integer,
-            pa.types.is_float32,
-            pa.types.is_float64,
-            pa.types.is_decimal128,
-            pa.types.is_date32,
-            pa.types.is_timestamp,
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-            pa.types.is_boolean,
-        )
-    )
+    """Tell whether Arrow orders values of *type_*, and as Spark does."""
+    return any(is_type(type_) for is_type in _COMPARABLE)

@@ -26,6 +26,9 @@ MAX_LEAVES = 1 << 17
 ENOUGH = 0.5
 """Share of the rows still to be cut that a column must be able to cut to be worth a level."""
 
+SLIVER = 0.3
+"""A part smaller than this share of a file is not worth a file of its own."""
+
 LEFTOVER = 0.02
 """Below this share of rows left to cut, the linear order goes on to its next column."""
 
@@ -189,7 +192,7 @@ def _left_files(budget: Ints, share: npt.NDArray[np.float64]) -> Ints:
     """Give the left side its share of the files; 0 where a side would be a sliver of one."""
     exact = budget * share
     near = np.clip(np.rint(exact), 1, np.maximum(budget - 1, 1)).astype(np.int64)
-    sliver = np.minimum(exact, budget - exact) < 0.3
+    sliver = np.minimum(exact, budget - exact) < SLIVER
     return np.where(budget <= 1, budget, np.where(sliver, 0, near))
 
 
@@ -251,7 +254,7 @@ def _quantiles(ranks: Ints, bit: int) -> Ints:
     if len(ranks) == 0:
         return np.zeros(1 << (bit - 1), np.int64)
     odd = np.arange(1, 1 << bit, 2)
-    return np.sort(ranks)[len(ranks) * odd >> bit]
+    return np.asarray(np.sort(ranks)[len(ranks) * odd >> bit])
 
 
 def _counted(

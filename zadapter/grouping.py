@@ -3,7 +3,7 @@
 A group is a partition's files; a partition is touched only if it holds files that the requested
 layout did not write. Where they are few beside the clustered ones, only they are rewritten, along
 the cuts that are kept with the table; else the whole partition is fitted anew.
-A job is what one pass over the rows rewrites and one commit publishes: groups of about the same size.
+A job is what one pass over the rows rewrites and one commit publishes: groups of like size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,7 +114,9 @@ def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> 
     return numbers[row_root] if rows else row_root
 
 
-def _partitions(files: pa.Table, partition_columns: Sequence[str]) -> Iterator[tuple[Root, pa.Table]]:
+def _partitions(
+    files: pa.Table, partition_columns: Sequence[str]
+) -> Iterator[tuple[Root, pa.Table]]:
     if files.num_rows == 0:
         return
     values = [partition(files, name) for name in partition_columns]
@@ -153,38 +155,42 @@ def _clustered(files: pa.Table, request: Request) -> Mask:
 def _heaviest(files: pa.Table, clustered: Mask, layouts: Mapping[str, Layout]) -> Layout | None:
     """Return the layout that wrote most of the clustered bytes, if it is still there."""
     written = files.filter(pa.array(clustered)).group_by("layout").aggregate([("size", "sum")])
-    best = written.sort_by([("size_sum", "descending"), ("layout", "ascending")])["layout"][0].as_py()
+    best = written.sort_by([("size_sum", "descending"), ("layout", "ascending")])["layout"][
+        0
+    ].as_py()
     return layouts.get(best)
 
 
 def _split(root: Root, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
     """Yield groups of consecutive files of at most *most* bytes each, or of one file."""
-    if files.num_rows == 0:
-        return
-    sizes = files["size"].to_numpy()
-    part = (np.cumsum(sizes) - sizes) // most
-    for number in np.unique(part):
-        members = files.filter(pa.array(part == number))
-        size = total(members, "size")
+    ends = np.cumsum(files["size"].to_numpy())
+    start, done = 0, 0
+    while start < files.num_rows:
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        size = int(ends[stop - 1]) - done
         yield Group(
-            root=root, files=members, cut_into=max(1, round(size / request.target_file_size))
+            root=root,
+            files=files.slice(start, stop - start),
+            cut_into=max(1, round(size / request.target_file_size)),
         )
+        start, done = stop, done + size
 
 
 def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tuple[Group, ...]]:
     """Yield groups that fit into one job: distinct roots, bytes, and room in the look-up arrays."""
-    waiting = sorted(groups, key=lambda group: -group.cut_into)
+    waiting = sorted(((group.cut_into, group.size, group) for group in groups), key=lambda w: w[0])
+    smallest = min((size for _, size, _ in waiting), default=0)
     while waiting:
-        leaves = 1 << ((waiting[0].cut_into - 1).bit_length() + (request.row_groups - 1).bit_length())
+        leaves = 1 << ((waiting[-1][0] - 1).bit_length() + (request.row_groups - 1).bit_length())
         room = max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
         taken: dict[Root, Group] = {}
-        size, left = 0, list[Group]()
-        for group in waiting:
-            fits = not taken or (size + group.size <= most and len(taken) < room)
-            if fits and group.root not in taken:
+        used, passed = 0, list[tuple[int, int, Group]]()
+        while waiting and len(taken) < room and (not taken or used + smallest <= most):
+            _, size, group = place = waiting.pop()
+            if group.root not in taken and (not taken or used + size <= most):
                 taken[group.root] = group
-                size += group.size
+                used += size
             else:
-                left.append(group)
+                passed.append(place)
         yield tuple(taken.values())
-        waiting = left
+        waiting += reversed(passed)

@@ -138,7 +138,7 @@ class Layout:
         """Return for each root the number of files it is cut into."""
         first = self.first_file.reshape(len(self.roots), -1).min(axis=1)
         last = (self.first_file + self.width).reshape(len(self.roots), -1).max(axis=1)
-        return (last - first).astype(np.int32)
+        return np.asarray(last - first, np.int32)
 
     @cached_property
     def id(self) -> str:
@@ -151,7 +151,11 @@ class Layout:
             "request": self.request.to_dict(),
             "roots": self.roots,
             "levels": [
-                {"column": level.column, "type": _type_text(level.cuts.type), "cuts": texts(level.cuts)}
+                {
+                    "column": level.column,
+                    "type": _type_text(level.cuts.type),
+                    "cuts": texts(level.cuts),
+                }
                 for level in self.levels
             ],
         }
@@ -175,8 +179,8 @@ class Layout:
         data = json.loads(text)
         if data.get("format") != FORMAT:
             raise UsageError(
-                f"the table's layout has format {data.get('format')!r}, this zadapter reads {FORMAT}; "
-                "upgrade zadapter, or pass force=True to fit a new layout"
+                f"the table's layout has format {data.get('format')!r}, this zadapter reads "
+                f"{FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
             )
         order = data["order"]
         return cls(

@@ -85,7 +85,9 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
             known = [join((*found, field.name)) for field in fields]
             raise UnknownColumnError(join(parts), known)
         if len(same) > 1 and len(exact) != 1:
-            raise UsageError(f"column {join(parts)!r} is ambiguous: {', '.join(f.name for f in same)}")
+            raise UsageError(
+                f"column {join(parts)!r} is ambiguous: {', '.join(f.name for f in same)}"
+            )
         field = exact[0] if exact else same[0]
         found.append(field.name)
         if depth + 1 == len(parts):

@@ -55,7 +55,9 @@ def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
     ranges = np.empty((count, columns, 2), np.int64)
     ranges[:, :, 0], ranges[:, :, 1] = 0, UNBOUNDED
     for query in range(count):
-        share, width = ((0.01, 1), (0.05, 2), (0.10, int(random.integers(1, columns + 1))))[query % 3]
+        share, width = ((0.01, 1), (0.05, 2), (0.10, int(random.integers(1, columns + 1))))[
+            query % 3
+        ]
         for column in random.choice(columns, min(width, columns), replace=False):
             start = int(random.integers(0, max(1, rows - int(rows * share))))
             stop = min(rows - 1, start + int(rows * share))

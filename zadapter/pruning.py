@@ -196,10 +196,9 @@ def _holds(compare: Callable[..., pa.Array], bound: pa.Array, value: pa.Scalar) 
 def _listed(leaf: In, evidence: Evidence) -> May:
     values = [value for value in leaf.values if not _is_nan(value)]
     has_nan = len(values) < len(leaf.values)
-    hit = _hit(values, evidence)
-    single = mask(pc.equal(evidence.low, evidence.high), default=False)
-    true = evidence.regular & hit | evidence.nan & has_nan
-    other = evidence.regular & ~(hit & single) | evidence.nan & (not has_nan)
+    yes, no = _among(values, evidence)
+    true = evidence.regular & yes | evidence.nan & has_nan
+    other = evidence.regular & no | evidence.nan & (not has_nan)
     if leaf.has_null:
         return May(true, np.zeros_like(true), evidence.null | other)
     if not leaf.values:  # Spark's settings decide whether null is in an empty list
@@ -207,16 +206,17 @@ def _listed(leaf: In, evidence: Evidence) -> May:
     return May(true, other, evidence.null)
 
 
-def _hit(values: list[pa.Scalar], evidence: Evidence) -> Mask:
-    """Return whether any of *values* lies within the bounds."""
-    if not values or evidence.low.type != values[0].type:
-        return np.full_like(evidence.null, bool(values))
-    listed = pa.array(values, evidence.low.type)
+def _among(values: list[pa.Scalar], evidence: Evidence) -> tuple[Mask, Mask]:
+    """Return whether a regular value may be one of *values*, and whether it may be none."""
+    low, high = evidence.low, evidence.high
+    if not values or low.type != values[0].type:
+        return np.full_like(evidence.null, bool(values)), np.ones_like(evidence.null)
+    listed = pa.array(values, low.type)
     listed = listed.take(pc.sort_indices(listed))
-    first = _first(listed, evidence.low)
+    first = _first(listed, low)
     candidate = listed.take(pa.array(np.minimum(first, len(listed) - 1)))
-    reached = mask(pc.less_equal(candidate, evidence.high), default=True)
-    return reached & (first < len(listed))
+    yes = (first < len(listed)) & mask(pc.less_equal(candidate, high), default=True)
+    return yes, ~(yes & mask(pc.equal(low, high), default=False))
 
 
 def _first(listed: pa.Array, low: pa.Array) -> npt.NDArray[np.int64]:

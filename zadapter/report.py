@@ -44,14 +44,18 @@ class Plan:
         """Return what there is to say, for people."""
         if self.nothing_to_do:
             why = "already clustered as asked" if self.files_before else "the table has no files"
-            return {"table": f"{self.table} ({self.format}, version {self.version})", "nothing to do": why}
+            return {
+                "table": f"{self.table} ({self.format}, version {self.version})",
+                "nothing to do": why,
+            }
         return {
             "table": f"{self.table} ({self.format}, version {self.version})",
             "layout": f"{self.curve} by {', '.join(self.columns)}",
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
             "bytes": show(self.bytes_rewritten),
             "rows": "unknown" if self.rows is None else f"{self.rows:,}",
-            "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%} (predicted)",
+            "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, "
+            "predicted",
         }
 
     def __str__(self) -> str:
@@ -72,21 +76,22 @@ class Report:
     rows: int
     """Rows in the files that were committed."""
     share_after: float
-    """Mean share of the table's rows that a range filter has to read now, from the stats committed."""
+    """Mean share of the table's rows that a range filter has to read now, by the stats."""
     stale: tuple[str, ...]
     """Groups left as they were, since another writer changed their files; one line each."""
     seconds: Mapping[str, float]
-    """Seconds by phase: plan, sample, write, verify, commit, total."""
+    """Seconds by phase: plan (the sample included), write, verify, commit, and in total."""
 
     @property
     def share_before(self) -> float:
         """Mean share of the table's rows that a range filter had to read."""
         return self.plan.share_before
 
-    def __str__(self) -> str:
-        if self.plan.nothing_to_do:
-            return str(self.plan)
+    def facts(self) -> Mapping[str, str]:
+        """Return what there is to say, for people."""
         facts = dict(self.plan.facts())
+        if self.plan.nothing_to_do:
+            return facts
         facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
         facts["rows"] = f"{self.rows:,}"
@@ -95,7 +100,10 @@ class Report:
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.stale:
             facts["left as it was"] = "; ".join(self.stale)
-        return aligned(facts)
+        return facts
+
+    def __str__(self) -> str:
+        return aligned(self.facts())
 
 
 def _listed(versions: Sequence[int | None]) -> str:

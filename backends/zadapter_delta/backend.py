@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.errors import UnsupportedError
 from zadapter.layout import Layout
 from zadapter.names import Parts, join, leaves, quote, resolve
-from zadapter.table import Rewrite, Snapshot, Staged, chosen
+from zadapter.table import Rewrite, Snapshot, Staged
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.layouts import Layouts
@@ -32,6 +32,8 @@ class _Handle(NamedTuple):
 
 class DeltaBackend:
     """Delta tables, read and committed through Delta's own classes."""
+
+    format = "delta"
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -56,7 +58,7 @@ class DeltaBackend:
             applied = commits.commit_ids(self._jvm, located.log, versions)
         return Snapshot(
             table=table,
-            format="delta",
+            format=self.format,
             version=version,
             location=str(located.log.dataPath()),
             schema=arrow_schema(schema),
@@ -79,10 +81,16 @@ class DeltaBackend:
         adds = DataFrame(snapshot.handle.snapshot.allFiles().toDF(), self._spark)
         return self._file_table(snapshot, adds, columns)
 
-    def _file_table(self, snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) -> pa.Table:
+    def _file_table(
+        self, snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]
+    ) -> pa.Table:
         schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
-        partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition_columns}
-        wanted = [_wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
+        partition = {
+            name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition_columns
+        }
+        wanted = [
+            _wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition
+        ]
         return file_table(adds, wanted, partition)
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:

@@ -27,7 +27,9 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
     return list(jvm.iterate(transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())))  # noqa: FBT003, SLF001
 
 
-def tagged(jvm: Jvm, add: JavaObject, layout_id: str, grain_of_file: Mapping[int, int]) -> JavaObject:
+def tagged(
+    jvm: Jvm, add: JavaObject, layout_id: str, grain_of_file: Mapping[int, int]
+) -> JavaObject:
     """Return *add* as it is committed: no data change, and the layout in its tags."""
     number = int(_PART.search(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {
@@ -84,7 +86,9 @@ def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
 def note(rewrite: Rewrite) -> str:
     """Return what DESCRIBE HISTORY shows as ``userMetadata``."""
     request = rewrite.layout.request.to_dict()
-    return json.dumps({"zadapter": {"layout": rewrite.layout.id, "commitId": rewrite.id, **request}})
+    return json.dumps(
+        {"zadapter": {"layout": rewrite.layout.id, "commitId": rewrite.id, **request}}
+    )
 
 
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
@@ -117,12 +121,12 @@ def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
 def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[str]:
     """Return the ids of zadapter's commits among *versions*, from the log's JSON entries."""
     conf = log.newDeltaHadoopConf()
-    found = set()
+    found = set[str]()
     for version in versions:
         entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
         for line in jvm.iterate(log.store().read(entry, conf)):
             if line.startswith('{"commitInfo"'):
                 tags = json.loads(line)["commitInfo"].get("tags") or {}
-                found.add(tags.get(COMMIT_TAG))
+                found.update(value for key, value in tags.items() if key == COMMIT_TAG)
                 break
-    return frozenset(found - {None})
+    return frozenset(found)

@@ -19,9 +19,10 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.root: Any = spark._jvm  # noqa: SLF001
-        self.delta: Any = self.root.org.apache.spark.sql.delta
-        self._converters: Any = self.root.scala.jdk.javaapi.CollectionConverters
+        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        self.root = root
+        self.delta: Any = root.org.apache.spark.sql.delta
+        self._converters: Any = root.scala.jdk.javaapi.CollectionConverters
 
     @property
     def session(self) -> JavaObject:
@@ -45,7 +46,8 @@ class Jvm:
 
     def iterate(self, scala: JavaObject) -> Iterator[Any]:
         """Yield what a Scala ``Seq`` holds."""
-        yield from self._converters.asJava(scala)
+        for item in self._converters.asJava(scala):  # noqa: UP028 - py4j's have no close()
+            yield item
 
     def map(self, items: Mapping[str, Any]) -> JavaObject:
         """Return an immutable ``Map``."""

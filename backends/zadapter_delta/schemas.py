@@ -42,9 +42,12 @@ def _type(type_: T.DataType) -> pa.DataType:
     if isinstance(type_, T.MapType):
         return pa.map_(_type(type_.keyType), _type(type_.valueType))
     if isinstance(type_, T.StringType):
-        return pa.string() if type_.simpleString().startswith(("string", "char", "varchar")) and (
-            "collate" not in type_.simpleString()
-        ) else pa.null()
+        return (
+            pa.string()
+            if type_.simpleString().startswith(("string", "char", "varchar"))
+            and ("collate" not in type_.simpleString())
+            else pa.null()
+        )
     return _PLAIN.get(type(type_), pa.null())
 
 
@@ -55,7 +58,9 @@ def physical_names(schema: T.StructType) -> dict[Parts, Parts]:
     return found
 
 
-def _collect(schema: T.StructType, logical: Parts, physical: Parts, found: dict[Parts, Parts]) -> None:
+def _collect(
+    schema: T.StructType, logical: Parts, physical: Parts, found: dict[Parts, Parts]
+) -> None:
     for field in schema:
         name = (*logical, field.name)
         stored = (*physical, (field.metadata or {}).get(_PHYSICAL, field.name))

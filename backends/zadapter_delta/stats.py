@@ -1,8 +1,8 @@
 """The files of a Delta snapshot, with the stats in its log, as a file table.
 
 What the log's stats promise (PROTOCOL.md, "Per-file Statistics"): strings are cut to a prefix, the
-upper one made larger; timestamps are cut to milliseconds, so the upper one may lie up to 999 µs
-too low; where ``tightBounds`` is false, rows may be missing that the bounds still count, and a null
+upper one made larger; timestamps are cut to milliseconds, so the upper one may lie up to 999
+microseconds too low; where ``tightBounds`` is false, rows may be missing that the bounds still count, and a null
 count means something only if it is 0 or the number of records.
 """
 
@@ -53,9 +53,7 @@ def file_table(
     flat = _flat(adds, usable, partition).toArrow()
     rows = pc.subtract(flat["records"], flat["deleted"])
     tight = flat["tight"].combine_chunks()
-    columns = [
-        _column(flat, number, column, tight, rows) for number, column in enumerate(usable)
-    ]
+    columns = [_column(flat, number, column, tight, rows) for number, column in enumerate(usable)]
     types = {column.parts: column.type for column in usable}
     values = [
         flat[f"partition{number}"].combine_chunks().cast(column.type)

@@ -67,7 +67,9 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
     log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
-        raise UnknownTableError(f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log")
+        raise UnknownTableError(
+            f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log"
+        )
     return Located(log=log, catalog_table=jvm.option(entry))
 
 
@@ -100,8 +102,8 @@ def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
     clustering = jvm.module(jvm.delta.skipping.clustering, "ClusteredTableUtils")
     if clustering.isSupported(protocol):
         raise UnsupportedError(
-            f"{table} uses liquid clustering (CLUSTER BY), which owns the layout of its files; run "
-            "OPTIMIZE, or ALTER TABLE … CLUSTER BY NONE and drop the table feature 'clustering' first"
+            f"{table} uses liquid clustering (CLUSTER BY), which owns the layout of its files; "
+            "run OPTIMIZE, or first ALTER TABLE … CLUSTER BY NONE and drop its feature 'clustering'"
         )
 
 

@@ -15,20 +15,13 @@ from zadapter import zvalues
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.spark.zvalues import zvalue
 
-WIDTHS = {"text": [1, 5, 7, 8, 9, 20], "binary": [3, 16]}
+WIDTHS = {"text": [1, 8, 13], "binary": [8]}
 MIXED = [
     (["tiny", "big", "text"], {"width": 5, "nulls": "first"}),
     (["double", "decimal_38_10", "ntz", "flag"], {"nulls": "last"}),
     (["big", "small", "day", "timestamp"], {"nulls": None}),
     (["tiny", "flag", "small"] * 4, {"nulls": "last"}),
 ]
-COMPILED = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "America/Los_Angeles"}
-INTERPRETED = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "Asia/Kathmandu",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 EPOCH = datetime.fromisoformat("1970-01-01")
 
 
@@ -39,18 +32,18 @@ def integers(bits, seeded):
 
 
 def floats(type_, seeded):
-    """Every power of two with its neighbours, every kind of special value, random bits."""
+    """Powers of two with their neighbours, every kind of special value, random bits."""
     info = np.finfo(type_)
-    lowest = int(info.minexp) - int(info.nmant)
-    powers = np.exp2(np.arange(lowest, int(info.maxexp), dtype=np.float64)).astype(type_)
+    exponents = np.arange(int(info.minexp) - int(info.nmant), int(info.maxexp), 5)
+    powers = np.exp2(exponents.astype(np.float64)).astype(type_)
     near = [np.nextafter(powers, type_(0)), powers, np.nextafter(powers, type_(np.inf))]
     unsigned = f"u{info.bits // 8}"
-    drawn = [seeded.getrandbits(info.bits) for _ in range(2000)]
+    drawn = [seeded.getrandbits(info.bits) for _ in range(500)]
     top = (1 << info.bits) - 1
     nans = [int(np.array(np.nan, type_).view(unsigned)), top, top >> 1]
     bits = np.array([*nans, *drawn], unsigned).view(type_)
     special = np.array([0.0, -0.0, np.inf, -np.inf, info.max, info.smallest_subnormal], type_)
-    return np.concatenate([*near, -near[0], -near[1], -near[2], bits, special, -special])
+    return np.concatenate([*near, -near[0], bits, special, -special])
 
 
 def decimals(precision, scale, seeded):
@@ -184,10 +177,12 @@ def cases(table):
     yield from MIXED
 
 
-@pytest.mark.parametrize("options", [COMPILED, INTERPRETED], ids=["compiled", "interpreted"])
-def test_spark_and_arrow_agree(rows, table, conf, options):
+@pytest.mark.parametrize(
+    ("ansi", "zone"), [("true", "America/Los_Angeles"), ("false", "Asia/Kathmandu")]
+)
+def test_spark_and_arrow_agree(rows, table, conf, ansi, zone):
     """Every type, every special value, whatever the session's settings."""
-    conf(options)
+    conf({"spark.sql.ansi.enabled": ansi, "spark.sql.session.timeZone": zone})
     every = list(cases(table))
 
     keys = [zvalue(rows, names, **how).alias(f"{i}") for i, (names, how) in enumerate(every)]
@@ -196,14 +191,8 @@ def test_spark_and_arrow_agree(rows, table, conf, options):
     for i, (names, how) in enumerate(every):
         expected = zvalues.zvalue([table[name] for name in names], **how)
         got = found[f"{i}"].combine_chunks().cast(pa.large_binary())
-        wrong = next((r for r in range(len(got)) if got[r] != expected[r]), None)
-        assert wrong is None, (
-            names,
-            how,
-            table.slice(wrong, 1).to_pylist(),
-            got[wrong],
-            expected[wrong],
-        )
+        wrong = [r for r in range(len(got)) if got[r] != expected[r]]
+        assert not wrong, (names, how, table.select(names).take(wrong[:3]).to_pylist())
 
 
 def test_fields_of_structs_are_found_as_spark_finds_them(rows, table):
@@ -218,7 +207,7 @@ def test_fields_of_structs_are_found_as_spark_finds_them(rows, table):
 
 def test_generated_methods_stay_small_enough_for_the_jit(rows, capsys):
     """The JIT leaves methods of more than 8 000 bytecodes to the interpreter."""
-    rows.select(zvalue(rows, ["big", "timestamp", "double", "ntz"] * 3)).explain("codegen")
+    rows.select(zvalue(rows, ["big", "timestamp"] * 5)).explain("codegen")
 
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert sizes

@@ -7,6 +7,7 @@ a missing null count is unknown, not 0; NaN is left out of bounds by some writer
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -61,7 +62,7 @@ def _read(spark: SparkSession, uri: str) -> Footer:
         path = unquote(parsed.path) if parsed.scheme else uri
         with pa.OSFile(path) as source:
             return _footer(source.size(), pq.read_metadata(source))
-    with _HadoopFile(spark, uri) as stream:
+    with closing(_HadoopFile(spark, uri)) as stream:
         return _footer(stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r")))
 
 
@@ -121,12 +122,6 @@ class _HadoopFile:
         self.size = int(files.getFileStatus(path).getLen())
         self._stream = files.open(path)
         self._at = 0
-
-    def __enter__(self) -> "_HadoopFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = (0, self._at, self.size)[whence] + offset

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -89,7 +88,7 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
     """Return 0 for null, r for the r-th of the ascending *distinct* values: a binary search."""
-    depth = max(1, int(len(distinct)).bit_length())
+    depth = max(1, len(distinct).bit_length())
     place: Column = F.lit(0)
     written = texts(distinct)
     for level in range(depth):
@@ -109,27 +108,21 @@ def _comparable(rows: DataFrame, parts: Parts) -> tuple[Column, str]:
 
 
 def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:
-    """Return the row's root: the place of its partition values among the layout's roots."""
-    if not partition:
-        return F.lit(0)
-    combined: Column = F.lit(0)
-    places: list[dict[str | None, int]] = []
+    """Return the row's root: the place of its partition values among the layout's roots.
+
+    Column by column, the values so far are numbered anew, so that the look-up tables stay small.
+    """
+    found: Column = F.lit(0)
+    numbers: dict[tuple[str | None, ...], int] = {(): 0}
     for index, (name, type_) in enumerate(partition.items()):
         column, spark_type = _comparable(rows, (name,))
-        distinct = rank(values(sorted({root[index] for root in layout.roots} - {None}), type_)).distinct
-        combined = combined * (len(distinct) + 1) + ranked(column, distinct, spark_type)
-        places.append({None: 0} | {text: at for at, text in enumerate(texts(distinct), start=1)})
-    return F.get(integers(_numbers(layout.roots, places)), combined)
-
-
-def _numbers(
-    roots: Sequence[tuple[str | None, ...]], places: Sequence[Mapping[str | None, int]]
-) -> list[int]:
-    """Return for each combination of ranks the root it stands for; 0 where it stands for none."""
-    numbers = [0] * int(np.prod([len(known) for known in places]))
-    for number, root in enumerate(roots):
-        at = 0
-        for text, known in zip(root, places, strict=True):
-            at = at * len(known) + known[text]
-        numbers[at] = number
-    return numbers
+        distinct = rank(values([root[index] for root in layout.roots], type_)).distinct
+        ranks = {text: at for at, text in enumerate([None, *texts(distinct)])}
+        longer = {root[: index + 1]: 0 for root in layout.roots}
+        longer = {prefix: number for number, prefix in enumerate(longer)}
+        table = [0] * (len(numbers) * len(ranks))
+        for prefix, number in longer.items():
+            table[numbers[prefix[:-1]] * len(ranks) + ranks[prefix[-1]]] = number
+        found = F.get(integers(table), found * len(ranks) + ranked(column, distinct, spark_type))
+        numbers = longer
+    return found

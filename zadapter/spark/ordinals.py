@@ -48,10 +48,8 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
         return _decimal(column, type_)
     if isinstance(type_, types.BooleanType):
         return [Word(column.cast("bigint"), 1)]
-    if isinstance(type_, types.FloatType):
-        return [_float(column, size=4, fraction_bits=23)]
-    if isinstance(type_, types.DoubleType):
-        return [_float(column, size=8, fraction_bits=52)]
+    if type(type_) in _FLOATS:
+        return [_float(column, type_, *_FLOATS[type(type_)])]
     if type(type_) in _COUNTED:
         size, counted = _COUNTED[type(type_)]
         return [_signed(counted(column), size)]
@@ -88,7 +86,14 @@ _COUNTED: dict[type[types.DataType], tuple[int, Callable[[Column], Column]]] = {
 }
 
 
-def _float(number: Column, size: int, fraction_bits: int) -> Word:
+# bytes, and those of their bits that are the fraction
+_FLOATS: dict[type[types.DataType], tuple[int, int]] = {
+    types.FloatType: (4, 23),
+    types.DoubleType: (8, 52),
+}
+
+
+def _float(number: Column, type_: types.DataType, size: int, fraction_bits: int) -> Word:
     """Assemble the bits of an IEEE 754 number by arithmetic that is exact in double.
 
     No deterministic function gives the bits.  The number is scaled by a power of two into [1, 4),
@@ -98,41 +103,43 @@ def _float(number: Column, size: int, fraction_bits: int) -> Word:
     """
     bias = (1 << (8 * size - 2 - fraction_bits)) - 1
     one = 1 << fraction_bits
-    infinite = F.lit((2 * bias + 1) * one)
+    largest = float((2 - 0.5**fraction_bits) * 2.0**bias)
     magnitude = F.abs(number.cast("double"))
-    finite = F.when(magnitude < float("inf"), magnitude).otherwise(0.0)
+    finite = F.least(magnitude, F.lit(largest))
     # log2() of zero is null, which greatest() passes over
     exponent = F.greatest(F.floor(F.log2(finite) - 0.5), F.lit(1 - bias))
     scaled = finite * F.pow(F.lit(2.0), -exponent)
     fraction = F.least(scaled - 1, scaled / 2) * float(one)
-    absolute = (
-        F.when(F.isnan(magnitude), infinite + one // 2)
-        .when(magnitude == float("inf"), infinite)
-        .otherwise((exponent + bias) * one + fraction.cast("bigint"))
-    )
-    return _signed(F.when(number < 0, F.bitwise_not(absolute)).otherwise(absolute), size)
+    bits = (exponent + bias) * one + fraction.cast("bigint")
+    # in this order, as NaN is above infinity; neither holds for null
+    above = F.when(magnitude <= largest, 0).when(magnitude <= float("inf"), 1)
+    beyond = above.when(F.isnan(magnitude), one // 2 + 1)
+    return _signed((bits + beyond).bitwiseXOR(_flips(number, type_)), size)
+
+
+def _flips(number: Column, type_: types.DataType) -> Column:
+    """Return what turns all bits of a negative number around by XOR: -1, else 0."""
+    # zero of the same type, as a common type of decimals may have too few digits for both
+    return F.when(number < F.lit(0).cast(type_), F.lit(-1)).otherwise(F.lit(0))
 
 
 def _decimal(number: Column, type_: types.DecimalType) -> list[Word]:
     size = decimal_width(type_.precision)
-    # a product rounds where it runs out of 38 digits; text does not
-    digits = F.translate(F.format_number(number, type_.scale), ",.", "")
+    # by text, since a product is rounded where it runs out of 38 digits, as are abs() and minus
+    text = F.format_number(number, type_.scale)
     if size <= _WORD:
-        return [_signed(digits.cast("bigint"), size)]
-    unscaled = digits.cast("decimal(38,0)")
-    # a negative number is the complement of a natural one, so that div and % need not floor;
-    # by subtraction, since Spark's unary minus rounds decimals to 34 digits
-    natural = F.when(unscaled < 0, F.lit(Decimal(-1)) - unscaled).otherwise(unscaled)
-    flips = F.when(unscaled < 0, F.lit(-1)).otherwise(F.lit(0))
+        return [_signed(F.translate(text, ",.", "").cast("bigint"), size)]
+    # the bits of a negative number are those of a natural one, turned around
+    flips = _flips(number, type_)
+    natural = F.translate(text, ",.-", "").cast("decimal(38,0)") + flips
     upper = F.call_function("div", natural, F.lit(Decimal(1 << 64)))
-    lower = _wrapped(natural % F.lit(Decimal(1 << 64)))
+    lower = _signed_number((natural % F.lit(Decimal(1 << 64))).cast("string"), base=10)
     return [_signed(upper.bitwiseXOR(flips), _WORD), Word(lower.bitwiseXOR(flips), _WORD)]
 
 
-def _wrapped(natural: Column) -> Column:
-    """Turn a decimal in [0, 2**64) into the BIGINT of the same bits."""
-    low = natural < F.lit(Decimal(1 << 63))
-    return F.when(low, natural).otherwise(natural - F.lit(Decimal(1 << 64))).cast("bigint")
+def _signed_number(digits: Column, base: int) -> Column:
+    """Read the digits of an unsigned 64-bit number as the BIGINT of the same bits."""
+    return F.conv(digits, base, -10).cast("bigint")
 
 
 def _text(binary: Column, width: int) -> list[Word]:
@@ -141,5 +148,4 @@ def _text(binary: Column, width: int) -> list[Word]:
 
 def _slice(binary: Column, start: int, size: int) -> Word:
     digits = F.rpad(F.hex(F.substring(binary, start + 1, size)), 2 * size, "0")
-    # the negative base asks for a signed number
-    return Word(F.conv(digits, 16, -10).cast("bigint"), size)
+    return Word(_signed_number(digits, base=16), size)

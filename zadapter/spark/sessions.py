@@ -40,7 +40,7 @@ def session(
     packages when it first needs them.
 
     Args:
-        conf: Spark settings. They win over all that is added here.
+        conf: Spark settings. They win; where they are lists, they are completed.
         formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs
             nothing. Fewer of them start faster.
 
@@ -90,7 +90,8 @@ def check(spark: SparkSession, table_format: str) -> None:
     if missing := _missing(spark, table_format, loaded=loaded):
         raise SessionError(
             f"this Spark session cannot handle {table_format}: it lacks {', '.join(missing)}. "
-            "Spark reads these when its JVM starts, so in a new process add to the builder\n"
+            "Spark reads these when it starts, so in a new process add to the builder, "
+            "or as --conf to spark-submit,\n"
             f"{settings.config_lines(missing)}"
         )
     _refuse_loaded(jvm, table_format, form)
@@ -144,6 +145,10 @@ def _running() -> SparkSession | None:
     return None if stopped else found
 
 
+def _has_jvm() -> bool:
+    return bool(SparkConf().getAll())
+
+
 def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:
     for key, value in conf.items():
         if running.conf.isModifiable(key):
@@ -156,9 +161,11 @@ def _start(conf: dict[str, str], formats: Sequence[str]) -> SparkSession:
     remote = "SPARK_REMOTE" in os.environ or "spark.remote" in stated
     if remote or stated.get("spark.api.mode", os.environ.get("SPARK_API_MODE")) == "connect":
         raise SessionError(_NO_CONNECT)
-    added = settings.additions(stated, formats)
+    added = {**settings.local_defaults(stated), **settings.additions(stated, formats)}
+    if _has_jvm():
+        added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)
-    builder = SparkSession.builder.config(map={**settings.local_defaults(stated), **conf, **added})
+    builder = SparkSession.builder.config(map={**conf, **added})
     with _launch(stated):
         try:
             return builder.getOrCreate()
@@ -180,10 +187,9 @@ def _refuse_hidden(added: Mapping[str, str]) -> None:
 @contextmanager
 def _launch(stated: Mapping[str, str]) -> Iterator[None]:
     """Point Spark to Java and, for its workers, to this Python, while it starts."""
-    has_jvm = bool(SparkConf().getAll())
     is_local = stated.get(settings.MASTER, "local").startswith("local")
     variables = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
-    with nullcontext() if has_jvm else java.home() as home:
+    with nullcontext() if _has_jvm() else java.home() as home:
         chosen = {"JAVA_HOME": str(home)} if home else {}
         with _environment({**(variables if is_local else {}), **chosen}):
             yield

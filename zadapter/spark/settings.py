@@ -21,6 +21,8 @@ CATALOG = "spark.sql.catalog.spark_catalog"
 JARS = "spark.jars"
 MASTER = "spark.master"
 MEMORY = "spark.driver.memory"
+READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
+"""What a JVM that runs takes no notice of."""
 
 SPARK = "4.1"
 """The minor version of Spark that every supported format shares."""

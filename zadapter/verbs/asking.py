@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.backend import Backend, load, names
+from zadapter.backend import Factory, load, names
 from zadapter.commit import Backoff
 from zadapter.errors import MissingBackendError, UnknownTableError, UsageError
 from zadapter.layout import Curve, Request
@@ -42,32 +42,41 @@ class Question:
 
 
 def open_table(
-    question: Question, backend: str | None, spark: SparkSession | None
-) -> tuple[SparkSession, str]:
-    """Return a session that fits, and the name of the table's format.
+    question: Question, backend: str | Factory | None, spark: SparkSession | None
+) -> tuple[SparkSession, Factory]:
+    """Return a session that fits, and the table's backend, to be called with a session.
 
     Raises:
         UnknownTableError: No backend knows the table.
         MissingBackendError: The backend is not installed.
         SessionError: The session cannot handle the format.
     """
-    if not isinstance(question.table, str) or not question.table.strip():
+    if not str(question.table).strip():
         raise UsageError(f"{question.table!r} is no table; give a path or an identifier")
-    if backend is not None:
-        load(backend)
-        return ensure(spark, backend), backend
-    installed = names()
-    if not installed:
-        raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
+    if backend is None:
+        return _detected(question.table, spark)
+    if isinstance(backend, str):
+        return _loaded(backend, spark)
+    return ensure(spark, getattr(backend, "format", "")), backend
+
+
+def _loaded(name: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
+    factory = load(name)
+    return ensure(spark, name), factory
+
+
+def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
     reasons = []
-    for name in installed:
-        session = ensure(spark, name)
+    for name in names():
+        session, factory = _loaded(name, spark)
         try:
-            load(name)(session).snapshot(question.table)
+            factory(session).snapshot(table)
         except UnknownTableError as error:
             reasons.append(str(error))
         else:
-            return session, name
+            return session, factory
+    if not reasons:
+        raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
     raise UnknownTableError("; ".join(reasons))
 
 

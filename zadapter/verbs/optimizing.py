@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter import filestats
-from zadapter.backend import Backend, load
+from zadapter.backend import Backend, Factory
 from zadapter.commit import Backoff, Landed, publish
 from zadapter.errors import ConflictError, UnknownOutcomeError, VerificationError
 from zadapter.filestats import narrowed
@@ -33,7 +33,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str,
     *,
     by: By,
-    backend: str | None = None,
+    backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
     target_file_size: str | int = "128MB",
@@ -54,7 +54,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         table: A path, ``delta.`path```, or an identifier of the session's catalog.
         by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
             A mapping of column to weight gives a column more of the z-value's bits.
-        backend: The table's format, ``"delta"``; None finds it out.
+        backend: The table's format, ``"delta"``, or the class of a backend that is not registered;
+            None finds it out.
         where: SQL. Partitions and files that hold no matching row are left alone; of the others,
             whole files are rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -92,16 +93,16 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
         backoff=backoff or Backoff(),
     )
-    session, name = open_table(question, backend, spark)
+    session, factory = open_table(question, backend, spark)
     with scratch(session, {}) as own:
-        return _run(question, load(name)(own), own)
+        return _run(question, factory(own), own)
 
 
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str,
     *,
     by: By,
-    backend: str | None = None,
+    backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
     target_file_size: str | int = "128MB",
@@ -113,8 +114,8 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Plan:
     """Predict what :func:`optimize` would do with the same arguments, without writing anything.
 
-    Reads the table's log and a sample of the key columns. With ``widen_stats``, it predicts as if the
-    stats were there, and changes no property.
+    Reads the table's log and a sample of the key columns. With ``widen_stats``, it predicts as if
+    the stats were there, and changes no property.
 
     Raises:
         UsageError: An argument makes no sense for this table.
@@ -133,10 +134,9 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         widen_stats=widen_stats,
         force=force,
     )
-    session, name = open_table(question, backend, spark)
+    session, factory = open_table(question, backend, spark)
     with scratch(session, {}) as own:
-        zone = own.conf.get(TIMEZONE, "UTC")
-        return prepare(question, load(name)(own), zone, write=False).plan()
+        return prepare(question, factory(own), own.conf.get(TIMEZONE), write=False).plan()
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class _Tally:
         self.versions.append(landed.version)
         self.exchanges += [e for e in exchanges if e not in landed.stale]
         self.stale += [
-            f"{e.removed.num_rows} files changed by another writer, {e.removed['path'][0]} among them"
+            f"{e.removed.num_rows} files, {e.removed['path'][0]} the first: changed by another writer"
             for e in landed.stale
         ]
 
@@ -170,7 +170,7 @@ def _run(question: Question, backend: Backend, spark: SparkSession) -> Report:
     tally = _Tally()
     with tally.timing("total"):
         with tally.timing("plan"):
-            prepared = prepare(question, backend, spark.conf.get(TIMEZONE, "UTC"), write=True)
+            prepared = prepare(question, backend, spark.conf.get(TIMEZONE), write=True)
             planned = prepared.plan()
         errors = [
             error
@@ -245,9 +245,7 @@ def _verified(
         mine = of_root == number
         written = sum(footer.rows for footer, is_mine in zip(found, mine, strict=True) if is_mine)
         check_rows(group, written, _rows_in(prepared, group))
-        exchanges.append(
-            Exchange(removed=group.files, added=staged.files.filter(pa.array(mine)))
-        )
+        exchanges.append(Exchange(removed=group.files, added=staged.files.filter(pa.array(mine))))
     if sum(exchange.added.num_rows for exchange in exchanges) != staged.files.num_rows:
         raise VerificationError("a staged file belongs to no partition that was being rewritten")
     return tuple(exchanges)

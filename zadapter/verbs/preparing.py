@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from zadapter import filestats, predict, routing
+from zadapter import filestats, predict, routing, sizes
 from zadapter.backend import Backend
 from zadapter.errors import MissingStatsError
 from zadapter.fitting import fit
@@ -17,7 +17,6 @@ from zadapter.predicates import columns as columns_of
 from zadapter.pruning import matching
 from zadapter.ranks import Ints
 from zadapter.report import Plan
-from zadapter import sizes
 from zadapter.spark.sampling import files_to_read, sample, wanted_rows
 from zadapter.sql import parse
 from zadapter.table import Snapshot, chosen
@@ -116,10 +115,10 @@ def _weights(files: pa.Table) -> Ints:
     """Return rows a file, guessed where the log does not count them."""
     rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
     guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
-    return np.where(np.isnan(rows), guess, rows).astype(np.int64)
+    return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
-def prepare(question: Question, backend: Backend, timezone: str, *, write: bool) -> Prepared:
+def prepare(question: Question, backend: Backend, timezone: str | None, *, write: bool) -> Prepared:
     """Look at the table and work out what to do.
 
     Args:
@@ -136,8 +135,10 @@ def prepare(question: Question, backend: Backend, timezone: str, *, write: bool)
     snapshot = backend.snapshot(question.table)
     request = request_of(question, snapshot)
     most = _most(question)
-    predicate = None if question.where is None else parse(
-        question.where, snapshot.schema, timezone=timezone
+    predicate = (
+        None
+        if question.where is None
+        else parse(question.where, snapshot.schema, timezone=timezone or "UTC")
     )
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
     if missing and not question.widen_stats:
@@ -187,7 +188,9 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
     among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
     if job.kept is None:
         files = [group.cut_into for group in job.groups]
-        return Work(job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among)
+        return Work(
+            job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
+        )
     wanted = {group.root: group.cut_into for group in job.groups}
     layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
     return Work(job=job, layout=layout, keys=keys, root_of=among)

@@ -1,0 +1,40 @@
+"""Every format keeps the contract."""
+
+import pytest
+from pyspark.sql import functions as F
+
+from zadapter.testing import BackendContract
+from zadapter_delta import DeltaBackend
+
+
+def in_order(rows):
+    return sorted((tuple(row) for row in rows), key=lambda r: tuple((v is None, v) for v in r))
+
+
+class TestDelta(BackendContract):
+    """Delta keeps the contract."""
+
+    @pytest.fixture(autouse=True)
+    def _only_delta(self, table_format):
+        if table_format != "delta":
+            pytest.skip("another format is under test")
+
+    @pytest.fixture
+    def backend(self, spark):
+        return DeltaBackend(spark)
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path):
+        self.folder = tmp_path
+
+    def make(self, spark, name, rows):
+        rows.write.format("delta").save(f"{self.folder}/{name}")
+        return f"{self.folder}/{name}"
+
+    def append(self, spark, table, rows):
+        rows.write.format("delta").mode("append").save(table)
+
+    def rows_behind(self, spark, table):
+        return in_order(
+            spark.read.format("delta").load(table).select(F.col("a"), F.col("b")).collect()
+        )

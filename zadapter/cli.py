@@ -1,0 +1,263 @@
+"""The command line: ``zadapter optimize`` and ``zadapter plan``.
+
+PySpark is imported once a command needs it, so that help and complaints come at once.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from importlib.metadata import version
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+import zadapter
+from zadapter.errors import UsageError, ZadapterError
+
+if TYPE_CHECKING:
+    from pyspark import StatusTracker
+
+    import zadapter.spark.settings
+    from zadapter.report import Plan, Report
+
+QUIET = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+"""Settings of a session that the command line starts itself."""
+POLL = 0.2
+"""Seconds between two looks at Spark's progress."""
+
+_KEY = re.compile(r"\s*((?:`(?:[^`]|``)*`|[^`,=])+?)\s*(?:=\s*([^`,=]*?)\s*)?(?:,|\Z)")
+
+app = typer.Typer(
+    name="zadapter",
+    help="Cluster lake tables so that filters open few files.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"zadapter {version('zadapter')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("plan", help="Predict what optimize would do with the same options. Writes nothing.")
+@app.command("optimize", help="Cluster TABLE so that filters on the key columns open fewer files.")
+def _run(  # noqa: PLR0913 - the options of zadapter.optimize
+    *,
+    context: typer.Context,
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE", help="A path, delta.`path`, or an identifier of Spark's catalog."
+        ),
+    ],
+    by: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMNS",
+            help="Key columns, separated by commas; may repeat. name=2 gives a column twice the "
+            "weight of one without a number.",
+        ),
+    ],
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Leave files alone that hold no row this is true for."),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help="The table's format, delta; found out if not given."),
+    ] = None,
+    curve: Annotated[
+        str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")
+    ] = "adaptive",
+    target_file_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="What a written file should have.")
+    ] = "128MB",
+    row_groups: Annotated[
+        int, typer.Option(metavar="COUNT", help="Row groups a written file should have.")
+    ] = 8,
+    max_group_bytes: Annotated[
+        str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten part by part.")
+    ] = "256GB",
+    widen_stats: Annotated[
+        bool,
+        typer.Option(
+            "--widen-stats",
+            help="Have the table collect stats of key columns that have none; optimize changes a "
+            "table property for it.",
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
+    ] = False,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: the fields of zadapter.Plan or Report.")
+    ] = False,
+) -> None:
+    with _complaining():
+        keys, settings = parse_by(by), parse_conf(conf or ())
+        formats = _formats(backend)
+        call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
+        # the call has brought zadapter.spark; of a format that it does not know, it is told nothing
+        known = zadapter.spark.settings.FORMATS.keys() & formats
+        session = zadapter.spark.session({**QUIET, **settings}, formats=sorted(known))
+        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+            found = call(
+                table,
+                by=keys,
+                backend=backend,
+                where=where,
+                curve=curve,
+                target_file_size=target_file_size,
+                row_groups=row_groups,
+                max_group_bytes=max_group_bytes,
+                widen_stats=widen_stats,
+                force=force,
+                spark=session,
+            )
+    _show(found, as_json=as_json)
+
+
+def parse_by(texts: Sequence[str]) -> dict[str, float]:
+    """Read what ``--by`` was given: names separated by commas, each with or without a weight.
+
+    >>> parse_by(["event_time, user_id=2", "`odd,name`"])
+    {'event_time': 1.0, 'user_id': 2.0, '`odd,name`': 1.0}
+
+    Raises:
+        UsageError: A name is empty or comes twice, or a weight is no number.
+    """
+    keys: dict[str, float] = {}
+    for text in texts:
+        position = 0
+        while position < len(text) or not text:
+            match = _KEY.match(text, position)
+            if match is None:
+                raise UsageError(f"--by takes column names such as a,b or a=2,b, not {text!r}")
+            name, weight = match.groups()
+            if name in keys:
+                raise UsageError(f"--by names {name} twice; name each column once")
+            keys[name] = _weight(name, weight)
+            position = match.end()
+    return keys
+
+
+def _weight(name: str, text: str | None) -> float:
+    if text is None:
+        return 1.0
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--by {name}={text}: the weight is no number") from None
+
+
+def parse_conf(texts: Sequence[str]) -> dict[str, str]:
+    """Read what ``--conf`` was given: ``key=value`` each.
+
+    Raises:
+        UsageError: There is no key or no ``=``.
+    """
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise UsageError(f"--conf takes key=value, not {text!r}")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+@contextmanager
+def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
+    """Show on *console* how far Spark is with its active stages, if it is a terminal.
+
+    Args:
+        tracker: Spark's status tracker.
+        console: Where to; a console that says it is no terminal stays empty.
+    """
+    if not console.is_terminal:
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    stopped = Event()
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        watcher = Thread(target=_watch, args=(tracker, bar, stopped), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            watcher.join()
+
+
+def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
+    task = bar.add_task("Spark", total=None)
+    with suppress(Exception):  # a bar is not worth an error
+        while not stopped.wait(POLL):
+            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            stages = [stage for stage in found if stage is not None]
+            bar.update(
+                task,
+                description=stages[-1].name if stages else "Spark",
+                completed=sum(stage.numCompletedTasks for stage in stages),
+                total=sum(stage.numTasks for stage in stages) or None,
+            )
+
+
+def _formats(backend: str | None) -> Sequence[str]:
+    """Return the formats that the table may have, after a look whether they are installed.
+
+    Raises:
+        MissingBackendError: One of them, or what it needs, is not.
+    """
+    from zadapter.backend import load, names  # noqa: PLC0415 - loads Arrow
+
+    formats = names() if backend is None else [backend]
+    for name in formats:
+        load(name)
+    return formats
+
+
+@contextmanager
+def _complaining() -> Iterator[None]:
+    """Turn errors raised on purpose into one message and an exit code."""
+    try:
+        yield
+    except ZadapterError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+
+
+def _show(found: "Plan | Report", *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    table = Table(show_header=False)
+    for name, value in found.facts().items():
+        table.add_row(Text(name, style="bold"), Text(value))
+    Console().print(table)

@@ -1,0 +1,185 @@
+"""What every backend must do, as tests that a third party's backend can run, too.
+
+Subclass :class:`BackendContract` in a pytest module and give it four things: a ``backend`` fixture
+(the backend under test on a running session), ``make`` (create a table), ``append``, and
+``rows_behind``, which must not go through zadapter.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.backend import Backend
+from zadapter.commit import Backoff, publish
+from zadapter.errors import ConflictError, UnknownTableError
+from zadapter.filestats import column, total
+from zadapter.fitting import fit
+from zadapter.layout import Layout, Request
+from zadapter.table import Exchange, Rewrite, Snapshot, Staged
+
+ROWS = 1_000
+_numbers = count()
+
+
+def one_file_layout() -> Layout:
+    """Return a layout that puts all rows into one file, in the order of column ``a``."""
+    request = Request(columns=(("a",),), weights=(1.0,), target_file_size=1 << 20, row_groups=2)
+    sample = pa.array(range(0, ROWS, 10), pa.int64())
+    return fit(request, [sample], [()], np.zeros(len(sample), np.int64), [1])
+
+
+def rewrite_of(backend: Backend, snapshot: Snapshot, files: pa.Table) -> tuple[Rewrite, Staged]:
+    """Stage *files* as one file and return the rewrite that would commit it."""
+    layout = one_file_layout()
+    rows = backend.read(snapshot, files).coalesce(1)
+    staged = backend.stage(snapshot, rows, layout)
+    exchange = Exchange(removed=files, added=staged.files)
+    return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=staged), staged
+
+
+class BackendContract:
+    """What every backend must do."""
+
+    def make(self, spark: SparkSession, name: str, rows: DataFrame) -> str:
+        """Create a table of *rows* with a file a partition, and return how to name it."""
+        raise NotImplementedError
+
+    def append(self, spark: SparkSession, table: str, rows: DataFrame) -> None:
+        """Append *rows* without zadapter."""
+        raise NotImplementedError
+
+    def rows_behind(self, spark: SparkSession, table: str) -> Sequence[Any]:
+        """Return all rows, sorted, without zadapter."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def table(self, spark: SparkSession) -> str:
+        """A table of 1 000 rows in four files, with columns a (bigint) and b (string)."""
+        rows = spark.range(ROWS).selectExpr("id a", "nullif(concat('v', id % 7), 'v3') b")
+        return self.make(spark, f"contract{next(_numbers)}", rows.repartition(4))
+
+    def test_files_account_for_every_row(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """The file table counts the live rows and names each file once."""
+        files = backend.files(backend.snapshot(table))
+
+        assert len(self.rows_behind(spark, table)) == total(files, "rows")
+        assert len(set(files["path"].to_pylist())) == files.num_rows
+
+    def test_bounds_contain_the_rows(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Every file's bounds hold all of its own values."""
+        snapshot = backend.snapshot(table)
+        files = backend.files(snapshot, [("a",), ("b",)])
+
+        for number in range(files.num_rows):
+            one = files.slice(number, 1)
+            held = backend.read(snapshot, one).select("a", "b").toArrow()
+            for name in ("a", "b"):
+                stats = column(one, (name,))
+                assert stats is not None
+                _assert_within(held[name].drop_null().to_pylist(), stats[0].as_py())
+
+    def test_reading_some_files_gives_their_rows(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Files read one by one give all rows together."""
+        snapshot = backend.snapshot(table)
+        files = backend.files(snapshot)
+        parts = [backend.read(snapshot, files.slice(i, 1)) for i in range(files.num_rows)]
+
+        found = [tuple(row) for part in parts for row in part.select("a", "b").collect()]
+
+        assert self.rows_behind(spark, table) == _sorted(found)
+
+    def test_staged_files_are_invisible(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Readers see what is staged only after the commit, and then the same rows."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+
+        assert before == self.rows_behind(spark, table)
+        version = backend.commit(rewrite)
+
+        assert before == self.rows_behind(spark, table)
+        assert version == backend.snapshot(table).version
+        assert backend.files(backend.snapshot(table)).num_rows == 1
+
+    def test_a_commit_can_be_found_again(self, backend: Backend, table: str) -> None:
+        """The commit's id and its layout are in every later snapshot."""
+        snapshot = backend.snapshot(table)
+        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        backend.commit(rewrite)
+
+        head = backend.snapshot(table, since=snapshot)
+
+        assert frozenset({rewrite.id}) == head.applied
+        assert backend.snapshot(table, since=head).applied == frozenset()
+        assert head.layouts[rewrite.layout.id].to_json() == rewrite.layout.to_json()
+        assert backend.files(head)["layout"].to_pylist() == [rewrite.layout.id]
+
+    def test_the_second_writer_loses(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Of two rewrites of the same files exactly one is committed."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        first, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        second, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        backend.commit(first)
+
+        with pytest.raises(ConflictError):
+            backend.commit(second)
+
+        assert before == self.rows_behind(spark, table)
+
+    def test_an_append_in_between_is_kept(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Rows appended after the snapshot survive, and the rewrite lands without new work."""
+        snapshot = backend.snapshot(table)
+        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        self.append(spark, table, spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b"))
+        before = self.rows_behind(spark, table)
+
+        landed = publish(backend, rewrite, Backoff(initial=0.0))
+
+        assert landed.stale == ()
+        assert before == self.rows_behind(spark, table)
+
+    def test_discarding_leaves_the_table_alone(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Staged files can be thrown away, even twice."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        _, staged = rewrite_of(backend, snapshot, backend.files(snapshot))
+
+        backend.discard(staged)
+        backend.discard(staged)
+
+        assert before == self.rows_behind(spark, table)
+
+    def test_no_such_table(self, backend: Backend) -> None:
+        """A table that is not there is named."""
+        with pytest.raises(UnknownTableError, match="no_such_table"):
+            backend.snapshot("no_such_table")
+
+
+def _assert_within(values: Iterable[Any], stats: dict[str, Any]) -> None:
+    held = list(values)
+    assert stats["min"] is None or stats["min"] <= min(held)
+    assert stats["max"] is None or stats["max"] >= max(held)
+
+
+def _sorted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=lambda row: tuple((value is None, value) for value in row))
