@@ -31,8 +31,11 @@ QUIET = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
 """Settings of a session that the command line starts itself."""
 POLL = 0.2
 """Seconds between two looks at Spark's progress."""
+WATCHER = "zadapter-progress"
+"""Name of the thread that looks."""
 
-_KEY = re.compile(r"\s*((?:`(?:[^`]|``)*`|[^`,=])+?)\s*(?:=\s*([^`,=]*?)\s*)?(?:,|\Z)")
+_OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
+"""Of a separator: not within backticks, since an even number of them follows."""
 
 app = typer.Typer(
     name="zadapter",
@@ -154,27 +157,21 @@ def parse_by(texts: Sequence[str]) -> dict[str, float]:
         UsageError: A name is empty or comes twice, or a weight is no number.
     """
     keys: dict[str, float] = {}
-    for text in texts:
-        position = 0
-        while position < len(text) or not text:
-            match = _KEY.match(text, position)
-            if match is None:
-                raise UsageError(f"--by takes column names such as a,b or a=2,b, not {text!r}")
-            name, weight = match.groups()
-            if name in keys:
-                raise UsageError(f"--by names {name} twice; name each column once")
-            keys[name] = _weight(name, weight)
-            position = match.end()
+    for part in (part for text in texts for part in re.split(f",{_OUTSIDE}", text)):
+        name, *weights = map(str.strip, re.split(f"={_OUTSIDE}", part))
+        if not name or len(weights) > 1:
+            raise UsageError(f"--by takes names such as a,b or a=2,b; {part!r} is none")
+        if name in keys:
+            raise UsageError(f"--by names {name} twice; name each column once")
+        keys[name] = _weight(name, weights[0]) if weights else 1.0
     return keys
 
 
-def _weight(name: str, text: str | None) -> float:
-    if text is None:
-        return 1.0
+def _weight(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"--by {name}={text}: the weight is no number") from None
+        raise UsageError(f"--by gives {name} the weight {text!r}, which is no number") from None
 
 
 def parse_conf(texts: Sequence[str]) -> dict[str, str]:
@@ -206,7 +203,7 @@ def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     stopped = Event()
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        watcher = Thread(target=_watch, args=(tracker, bar, stopped), daemon=True)
+        watcher = Thread(target=_watch, args=(tracker, bar, stopped), name=WATCHER, daemon=True)
         watcher.start()
         try:
             yield

@@ -96,7 +96,7 @@ def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = 
     stale: tuple[Exchange, ...] = ()
     doubtful = False
     for attempt in count(1):
-        version, failure = _try(log, rewrite)
+        version, failure = _try(log, rewrite, doubtful=doubtful)
         if failure is None:
             return Landed(version=version, attempts=attempt, stale=stale, doubtful=doubtful)
         doubtful = doubtful or isinstance(failure, UnknownOutcomeError)
@@ -108,16 +108,17 @@ def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = 
             head = log.snapshot(start.table, since=start)
             if rewrite.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
-            if wait is None:
+            if wait is None or clock.now() > end:
                 raise failure
             rewrite, left = rewrite.rebased(head, log.files(head))
         stale += left
     raise AssertionError("unreachable")
 
 
-def _try(log: Log, rewrite: Rewrite) -> tuple[int | None, ZadapterError | None]:
+def _try(log: Log, rewrite: Rewrite, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
     try:
-        return log.commit(rewrite), None
+        with _doubts(rewrite, doubtful=doubtful):
+            return log.commit(rewrite), None
     except (ConflictError, UnknownOutcomeError) as failure:
         return None, failure
 

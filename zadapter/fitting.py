@@ -218,12 +218,12 @@ def _fit_grid(
     files: Ints,
 ) -> Layout:
     """Cut each column at its own quantiles, and files by counting rows along the curve."""
-    columns = len(ranked)
-    room = int(np.floor(np.log2(MAX_LEAVES / len(roots))))
-    bits = max(1, min(room // columns, 10))
+    room = max(0, int(np.floor(np.log2(MAX_LEAVES / len(roots)))))
+    columns = len(ranked) if request.curve is Curve.ZORDER else min(len(ranked), room)
+    bits = max(1, min(room // max(columns, 1), 10))
     turns = pattern(request.weights if request.curve is Curve.ZORDER else [1.0] * columns)
     node, levels, taken = root_of, list[Level](), [0] * columns
-    paths = [np.zeros(len(roots), np.int64)] * columns  # each node's own bits of each column
+    paths = [np.zeros(len(roots), np.int64)] * len(ranked)  # each node's own bits of each column
     while len(levels) < min(bits * columns, room):
         column = next(turns)
         taken[column] += 1
@@ -234,7 +234,7 @@ def _fit_grid(
         paths = [np.repeat(path, 2) for path in paths]
         paths[column] = paths[column] * 2 + np.tile([0, 1], len(paths[column]) // 2)
     order = None
-    if request.curve is Curve.HILBERT:
+    if request.curve is Curve.HILBERT and levels:
         order = np.tile(hilbert_positions(_cells(columns, bits), bits), len(roots))
     return _counted(request, roots, tuple(levels), node, files, order)
 
@@ -276,8 +276,10 @@ def _counted(
     wanted = files[:, None]
     middle = np.minimum((last - ordered / 2) * wanted // total, wanted - 1)
     heavy = ordered * wanted > 1.5 * total
+    unseen = ordered.sum(axis=1, keepdims=True) == 0  # a root without sample: by hash
     start = np.where(heavy, np.minimum((last - ordered) * wanted // total, wanted - 1), middle)
     stop = np.where(heavy, np.minimum(np.ceil(last * wanted / total) - 1, wanted - 1), middle)
+    stop = np.where(unseen, wanted - 1, stop)
     first, width = np.empty_like(start), np.empty_like(start)
     np.put_along_axis(first, along, start + (np.cumsum(files) - files)[:, None], axis=1)
     np.put_along_axis(width, along, np.maximum(stop - start, 0) + 1, axis=1)

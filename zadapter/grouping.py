@@ -154,10 +154,9 @@ def _clustered(files: pa.Table, request: Request) -> Mask:
 
 def _heaviest(files: pa.Table, clustered: Mask, layouts: Mapping[str, Layout]) -> Layout | None:
     """Return the layout that wrote most of the clustered bytes, if it is still there."""
-    written = files.filter(pa.array(clustered)).group_by("layout").aggregate([("size", "sum")])
-    best = written.sort_by([("size_sum", "descending"), ("layout", "ascending")])["layout"][
-        0
-    ].as_py()
+    written = files["layout"].combine_chunks().filter(pa.array(clustered)).dictionary_encode()
+    sizes = np.bincount(written.indices.to_numpy(), files["size"].to_numpy()[clustered])
+    _, best = min(zip((-sizes).tolist(), written.dictionary.to_pylist(), strict=True))
     return layouts.get(best)
 
 

@@ -63,6 +63,8 @@ class Request:
             raise UsageError("no key columns; name one to four columns that filters use")
         if len(set(names)) < len(names):
             raise UsageError(f"key columns repeat: {', '.join(names)}; name each once")
+        if len(self.weights) != len(names):
+            raise UsageError(f"{len(names)} key columns need as many weights, not {self.weights}")
         if not all(0 < weight < float("inf") for weight in self.weights):
             raise UsageError(f"weights must be positive numbers, not {self.weights}")
         if self.row_groups < 1:
@@ -119,7 +121,8 @@ class Layout:
     first_file: Files = field(repr=False)
     """For each leaf the first file its rows go to."""
     width: Files = field(repr=False)
-    """For each leaf the number of files that share its rows; above 1 where one value is heavy."""
+    """For each leaf the number of files that share its rows; above 1 where one value is heavy, 0 in
+    a partition that gets no files."""
     order: Files | None = field(default=None, repr=False)
     """For each leaf its place on the curve; None: leaves are in order already."""
 
@@ -196,18 +199,22 @@ class Layout:
         )
 
     def regrained(self, files: Sequence[int]) -> "Layout":
-        """Cut the same tree into *files[i]* files for root i, neighbours joined or kept whole."""
+        """Cut the same tree into *files[i]* files for root i, neighbours joined or kept whole.
+
+        A root gets no more files than it has; one that is to have none must have no rows.
+        """
         leaves = self.first_file.reshape(len(self.roots), -1)
         start = leaves.min(axis=1, keepdims=True)
-        old = self.grain()[:, None].astype(np.int64)
+        old = np.maximum(self.grain(), 1)[:, None].astype(np.int64)
         new = np.minimum(np.array(files, np.int64)[:, None], old)
         joined = (leaves - start) * new // old
-        last = (leaves - start + self.width.reshape(leaves.shape) - 1) * new // old
+        shared = np.maximum(self.width, 1).reshape(leaves.shape)
+        last = (leaves - start + shared - 1) * new // old
         offset = np.cumsum(new, axis=0) - new
         return replace(
             self,
             first_file=(joined + offset).astype(np.int32).ravel(),
-            width=(last - joined + 1).astype(np.int32).ravel(),
+            width=np.where(new > 0, last - joined + 1, 0).astype(np.int32).ravel(),
         )
 
 

@@ -33,9 +33,9 @@ def split(text: str) -> Parts:
         quoted, plain = match.groups()
         parts.append(quoted.replace("``", "`") if quoted else plain.strip())
         position = match.end()
-        if position == len(text):
+        if position == len(text) and all(parts):
             return tuple(parts)
-        if text[position] != ".":
+        if text[position : position + 1] != ".":
             break
         position += 1
     raise UsageError(f"{text!r} is no column name; write a, a.b or `odd name`")
@@ -83,7 +83,7 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
         exact = [field for field in same if field.name == part]
         if not same:
             known = [join((*found, field.name)) for field in fields]
-            raise UnknownColumnError(join(parts), known)
+            raise UnknownColumnError(join(parts), known or schema.names)
         if len(same) > 1 and len(exact) != 1:
             raise UsageError(
                 f"column {join(parts)!r} is ambiguous: {', '.join(f.name for f in same)}"

@@ -45,23 +45,26 @@ def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
         seed: The same seed gives the same queries.
 
     Returns:
-        Lowest and highest rank asked for, both included, shape (count, columns, 2). A third of the
-        queries asks for 1 % of one column's rows, a third for 5 % of two columns, and the rest
-        for 10 % of one to all columns.
+        Lowest and highest rank asked for, both included, shape (count, columns, 2); -1 and
+        ``UNBOUNDED`` where a column is not asked for. A third of the queries asks for 1 % of one
+        column's values, a third for 5 % of two columns, and the rest for 10 % of one to all
+        columns; nulls are never asked for.
     """
     random = np.random.default_rng(seed)
-    rows, columns = ranks.shape
-    ordered = np.sort(ranks, axis=0)
+    columns = ranks.shape[1]
+    ordered = [np.sort(column[column > 0]) for column in ranks.T]
     ranges = np.empty((count, columns, 2), np.int64)
-    ranges[:, :, 0], ranges[:, :, 1] = 0, UNBOUNDED
+    ranges[:, :, 0], ranges[:, :, 1] = -1, UNBOUNDED
     for query in range(count):
         share, width = ((0.01, 1), (0.05, 2), (0.10, int(random.integers(1, columns + 1))))[
             query % 3
         ]
         for column in random.choice(columns, min(width, columns), replace=False):
-            start = int(random.integers(0, max(1, rows - int(rows * share))))
-            stop = min(rows - 1, start + int(rows * share))
-            ranges[query, column] = ordered[start, column], ordered[stop, column]
+            values = ordered[column]
+            start = int(random.integers(0, max(1, len(values) - int(len(values) * share))))
+            stop = min(len(values) - 1, start + int(len(values) * share))
+            if stop >= 0:
+                ranges[query, column] = values[start], values[stop]
     return ranges
 
 

@@ -234,10 +234,12 @@ def _first(listed: pa.Array, low: pa.Array) -> npt.NDArray[np.int64]:
 
 def _starting(prefix: bytes, evidence: Evidence) -> May:
     """Judge strings by their bytes, in whose order those with one prefix are neighbours."""
+    if evidence.low.type not in _BINARY:
+        return May(*(np.ones_like(evidence.null) for _ in range(3)))
     if not prefix:
         return May(evidence.regular, np.zeros_like(evidence.null), evidence.null)
-    type_ = _BINARY.get(evidence.low.type)
-    low, high = (pc.cast(b, type_) if type_ else b for b in (evidence.low, evidence.high))
+    type_ = _BINARY[evidence.low.type]
+    low, high = pc.cast(evidence.low, type_), pc.cast(evidence.high, type_)
     start = pa.scalar(prefix, type_)
     end = pa.scalar(prefix[:-1] + bytes([prefix[-1] + 1]), type_)  # UTF-8 has no byte 0xFF
     yes = _holds(pc.greater_equal, high, start) & _holds(pc.less, low, end)

@@ -1,6 +1,7 @@
 """Sizes in bytes, as people write and read them."""
 
 import re
+from fractions import Fraction
 
 from zadapter.errors import UsageError
 
@@ -26,7 +27,7 @@ def parse(size: str | int) -> int:
     match = _SIZE.match(str(size))
     if match is None or match[2].upper() not in _UNITS:
         raise UsageError(f"{size!r} is no size; write bytes as a number, or '128MB'")
-    found = int(float(match[1]) * _UNITS[match[2].upper()])
+    found = int(Fraction(match[1]) * _UNITS[match[2].upper()])
     if found < 1024:  # noqa: PLR2004 - a kilobyte
         raise UsageError(f"{size!r} is too small for a file; at least 1KB")
     return found

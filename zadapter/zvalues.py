@@ -113,7 +113,7 @@ def zvalue(
     ends = np.arange(rows + 1, dtype=np.int64) * keys.shape[1]
     present = np.packbits(~absent.any(axis=1), bitorder="little")
     buffers = [pa.py_buffer(part) for part in (present, ends, np.ascontiguousarray(keys))]
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows, buffers)
+    return pa.Array.from_buffers(pa.large_binary(), rows, buffers)
 
 
 def _common_length(columns: Sequence[Bytes] | Sequence[pa.Array | pa.ChunkedArray]) -> int:

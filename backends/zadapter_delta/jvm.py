@@ -83,6 +83,14 @@ def java_exception(error: BaseException) -> JavaObject | None:
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
+def causes(error: BaseException) -> Iterator[str]:
+    """Yield the Java exceptions behind a Python one as text, outermost first."""
+    thrown = java_exception(error)
+    while thrown is not None:
+        yield str(thrown.toString())
+        thrown = thrown.getCause()
+
+
 _SECRET = re.compile(
     r"(?i)((?:sig|token|secret|password|credential|access_?key)[\w.-]*\s*[=:]\s*)[^\s&,;]+"
 )

@@ -2,13 +2,16 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter_delta.jvm import JavaObject, Jvm, first_line
+from zadapter_delta.jvm import JavaObject, Jvm, causes
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
+_BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|[Pp]rotocol|Features?Exception")
 _CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
 
@@ -41,8 +44,23 @@ def locate(jvm: Jvm, table: str) -> Located:
     return _at_path(jvm, table, table)
 
 
+@contextmanager
+def _within_reach(table: str) -> Iterator[None]:
+    """Say in one sentence that Delta refuses the table, where it does."""
+    try:
+        yield
+    except Exception as error:
+        reason = next((line for line in causes(error) if _BEYOND.search(line)), None)
+        if reason is None:
+            raise
+        raise UnsupportedError(
+            f"{table}: this Delta version may not rewrite it: {reason.splitlines()[0]}"
+        ) from error
+
+
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
-    log = jvm.delta.DeltaLog.forTable(jvm.session, path)
+    with _within_reach(table):
+        log = jvm.delta.DeltaLog.forTable(jvm.session, path)
     if not log.tableExists():
         files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
@@ -65,7 +83,8 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
-    log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
+    with _within_reach(table):
+        log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
         raise UnknownTableError(
             f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log"
@@ -79,16 +98,10 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     Raises:
         UnsupportedError: The table's protocol or features forbid it; the message says which.
     """
-    try:
+    with _within_reach(table):
         snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
         protocol = snapshot.protocol()
         located.log.protocolWrite(protocol)
-    except Exception as error:
-        if "ProtocolException" in type(error).__name__ or "rotocol" in first_line(error):
-            raise UnsupportedError(
-                f"{table}: this Delta version cannot write the table's protocol: {first_line(error)}"
-            ) from error
-        raise
     _refuse(jvm, table, protocol)
     return snapshot
 

@@ -9,7 +9,7 @@ from itertools import cycle, islice
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from zadapter import zvalues
 from zadapter.errors import UnknownColumnError, UsageError
@@ -189,9 +189,9 @@ def test_spark_and_arrow_agree(rows, table, conf, ansi, zone):
     found = rows.select("row", *keys).toArrow().sort_by("row")
 
     for i, (names, how) in enumerate(every):
-        expected = zvalues.zvalue([table[name] for name in names], **how)
-        got = found[f"{i}"].combine_chunks().cast(pa.large_binary())
-        wrong = [r for r in range(len(got)) if got[r] != expected[r]]
+        expected = zvalues.zvalue([table[name] for name in names], **how).to_pylist()
+        both = enumerate(zip(found[f"{i}"].to_pylist(), expected, strict=True))
+        wrong = [row for row, (key, expected_key) in both if key != expected_key]
         assert not wrong, (names, how, table.select(names).take(wrong[:3]).to_pylist())
 
 

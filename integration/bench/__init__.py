@@ -1,0 +1,1 @@
+"""Measured against the peers: ``python -m integration.bench``."""

@@ -1,0 +1,90 @@
+"""``python -m integration.bench``: the peers and zadapter in turn, in one session."""
+
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import zadapter.spark
+from integration.bench.contenders import Contenders
+from integration.bench.data import KEYS, base_table, fresh, lineitem
+from integration.bench.planning import planning
+from integration.bench.shares import sample, shares
+
+console = Console()
+
+
+def main(
+    scale: float = typer.Option(1.0, help="TPC-H scale factor; 1 is 6 million rows."),
+    repeat: int = typer.Option(3, help="Rounds; the order of the contenders rotates."),
+    files: int = typer.Option(12, help="Files to write."),
+    folder: Path | None = typer.Option(None, help="Where data is kept; a temporary one if not said."),
+    save: Path | None = typer.Option(None, help="Write the figures as JSON, too."),
+) -> None:
+    """Time whole rewrites of lineitem by three columns, and look at the boxes they leave."""
+    place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
+    planned = planning()
+    spark = zadapter.spark.session({"spark.master": "local[2]", "spark.driver.memory": "4g"})
+    base = base_table(spark, lineitem(place, scale), place)
+    size = sum(file.stat().st_size for file in base.glob("*.parquet"))
+    # a hair above, so that Delta, which rounds down, comes to the same number of files
+    contenders = Contenders(spark, base, target=size // files, files=files)
+    sampled = sample(base, KEYS)
+    seconds, boxes = _race(contenders, base, place, sampled, repeat)
+    boxes["input"] = shares(base, KEYS, sampled)
+    _show(seconds, boxes, contenders.reports, planned)
+    if save:
+        save.write_text(json.dumps({"seconds": seconds, "boxes": boxes, "planning": planned}, indent=1))
+    spark.stop()
+
+
+def _race(contenders, base, place, sampled, repeat):
+    seconds, boxes = {}, {}
+    names = list(contenders.all())
+    for number in range(repeat):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            path = fresh(base, place, name.replace(" ", "-"))
+            start = time.perf_counter()
+            contenders.all()[name](path)
+            seconds.setdefault(name, []).append(round(time.perf_counter() - start, 2))
+            boxes[name] = shares(path, KEYS, sampled)
+            console.print(f"round {number + 1}: {name} {seconds[name][-1]} s")
+    return seconds, boxes
+
+
+def _show(seconds, boxes, reports, planned):
+    copy = statistics.median(seconds["plain copy"])
+    table = Table(title="lineitem by l_shipdate, l_partkey, l_suppkey", title_justify="left")
+    heads = ["", "s (all)", "s (median)", "x copy", "files", "row groups", "MB", "by file", "by row group"]
+    for head in heads:
+        table.add_column(head, justify="left" if not head else "right")
+    for name, found in boxes.items():
+        times = seconds.get(name, [])
+        middle = statistics.median(times) if times else None
+        table.add_row(
+            name,
+            " ".join(map(str, times)),
+            f"{middle:.1f}" if middle else "",
+            f"{middle / copy:.2f}" if middle else "",
+            str(found["files"]),
+            str(found["row groups"]),
+            f"{found['MB']:.0f}",
+            f"{found['by file']:.3f}",
+            f"{found['by row group']:.3f}",
+        )
+    console.print(table)
+    console.print("by file, by row group: share of all rows that a range query has to read")
+    for report in reports:
+        phases = {name: round(value, 2) for name, value in report.seconds.items()}
+        share = f"predicted {report.plan.share_after:.3f}, found {report.share_after:.3f}"
+        console.print(f"zadapter's phases, s: {phases}; share of rows {share}")
+    console.print(f"planning without Spark: {planned}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,143 @@
+"""``python -m integration.demo``: what zadapter does to real TPC-H data, before and after."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import zadapter
+import zadapter.spark
+from integration.bench.data import KEYS, base_table, lineitem
+from integration.bench.shares import sample, shares
+from zadapter import filestats
+from zadapter.backend import load
+from zadapter.cli import QUIET, progress
+from zadapter.pruning import matching
+from zadapter.sizes import show
+from zadapter.sql import parse
+
+SMALL_FILES = 32
+"""Files of the table as it is found."""
+FILES = 16
+"""Files it is to have."""
+FILTERS = (
+    "l_shipdate BETWEEN DATE '1995-03-01' AND DATE '1995-03-31'",
+    "l_partkey = 1000",
+    "l_suppkey = 42 AND l_shipdate >= DATE '1998-01-01'",
+)
+
+console = Console()
+
+
+def main(
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1 is 6 million rows.")] = 0.1,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the data is kept; a temporary folder if not said.")
+    ] = None,
+) -> None:
+    """Make TPC-H lineitem, write it as many small files, cluster it, and compare."""
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="zadapter-demo-") as temporary:
+            _demonstrate(Path(temporary), scale)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        _demonstrate(folder, scale)
+
+
+def _demonstrate(folder, scale):
+    console.print(f"Making TPC-H lineitem, scale {scale:g}, in {folder} …")
+    made = lineitem(folder, scale, parts=SMALL_FILES)
+    console.print("Starting Spark …")
+    spark = zadapter.spark.session(QUIET, formats=["delta"])
+    try:
+        with progress(spark.sparkContext.statusTracker(), Console(stderr=True)):
+            table = str(base_table(spark, made, folder))
+            sampled = sample(table, KEYS)
+            before = _look(spark, table, sampled)
+            report, seconds = _cluster(spark, table, before["bytes"] // FILES)
+            after = _look(spark, table, sampled)
+    finally:
+        spark.stop()
+    console.print(_compared(before, after, report, seconds))
+    _check(table)
+
+
+def _look(spark, table, sampled):
+    """Return what the table's log says of files and filters, and the footers of row groups."""
+    backend = load("delta")(spark)
+    snapshot = backend.snapshot(table)
+    files = backend.files(snapshot, [(key,) for key in KEYS])
+    hit = {sql: matching(parse(sql, snapshot.schema), files) for sql in FILTERS}
+    footers = shares(table, KEYS, sampled)
+    return {
+        "files": files.num_rows,
+        "row groups": footers["row groups"],
+        "bytes": filestats.total(files, "size"),
+        "rows": filestats.total(files, "rows"),
+        "share": footers["by row group"],
+        **{sql: filestats.total(files.filter(pa.array(hit[sql])), "rows") for sql in FILTERS},
+    }
+
+
+def _cluster(spark, table, size):
+    """Plan, optimize, and return the report and the seconds each of them took."""
+    start = time.perf_counter()
+    predicted = zadapter.plan(table, by=KEYS, target_file_size=size, spark=spark)
+    planned = time.perf_counter()
+    report = zadapter.optimize(table, by=KEYS, target_file_size=size, spark=spark)
+    done = time.perf_counter()
+    console.print(f"zadapter.plan says\n{predicted}", highlight=False)
+    return report, (planned - start, done - planned)
+
+
+def _compared(before, after, report, seconds):
+    table = Table("lineitem", "before", "after", title=f"by {', '.join(KEYS)}")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in ("files", "row groups", "rows"):
+        table.add_row(name, f"{before[name]:,}", f"{after[name]:,}")
+    table.add_row("bytes", show(before["bytes"]), show(after["bytes"]), end_section=True)
+    for sql in FILTERS:
+        table.add_row(f"rows to read for {sql}", f"{before[sql]:,}", f"{after[sql]:,}")
+    table.add_section()
+    table.add_row("a range filter reads, predicted", "", f"{report.plan.share_after:.1%}")
+    was, now = (f"{share:.1%}" for share in (report.share_before, report.share_after))
+    table.add_row("a range filter reads, skipping files", was, now)
+    was, now = (f"{look['share']:.1%}" for look in (before, after))
+    table.add_row("a range filter reads, skipping row groups", was, now, end_section=True)
+    table.add_row("seconds of plan", "", f"{seconds[0]:.1f}")
+    table.add_row("seconds of optimize", "", f"{seconds[1]:.1f}")
+    return table
+
+
+def _check(table):
+    """Let delta-rs and DuckDB compare the rows of the first and the last version.
+
+    Raises:
+        Exit: They differ.
+    """
+    first, last = (_fingerprint(deltalake.DeltaTable(table, version=v)) for v in (0, None))
+    if first != last:
+        console.print(f"error: (rows, checksum) was {first} and is {last}", style="bold red")
+        raise typer.Exit(1)
+    rows, checksum = last
+    console.print(f"delta-rs and DuckDB find the same {rows:,} rows before and after, {checksum=}")
+
+
+def _fingerprint(table):
+    """Return the number of rows and the sum of their hashes, which no order changes."""
+    with duckdb.connect() as connection:
+        connection.register("rows", table.to_pyarrow_dataset())
+        sql = "SELECT count(*), sum(hash(r)::HUGEINT) FROM rows AS r"
+        return connection.execute(sql).fetchall()[0]
+
+
+if __name__ == "__main__":
+    typer.run(main)

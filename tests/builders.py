@@ -1,0 +1,87 @@
+"""Layouts and file tables, as several tests need them."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from zadapter import filestats, routing
+from zadapter.fitting import fit
+from zadapter.layout import Curve, Request
+from zadapter.names import split
+
+MIB = 1 << 20
+
+
+def request(columns=1, *, weights=None, curve="adaptive", target_file_size=MIB, row_groups=8):
+    """A request for the columns c0, c1 and so on."""
+    return Request(
+        columns=tuple((f"c{number}",) for number in range(columns)),
+        weights=tuple(weights or [1.0] * columns),
+        curve=Curve(curve),
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+    )
+
+
+def fitted(columns, files, *, roots=((),), root_of=None, **options):
+    """The layout fitted to *columns*, arrays of numpy or Arrow, for *files* files a root."""
+    return fit(
+        request(len(columns), **options),
+        [pa.array(column) for column in columns],
+        roots,
+        np.zeros(len(columns[0]), np.int64) if root_of is None else root_of,
+        [files] * len(roots) if isinstance(files, int) else files,
+    )
+
+
+def placed(layout, columns, root_of=None):
+    """For each row its leaf and its file."""
+    roots = np.zeros(len(columns[0]), np.int64) if root_of is None else root_of
+    leaf = routing.leaves(layout, [pa.array(column) for column in columns], roots)
+    return leaf, routing.files(layout, leaf, np.arange(len(leaf)))
+
+
+def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, partition=(), stats=()):
+    """A file table; *partition* maps names to arrays, *stats* texts to (min, max, nulls)."""
+    partition, stats = dict(partition), dict(stats)
+    types = {split(name): bounds[0].type for name, bounds in stats.items()}
+    schema = filestats.schema(types, {name: values.type for name, values in partition.items()})
+    count = len(paths)
+    unknown = pa.nulls(count, pa.int64())
+    exact = pa.array(np.zeros(count, np.int8))
+    children = [
+        filestats.structs([*bounds, unknown, exact], child.type, count)
+        for bounds, child in zip(stats.values(), schema.field("stats").type, strict=True)
+    ]
+    columns = [
+        pa.array(paths, pa.string()),
+        pa.array(deletes or [None] * count, pa.string()),
+        pa.array(np.broadcast_to(sizes, count), pa.int64()),
+        pa.array(np.broadcast_to(rows, count), pa.int64()),
+        pa.array(layouts or [None] * count, pa.string()),
+        pa.nulls(count, pa.int32()),
+        filestats.structs(list(partition.values()), schema.field("partition").type, count),
+        filestats.structs(children, schema.field("stats").type, count),
+    ]
+    return pa.table(columns, schema=schema)
+
+
+@st.composite
+def tables(draw):
+    """Columns of all sorts: smooth, few values, one heavy value, nulls, NaN."""
+    rows = draw(st.integers(1, 300))
+    random = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    smooth = random.random(rows)
+    sorts = {
+        "smooth": smooth,
+        "few": random.integers(0, 4, rows),
+        "zipf": random.zipf(1.4, rows),
+        "heavy": np.where(random.random(rows) < 0.6, 0.5, smooth),
+        "nan": np.where(random.random(rows) < 0.3, np.nan, smooth),
+    }
+    chosen = draw(st.lists(st.sampled_from([*sorts]), min_size=1, max_size=3))
+    nulls = [draw(st.sampled_from([0.0, 0.2, 0.9])) for _ in chosen]
+    return [
+        pa.array(sorts[sort], mask=random.random(rows) < share)
+        for sort, share in zip(chosen, nulls, strict=True)
+    ]

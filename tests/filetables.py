@@ -1,0 +1,51 @@
+"""Tables of files written out by hand, and what pruning makes of them."""
+
+import pyarrow as pa
+
+from zadapter.filestats import Bounds, schema
+from zadapter.names import leaves
+from zadapter.pruning import matching, may
+from zadapter.sql import parse
+
+ANY = {"bounds": Bounds.UNKNOWN}
+"""Stats that tell nothing."""
+
+
+def bounds(low, high, nulls=0, nans=0, kind=Bounds.EXACT):
+    """Stats of one column of one file."""
+    return {"min": low, "max": high, "nulls": nulls, "nans": nans, "bounds": kind}
+
+
+def table_of(*files, partition=(), rows=10, **columns):
+    """A table of files, each given by its columns' stats or the partition's value."""
+    types = dict(leaves(pa.schema(list(columns.items()))))
+    in_partition = {name: columns[name] for name in partition}
+    of_stats = {parts: type_ for parts, type_ in types.items() if parts[0] not in partition}
+    return pa.Table.from_pylist(
+        [
+            {
+                "path": str(number),
+                "size": 1,
+                "rows": file.get("rows", rows),
+                "partition": {name: file[name] for name in partition},
+                "stats": file,
+            }
+            for number, file in enumerate(files)
+        ],
+        schema=schema(of_stats, in_partition),
+    )
+
+
+def outcomes(condition, table, **columns):
+    """Write each file's possible truth values as a part of "TFN"."""
+    predicate = parse(condition, pa.schema(list(columns.items()))) if columns else condition
+    found = may(predicate, table)
+    assert (matching(predicate, table) == found.true).all()
+    masks = zip("TFN", (found.true, found.false, found.null), strict=True)
+    named = [[letter if kept else "" for kept in mask] for letter, mask in masks]
+    return ["".join(letters) for letters in zip(*named, strict=True)]
+
+
+def asked(condition, type_, *stats, rows=10):
+    """Ask about a column x of *type_*, in files of one stats each."""
+    return outcomes(condition, table_of(*({"x": s} for s in stats), rows=rows, x=type_), x=type_)
