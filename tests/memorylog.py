@@ -31,7 +31,7 @@ class MemoryLog:
     def __init__(self, paths, fates=(), others=lambda log: None):
         self.versions = [Version(frozenset((path, None) for path in paths))]
         self.fates, self.others = iter(fates), others
-        self.tried, self.late = [], []
+        self.tried, self.late, self.looked = [], [], 0
 
     @property
     def head(self):
@@ -45,6 +45,7 @@ class MemoryLog:
 
     def snapshot(self, table, since=None):
         self.others(self)
+        self.looked = len(self.versions) - 1
         news = [] if since is None else self.versions[since.version + 1 :]
         return Snapshot(
             table=table,

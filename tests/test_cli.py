@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import zadapter
 from zadapter import cli
-from zadapter.errors import UsageError
+from zadapter.errors import SessionError, UsageError
 
 
 def zadapter_says(*arguments):
@@ -70,6 +70,19 @@ def test_an_unknown_backend_is_one_line_before_spark_starts():
     assert answer.stderr == "error: no backend 'detla'; installed: delta\n"
     assert answer.stdout == ""
     assert answer.exit_code == 2
+
+
+def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
+    """The call is right, so the exit code is another one than that of a wrong call."""
+
+    def refuse(*_, **__):
+        raise SessionError("Spark needs Java 17 or 21")
+
+    monkeypatch.setattr("zadapter.spark.session", refuse)
+    answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
+
+    assert answer.stderr == "error: Spark needs Java 17 or 21\n"
+    assert answer.exit_code == 1
 
 
 @pytest.mark.parametrize("command", ["optimize", "plan"])

@@ -50,6 +50,7 @@ def check(log, rewrite, outcome):
     elif isinstance(outcome, UnknownOutcomeError):
         assert doubtful
         assert outcome.commit_id == rewrite.id
+        assert all(number > log.looked for number in landed)  # else the last look has seen it
     else:
         assert isinstance(outcome, ConflictError)
         assert landed == []

@@ -41,6 +41,21 @@ def test_s01_nan_is_above_every_number(condition, with_nan, without):
     assert set(with_nan) <= set(*asked(condition, pa.float64(), told_by_max))
 
 
+def test_s01_a_bound_that_is_nan_is_no_bound():
+    """It says that NaN may occur, whatever was counted; the other bound still holds."""
+    stats = bounds(1.0, math.nan)
+
+    assert asked("x < 1", pa.float64(), stats) == ["F"]
+    assert asked("x = 5", pa.float64(), stats) == ["TF"]
+    assert asked("x = double('NaN')", pa.float64(), stats) == ["TF"]
+    assert asked("x = 5", pa.float64(), bounds(math.nan, 3.0)) == ["F"]
+
+
+def test_s01_a_file_of_nothing_but_nulls():
+    """It has no NaN either, counted or not."""
+    assert asked("x > 5", pa.float64(), bounds(None, None, nulls=10, nans=None)) == ["N"]
+
+
 def test_s01_a_file_of_nothing_but_nan():
     """Without another value, only the NaN decides."""
     only_nan = bounds(None, None, nulls=4, nans=6)

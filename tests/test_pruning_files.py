@@ -33,6 +33,14 @@ def test_s21_stats_of_another_type_are_not_used(other):
     assert outcomes("x <=> 5", stale, x=pa.int32()) == ["TF", "TF"]
 
 
+def test_s21_partitions_of_another_type_are_not_used():
+    """What was written as text is no number to compare with."""
+    table = table_of({"x": "7"}, partition=["x"], x=pa.string())
+
+    assert outcomes("x = 5", table, x=pa.int32()) == ["TFN"]
+    assert outcomes("x IS NULL", table, x=pa.int32()) == ["F"]
+
+
 def test_s23_wide_bounds_with_an_unknown_count_of_nulls():
     """Rows deleted later may have been the bounds, or all the nulls."""
     wide = bounds(1, 9, nulls=None, kind=Bounds.WIDENED)
@@ -111,6 +119,7 @@ def test_s32_a_file_without_rows_is_never_read(condition):
         bounds(1.0, 1.0, nulls=11),
         bounds(1.0, 1.0, nulls=6, nans=6),
         bounds(1.0, 1.0, nulls=None, nans=11),
+        bounds(1.0, 1.0, nulls=0, nans=11),
     ],
 )
 def test_s35_impossible_stats_are_distrusted(impossible):

@@ -194,10 +194,10 @@ def test_s28_like_is_a_prefix_where_it_can_be(text, predicate):
             "list[0].z = 1",
             "list.z IS NULL",
         ),
-        *("exists(list, Y -> y.z > 1)", "(i = 1) = TRUE", "i BETWEEN SYMMETRIC 3 AND 1"),
+        *("exists(list, y -> Y.z > 1)", "(i = 1) = TRUE", "i BETWEEN SYMMETRIC 3 AND 1"),
         *("(i, d) IN ((1, 2))", "i::int = 1", "day > current_date - INTERVAL 1 DAY", "isnan(i)"),
         *("localtimestamp > day", "user = 'me'", "datediff(DAY, day, day) > 1", "db.f(i) = 1"),
-        *("s IN (1)", "(flag AND i = 1) IS NULL", "i IN (1, '2')"),
+        *("s IN (1)", "(flag AND i = 1) IS NULL", "(i IN (1, NULL)) IS NULL", "i IN (1, '2')"),
     ],
 )
 def test_s26_s27_s33_what_is_not_evaluated_excludes_nothing(text):

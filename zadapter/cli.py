@@ -65,63 +65,75 @@ def _main(
     pass
 
 
+_Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A path, delta.`path`, or an identifier of Spark's catalog."
+    ),
+]
+_By = Annotated[
+    list[str],
+    typer.Option(
+        metavar="COLUMNS",
+        help="Key columns, separated by commas; may repeat. name=2 gives a column twice the "
+        "weight of one without a number.",
+    ),
+]
+_Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="Leave files alone that hold no row this is true for."),
+]
+_Backend = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="The table's format, delta; found out if not given."),
+]
+_Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
+_TargetFileSize = Annotated[
+    str, typer.Option(metavar="SIZE", help="What a written file should have.")
+]
+_RowGroups = Annotated[
+    int, typer.Option(metavar="COUNT", help="Row groups a written file should have.")
+]
+_MaxGroupBytes = Annotated[
+    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten part by part.")
+]
+_WidenStats = Annotated[
+    bool,
+    typer.Option(
+        "--widen-stats",
+        help="Have the table collect stats of key columns that have none; optimize changes a "
+        "table property for it.",
+    ),
+]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
+]
+_Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
+]
+_AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON: the fields of zadapter.Plan or Report.")
+]
+
+
 @app.command("plan", help="Predict what optimize would do with the same options. Writes nothing.")
 @app.command("optimize", help="Cluster TABLE so that filters on the key columns open fewer files.")
 def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     *,
     context: typer.Context,
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE", help="A path, delta.`path`, or an identifier of Spark's catalog."
-        ),
-    ],
-    by: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMNS",
-            help="Key columns, separated by commas; may repeat. name=2 gives a column twice the "
-            "weight of one without a number.",
-        ),
-    ],
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="SQL", help="Leave files alone that hold no row this is true for."),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(metavar="FORMAT", help="The table's format, delta; found out if not given."),
-    ] = None,
-    curve: Annotated[
-        str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")
-    ] = "adaptive",
-    target_file_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="What a written file should have.")
-    ] = "128MB",
-    row_groups: Annotated[
-        int, typer.Option(metavar="COUNT", help="Row groups a written file should have.")
-    ] = 8,
-    max_group_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten part by part.")
-    ] = "256GB",
-    widen_stats: Annotated[
-        bool,
-        typer.Option(
-            "--widen-stats",
-            help="Have the table collect stats of key columns that have none; optimize changes a "
-            "table property for it.",
-        ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
-    ] = False,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON: the fields of zadapter.Plan or Report.")
-    ] = False,
+    table: _Table,
+    by: _By,
+    where: _Where = None,
+    backend: _Backend = None,
+    curve: _Curve = "adaptive",
+    target_file_size: _TargetFileSize = "128MB",
+    row_groups: _RowGroups = 8,
+    max_group_bytes: _MaxGroupBytes = "256GB",
+    widen_stats: _WidenStats = False,
+    force: _Force = False,
+    conf: _Conf = None,
+    as_json: _AsJson = False,
 ) -> None:
     with _complaining():
         keys, settings = parse_by(by), parse_conf(conf or ())

@@ -170,8 +170,8 @@ def _is(scope: Scope, node: exp.Expr) -> Predicate | None:
 
 
 def _nullness(scope: Scope, node: exp.Expr) -> Predicate | None:
-    if column := scope.column(node):
-        return IsNull(column[0])
+    if named := scope.column(node):
+        return IsNull(named[0])
     found = predicate(scope, node)
     while isinstance(found, Not):
         found = found.part

@@ -6,12 +6,15 @@ floats are written with the digits that round-trip, timestamps with a time zone 
 hexadecimal (Spark compares such columns as ``hex(column)``, which keeps their order).
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+_EARLY = re.compile(r"\A-(\d{1,3})-")
 
 
 def texts(values: pa.Array) -> list[str | None]:
@@ -73,9 +76,14 @@ def _datetime_texts(values: pa.Array) -> list[str | None]:
     since_epoch: Any = _integers(values).fill_null(0).to_numpy(zero_copy_only=False)
     written = np.datetime_as_string(since_epoch.astype(f"datetime64[{_unit(values.type)}]"))
     return [
-        f"{text}{zone}" if valid else None
+        f"{_EARLY.sub(_four_digits, text)}{zone}" if valid else None
         for text, valid in zip(written, values.is_valid().to_pylist(), strict=True)
     ]
+
+
+def _four_digits(year: re.Match[str]) -> str:
+    """Write a year before 0 with as many digits as Spark wants; numpy counts the sign as one."""
+    return f"-{year[1]:0>4}-"
 
 
 def _datetimes(written: Sequence[str | None], type_: pa.DataType) -> pa.Array:

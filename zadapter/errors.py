@@ -66,8 +66,8 @@ class MissingStatsError(UnsupportedError):
         self.columns = tuple(columns)
         super().__init__(
             f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them "
-            "would exclude no file; pass widen_stats=True (command line: --widen-stats) to add them "
-            "to the columns the table collects stats for, or cluster by other columns"
+            "would exclude no file; pass widen_stats=True (command line: --widen-stats) to add "
+            "them to the columns the table collects stats for, or cluster by other columns"
         )
 
 
@@ -108,5 +108,6 @@ class UnknownOutcomeError(ZadapterError):
         self.commit_id = commit_id
         super().__init__(
             f"{table}: it is not known whether commit {commit_id} landed; look for this id in the "
-            "table's history. If it is there, all is well; if not, what was written is left to vacuum"
+            "table's history. If it is there, all is well; if not, what was written waits for "
+            "vacuum"
         )

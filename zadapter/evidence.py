@@ -136,7 +136,7 @@ def _ordered(low: pa.Array, high: pa.Array) -> Mask:
     """Return whose bounds are not the wrong way round."""
     if not _comparable(low.type):
         return np.ones(len(low), dtype=np.bool_)
-    return mask(pc.less_equal(low, high), default=True)
+    return ~mask(pc.greater(low, high), default=False)
 
 
 def _bound(values: pa.Array, known: Mask) -> pa.Array:

@@ -185,6 +185,8 @@ def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tupl
         taken: dict[Root, Group] = {}
         used, passed = 0, list[tuple[int, int, Group]]()
         while waiting and len(taken) < room and (not taken or used + smallest <= most):
+            if len(passed) == MOST_GROUPS:
+                break  # packed well enough: every group for every job would be quadratic
             _, size, group = place = waiting.pop()
             if group.root not in taken and (not taken or used + size <= most):
                 taken[group.root] = group

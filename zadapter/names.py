@@ -83,7 +83,7 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
         exact = [field for field in same if field.name == part]
         if not same:
             known = [join((*found, field.name)) for field in fields]
-            raise UnknownColumnError(join(parts), known or schema.names)
+            raise UnknownColumnError(join(parts), known or [join((n,)) for n in schema.names])
         if len(same) > 1 and len(exact) != 1:
             raise UsageError(
                 f"column {join(parts)!r} is ambiguous: {', '.join(f.name for f in same)}"

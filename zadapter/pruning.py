@@ -4,6 +4,8 @@ For every file the set of truth values is computed that the predicate may have o
 subset of true, false and null that is never too small. The sets of comparisons follow from
 the file's stats, those of AND, OR and NOT from the sets of their parts; NOT IN, NOT LIKE and
 the like need no rules of their own.
+
+Errors are no truth values: a file that is left out raises none, as ``1 / x`` might in ANSI mode.
 """
 
 import math

@@ -2,8 +2,8 @@
 
 What the log's stats promise (PROTOCOL.md, "Per-file Statistics"): strings are cut to a prefix, the
 upper one made larger; timestamps are cut to milliseconds, so the upper one may lie up to 999
-microseconds too low; where ``tightBounds`` is false, rows may be missing that the bounds still count, and a null
-count means something only if it is 0 or the number of records.
+microseconds too low; where ``tightBounds`` is false, rows may be missing that the bounds still
+count, and a null count means something only if it is 0 or the number of records.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter_delta.jvm import JavaObject, Jvm, causes
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
-_BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|[Pp]rotocol|Features?Exception")
+_BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
 _CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
 

@@ -5,6 +5,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -20,11 +21,11 @@ console = Console()
 
 
 def main(
-    scale: float = typer.Option(1.0, help="TPC-H scale factor; 1 is 6 million rows."),
-    repeat: int = typer.Option(3, help="Rounds; the order of the contenders rotates."),
-    files: int = typer.Option(12, help="Files to write."),
-    folder: Path | None = typer.Option(None, help="Where data is kept; a temporary one if not said."),
-    save: Path | None = typer.Option(None, help="Write the figures as JSON, too."),
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1: 6 million rows.")] = 1.0,
+    repeat: Annotated[int, typer.Option(help="Rounds; the order rotates.")] = 3,
+    files: Annotated[int, typer.Option(help="Files to write.")] = 12,
+    folder: Annotated[Path | None, typer.Option(help="Keep the data here.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the figures as JSON, too.")] = None,
 ) -> None:
     """Time whole rewrites of lineitem by three columns, and look at the boxes they leave."""
     place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
@@ -39,7 +40,9 @@ def main(
     boxes["input"] = shares(base, KEYS, sampled)
     _show(seconds, boxes, contenders.reports, planned)
     if save:
-        save.write_text(json.dumps({"seconds": seconds, "boxes": boxes, "planning": planned}, indent=1))
+        save.write_text(
+            json.dumps({"seconds": seconds, "boxes": boxes, "planning": planned}, indent=1)
+        )
     spark.stop()
 
 
@@ -60,7 +63,17 @@ def _race(contenders, base, place, sampled, repeat):
 def _show(seconds, boxes, reports, planned):
     copy = statistics.median(seconds["plain copy"])
     table = Table(title="lineitem by l_shipdate, l_partkey, l_suppkey", title_justify="left")
-    heads = ["", "s (all)", "s (median)", "x copy", "files", "row groups", "MB", "by file", "by row group"]
+    heads = [
+        "",
+        "s (all)",
+        "s (median)",
+        "x copy",
+        "files",
+        "row groups",
+        "MB",
+        "by file",
+        "by row group",
+    ]
     for head in heads:
         table.add_column(head, justify="left" if not head else "right")
     for name, found in boxes.items():

@@ -53,5 +53,6 @@ def planning():
         "jobs": len(jobs),
         "grouping, s": round(grouped, 2),
         "pruning by three columns, s": round(time.perf_counter() - start, 2),
-        "peak memory of the process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak memory of the process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        // 1024,
     }

@@ -83,7 +83,12 @@ def test_d22_a_liquid_table_is_refused(lake):
 
 @pytest.mark.parametrize(
     ("reader", "writer", "features"),
-    [(3, 7, ["catalogManaged"]), (1, 99, None), (1, 7, ["fromTheFuture"])],
+    [
+        (3, 7, ["catalogManaged"]),
+        (3, 7, ["fromTheFuture"]),
+        (1, 7, ["fromTheFuture"]),
+        (1, 99, None),
+    ],
 )
 def test_d11_d21_a_protocol_out_of_reach_is_refused(lake, spark, reader, writer, features):
     """Catalog-managed tables and unknown protocols are refused before anything is written."""

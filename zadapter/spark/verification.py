@@ -52,8 +52,8 @@ def check_rows(group: Group, written: int, live: int) -> None:
         raise VerificationError(
             f"the {group.files.num_rows} files of partition {group.root}, "
             f"{group.files['path'][0]} the first, have {live} live rows by the log, but {written} "
-            "were written; nothing was committed. A file is damaged or its stats are wrong: compare "
-            "the counts, and recompute the stats"
+            "were written; nothing was committed. A file is damaged or its stats are wrong: "
+            "compare the counts, and recompute the stats"
         )
 
 

@@ -153,7 +153,8 @@ class _Tally:
         self.versions.append(landed.version)
         self.exchanges += [e for e in exchanges if e not in landed.stale]
         self.stale += [
-            f"{e.removed.num_rows} files, {e.removed['path'][0]} the first: changed by another writer"
+            f"{e.removed.num_rows} files, {e.removed['path'][0]} the first: "
+            "changed by another writer"
             for e in landed.stale
         ]
 

@@ -1,0 +1,127 @@
+"""Ranks order values as Spark does."""
+
+import math
+from datetime import timezone
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from zadapter.ranks import rank
+
+
+def in_sparks_order(value):
+    """A key that compares as Spark does: NaN above all numbers, strings by their bytes."""
+    if isinstance(value, float):
+        return (math.isnan(value), 0.0 if math.isnan(value) else value)
+    return value.encode() if isinstance(value, str) else value
+
+
+def cents(precision):
+    end = 10**precision - 1
+    return st.integers(-end, end).map(lambda n: Decimal((int(n < 0), _digits(n), -2)))
+
+
+def _digits(number):
+    return tuple(map(int, str(abs(number))))
+
+
+few_floats = st.sampled_from([-0.0, 0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324])
+TYPED = [
+    pytest.param(type_, strategy, id=str(type_))
+    for type_, strategy in [
+        (pa.bool_(), st.booleans()),
+        (pa.int8(), st.integers(-128, 127)),
+        (pa.int64(), st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-2, 2)),
+        (pa.float32(), st.floats(width=32) | few_floats.filter(lambda x: x != 5e-324)),
+        (pa.float64(), st.floats() | few_floats),
+        (pa.decimal128(38, 2), cents(38) | cents(1)),
+        (pa.date32(), st.dates()),
+        (pa.timestamp("us"), st.datetimes()),
+        (pa.timestamp("us", "UTC"), st.datetimes(timezones=st.just(timezone.utc))),
+        (pa.string(), st.text(max_size=3)),
+        (pa.large_string(), st.text(max_size=3)),
+        (pa.binary(), st.binary(max_size=3)),
+        (pa.binary(2), st.binary(min_size=2, max_size=2)),
+    ]
+]
+EVERY_TYPE = pytest.mark.parametrize(("type_", "strategy"), TYPED)
+
+
+def array_of(data, type_, strategy):
+    drawn = data.draw(st.lists(st.none() | strategy, max_size=12))
+    return drawn, pa.array(drawn, type_, from_pandas=False)
+
+
+@EVERY_TYPE
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_ranks_are_dense_and_in_order(type_, strategy, data):
+    """Null has 0, the smallest value 1, and so on; equal values have equal ranks."""
+    drawn, array = array_of(data, type_, strategy)
+
+    ranks = rank(array).ranks
+
+    keys = [None if value is None else in_sparks_order(value) for value in drawn]
+    ascending = sorted({key for key in keys if key is not None})
+    assert ranks.tolist() == [0 if key is None else ascending.index(key) + 1 for key in keys]
+
+
+@EVERY_TYPE
+@given(data=st.data())
+@settings(deadline=None, max_examples=30)
+def test_a_rank_stands_for_its_value(type_, strategy, data):
+    """What the ranks stand for is what was ranked, but that a zero has lost its sign."""
+    drawn, array = array_of(data, type_, strategy)
+    ranked = rank(array)
+
+    again = ranked.value_of(ranked.ranks)
+
+    assert again.type == type_
+    assert [v is None or in_sparks_order(v) for v in again.to_pylist()] == [
+        v is None or in_sparks_order(v) for v in drawn
+    ]
+    assert rank(again).ranks.tolist() == ranked.ranks.tolist()
+
+
+@given(st.text(max_size=2), st.text(max_size=2))
+@example("\ue000", "\U00010000")
+@example("\ufffd", "\U0001f600")
+def test_strings_compare_as_unsigned_bytes(a, b):
+    """U+E000 comes before U+10000, which it does not in UTF-16."""
+    first, second = rank(pa.array([a, b])).ranks
+
+    assert (first < second, first == second) == (a.encode() < b.encode(), a == b)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda array: pa.chunked_array([array[:2], array[2:]]),
+        lambda array: array.dictionary_encode(),
+        lambda array: pa.chunked_array([array.dictionary_encode()]),
+        lambda array: pa.concat_arrays([array[:1], array])[1:],
+    ],
+    ids=["chunks", "dictionary", "chunks of dictionary", "slice"],
+)
+def test_the_container_does_not_matter(wrapped):
+    """Chunks, dictionaries and slices hold the same values."""
+    array = pa.array(["b", None, "a", "b"])
+
+    ranked = rank(wrapped(array))
+
+    assert ranked.ranks.tolist() == [2, 0, 1, 2]
+    assert ranked.distinct.to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("type_", [pa.int32(), pa.float64(), pa.string(), pa.decimal128(5, 2)])
+@pytest.mark.parametrize("count", [0, 3])
+def test_nulls_alone_have_no_values(type_, count):
+    """Neither has an empty array."""
+    ranked = rank(pa.nulls(count, type_))
+
+    assert ranked.ranks.tolist() == [0] * count
+    assert ranked.value_of(np.zeros(2, np.int64)).equals(pa.nulls(2, type_))

@@ -1,0 +1,93 @@
+"""Plans and reports tell their facts."""
+
+from dataclasses import replace
+
+import pytest
+
+from zadapter.report import Plan, Report, aligned
+
+PLAN = Plan(
+    table="sales.orders",
+    format="delta",
+    version=41,
+    columns=("ts", "user.id"),
+    curve="adaptive",
+    groups=3,
+    files_before=950,
+    files_rewritten=812,
+    files_written=97,
+    bytes_rewritten=13 << 30,
+    rows=1_234_567,
+    share_before=0.875,
+    share_after=0.0625,
+)
+REPORT = Report(
+    plan=PLAN,
+    versions=(42, None),
+    files_removed=800,
+    files_added=96,
+    bytes_removed=12 << 30,
+    bytes_added=11 << 30,
+    rows=1_200_001,
+    share_after=0.07,
+    stale=("12 files, a.parquet the first: changed by another writer",),
+    seconds={"plan": 1.25, "write": 20.0, "total": 22.5},
+)
+
+
+def test_a_plan_shows_its_facts():
+    """What, how, how much, and what it will bring."""
+    assert str(PLAN).splitlines() == [
+        "table           sales.orders (delta, version 41)",
+        "layout          adaptive by ts, user.id",
+        "files           812 of 950 -> 97",
+        "bytes           13 GB",
+        "rows            1,234,567",
+        "a filter reads  87.5% of the rows -> 6.2%, predicted",
+    ]
+
+
+def test_a_report_shows_its_facts():
+    """What was done, rather than what was planned."""
+    assert str(REPORT).splitlines() == [
+        "table           sales.orders (delta, version 41)",
+        "layout          adaptive by ts, user.id",
+        "files           800 of 950 -> 96",
+        "bytes           12 GB -> 11 GB",
+        "rows            1,200,001",
+        "a filter reads  87.5% of the rows -> 7.0%",
+        "seconds         plan 1.2, write 20.0, total 22.5",
+        "committed       version 42, unknown",
+        "left as it was  12 files, a.parquet the first: changed by another writer",
+    ]
+
+
+def test_what_is_not_known_is_not_claimed():
+    """Rows that no log counts, and commits that were not made."""
+    assert "rows            unknown" in str(replace(PLAN, rows=None))
+    assert "committed       nothing" in str(replace(REPORT, versions=(), stale=()))
+    assert "left as it was" not in str(replace(REPORT, stale=()))
+
+
+@pytest.mark.parametrize(
+    ("files", "why"), [(950, "already clustered as asked"), (0, "the table has no files")]
+)
+def test_nothing_to_do_says_why(files, why):
+    """In the plan and in the report alike."""
+    plan = replace(PLAN, groups=0, files_rewritten=0, files_before=files)
+    report = replace(REPORT, plan=plan, versions=())
+
+    assert plan.nothing_to_do
+    assert not PLAN.nothing_to_do
+    assert str(plan).splitlines()[1:] == [f"nothing to do  {why}"]
+    assert str(report) == str(plan)
+
+
+def test_a_report_knows_what_was_before():
+    """From its plan."""
+    assert REPORT.share_before == PLAN.share_before
+
+
+def test_facts_stand_below_one_another():
+    """Values begin in one column."""
+    assert aligned({"a": "1", "long": "2"}) == "a     1\nlong  2"
