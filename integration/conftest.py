@@ -29,6 +29,7 @@ def spark(tmp_path_factory):
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists by it
             "spark.driver.memory": "2g",
         }
     )

@@ -58,8 +58,7 @@ def test_without_pyspark_the_complaint_says_what_to_install():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
 
-    assert answer.stderr.startswith("error: backend 'delta' needs ")
-    assert answer.stderr.endswith("pip install 'zadapter[delta]'\n")
+    assert answer.stderr == ("error: zadapter.plan needs PySpark; pip install 'zadapter[delta]'\n")
     assert answer.returncode == 2
 
 
@@ -78,7 +77,7 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
     def refuse(*_, **__):
         raise SessionError("Spark needs Java 17 or 21")
 
-    monkeypatch.setattr("zadapter.spark.session", refuse)
+    monkeypatch.setattr("zadapter.verbs.asking.start", refuse)
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
 
     assert answer.stderr == "error: Spark needs Java 17 or 21\n"

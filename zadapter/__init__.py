@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zadapter.errors import MissingBackendError
+
 if TYPE_CHECKING:
     from zadapter.commit import Backoff
     from zadapter.layout import Curve, Layout
@@ -25,7 +27,19 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that the pure core needs no PySpark."""
+    """Import on first use, so that the pure core needs no PySpark.
+
+    Raises:
+        MissingBackendError: It needs PySpark, which is not installed.
+    """
     if name not in _HOME:
         raise AttributeError(f"module 'zadapter' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    try:
+        module = import_module(_HOME[name])
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
+            raise
+        raise MissingBackendError(
+            f"zadapter.{name} needs PySpark; pip install 'zadapter[delta]'"
+        ) from error
+    return getattr(module, name)

@@ -44,7 +44,19 @@ class Backend(Protocol):
         """Return the live rows of *files*, with what the format needs to keep a row's identity."""
 
     def stage(self, snapshot: Snapshot, rows: "DataFrame", layout: Layout) -> Staged:
-        """Write each partition of *rows*, in order, as one file that no reader sees."""
+        """Write each partition of *rows*, in order, as one file that no reader sees.
+
+        Rows and stats of the staged files may be unknown; the core reads them from the footers.
+        """
+
+    def describe(self, snapshot: Snapshot, staged: Staged, files: pa.Table) -> Staged:
+        """Return *staged* with rows and stats as the format's log will say them.
+
+        Args:
+            snapshot: The version the files were staged on.
+            staged: The files.
+            files: The same files in the same order with rows and exact stats of every column.
+        """
 
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files atomically and return the new version.

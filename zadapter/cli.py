@@ -5,7 +5,7 @@ PySpark is imported once a command needs it, so that help and complaints come at
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib.metadata import version
@@ -23,8 +23,8 @@ from zadapter.errors import UsageError, ZadapterError
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
+    from pyspark.sql import SparkSession
 
-    import zadapter.spark.settings
     from zadapter.report import Plan, Report
 
 QUIET = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
@@ -137,11 +137,8 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
 ) -> None:
     with _complaining():
         keys, settings = parse_by(by), parse_conf(conf or ())
-        formats = _formats(backend)
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
-        # the call has brought zadapter.spark; of a format that it does not know, it is told nothing
-        known = zadapter.spark.settings.FORMATS.keys() & formats
-        session = zadapter.spark.session({**QUIET, **settings}, formats=sorted(known))
+        session = _session({**QUIET, **settings}, backend)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
             found = call(
                 table,
@@ -238,18 +235,10 @@ def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
             )
 
 
-def _formats(backend: str | None) -> Sequence[str]:
-    """Return the formats that the table may have, after a look whether they are installed.
+def _session(conf: Mapping[str, str], backend: str | None) -> "SparkSession":
+    from zadapter.verbs.asking import start  # noqa: PLC0415 - loads Spark
 
-    Raises:
-        MissingBackendError: One of them, or what it needs, is not.
-    """
-    from zadapter.backend import load, names  # noqa: PLC0415 - loads Arrow
-
-    formats = names() if backend is None else [backend]
-    for name in formats:
-        load(name)
-    return formats
+    return start(conf, backend)
 
 
 @contextmanager

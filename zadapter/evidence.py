@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.filestats import Bounds
+from zadapter.filestats import Bounds, child
 from zadapter.names import Parts, join
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -60,10 +60,10 @@ def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> 
     Returns:
         Bounds of type null where they cannot be compared.
     """
-    if len(column) == 1 and (values := _child(files["partition"], column[0])) is not None:
+    if len(column) == 1 and (values := child(files["partition"], column[0])) is not None:
         return _of_partition(values) if type_ in {None, values.type} else unknown(len(files))
     name = join(column)
-    low, high = _child(files["stats"], name, "min"), _child(files["stats"], name, "max")
+    low, high = child(files["stats"], name, "min"), child(files["stats"], name, "max")
     if low is None or high is None or type_ not in {None, low.type}:
         return unknown(len(files))
     return _of_stats(files, name, low, high)
@@ -77,9 +77,7 @@ def unknown(length: int) -> Evidence:
 
 def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
     """Return a column of counts, -1 where they are unknown."""
-    column = (
-        files[path[0]].combine_chunks() if len(path) == 1 else _child(files[path[0]], *path[1:])
-    )
+    column = files[path[0]].combine_chunks() if len(path) == 1 else child(files[path[0]], *path[1:])
     known = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(known.to_numpy(), dtype=np.int64)
 
@@ -87,17 +85,6 @@ def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
 def mask(flags: pa.Array, *, default: bool) -> Mask:
     """Return Arrow's *flags* as numpy's, with *default* for null."""
     return np.asarray(pc.fill_null(flags, default).to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
-    """Return a field of *structs* without a copy of the fields beside it, None if it has none."""
-    type_, indices = structs.type, []
-    for name in path:
-        indices.append(type_.get_field_index(name))
-        if indices[-1] < 0:
-            return None
-        type_ = type_.field(indices[-1]).type
-    return pc.struct_field(structs, indices).combine_chunks()
 
 
 def _of_partition(values: pa.Array) -> Evidence:

@@ -73,18 +73,23 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
 
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:
     """Return the stats of one column, or None where the table has none."""
-    stats = files["stats"].combine_chunks()
-    if stats.type.get_field_index(join(parts)) < 0:
-        return None
-    return pc.struct_field(stats, stats.type.get_field_index(join(parts)))
+    return child(files["stats"], join(parts))
 
 
 def partition(files: pa.Table, name: str) -> pa.Array | None:
     """Return the values of one partition column, or None where there is no such one."""
-    values = files["partition"].combine_chunks()
-    if values.type.get_field_index(name) < 0:
-        return None
-    return pc.struct_field(values, values.type.get_field_index(name))
+    return child(files["partition"], name)
+
+
+def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
+    """Return a field of *structs* without a copy of the fields beside it, None if it has none."""
+    type_, indices = structs.type, []
+    for name in path:
+        indices.append(type_.get_field_index(name))
+        if indices[-1] < 0:
+            return None
+        type_ = type_.field(indices[-1]).type
+    return pc.struct_field(structs, indices).combine_chunks()
 
 
 def total(files: pa.Table, name: str) -> int:
@@ -94,13 +99,8 @@ def total(files: pa.Table, name: str) -> int:
 
 def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
     """Return *files* with the stats of *wanted* only; columns it has no stats of are unknown."""
-    have = files["stats"].combine_chunks()
-    children = [
-        pc.struct_field(have, have.type.get_field_index(child.name))
-        if have.type.get_field_index(child.name) >= 0
-        else pa.nulls(files.num_rows, child.type)
-        for child in wanted.field("stats").type
-    ]
+    found = [(child(files["stats"], one.name), one.type) for one in wanted.field("stats").type]
+    children = [pa.nulls(files.num_rows, type_) if have is None else have for have, type_ in found]
     return files.set_column(
         files.schema.get_field_index("stats"),
         wanted.field("stats"),

@@ -164,7 +164,7 @@ class Layout:
         }
 
     def to_json(self) -> str:
-        """Write the layout; equal layouts give equal text."""
+        """Write the layout with the files it is cut into; :meth:`from_json` gives it back."""
         files = {
             "first_file": self.first_file.tolist(),
             "width": self.width.tolist(),
@@ -233,6 +233,11 @@ _TYPES: dict[str, pa.DataType] = {
         pa.date32(), pa.string(), pa.binary(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
     )
 }  # fmt: skip
+
+
+def orders(type_: pa.DataType) -> bool:
+    """Tell whether a column of this type can be a key."""
+    return pa.types.is_decimal128(type_) or _type_text(type_) in _TYPES
 
 
 def _type_text(type_: pa.DataType) -> str:

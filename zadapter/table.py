@@ -45,7 +45,7 @@ class Staged:
     """Files that are written but invisible to readers."""
 
     files: pa.Table = field(repr=False)
-    """File table, with the stats that will be committed."""
+    """File table; once the backend has described it, with the stats that will be committed."""
     paths: Mapping[str, str] = field(repr=False)
     """For each path in the log, where the file lies, as a URI."""
     handle: Any = field(default=None, repr=False, compare=False)

@@ -20,6 +20,7 @@ from zadapter.errors import ConflictError, UnknownTableError
 from zadapter.filestats import column, total
 from zadapter.fitting import fit
 from zadapter.layout import Layout, Request
+from zadapter.spark.verification import described
 from zadapter.table import Exchange, Rewrite, Snapshot, Staged
 
 ROWS = 1_000
@@ -33,11 +34,13 @@ def one_file_layout() -> Layout:
     return fit(request, [sample], [()], np.zeros(len(sample), np.int64), [1])
 
 
-def rewrite_of(backend: Backend, snapshot: Snapshot, files: pa.Table) -> tuple[Rewrite, Staged]:
+def rewrite_of(
+    spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
+) -> tuple[Rewrite, Staged]:
     """Stage *files* as one file and return the rewrite that would commit it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
-    staged = backend.stage(snapshot, rows, layout)
+    staged = described(backend, snapshot, backend.stage(snapshot, rows, layout), spark)
     exchange = Exchange(removed=files, added=staged.files)
     return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=staged), staged
 
@@ -105,7 +108,7 @@ class BackendContract:
         """Readers see what is staged only after the commit, and then the same rows."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
         assert before == self.rows_behind(spark, table)
         version = backend.commit(rewrite)
@@ -114,10 +117,12 @@ class BackendContract:
         assert version == backend.snapshot(table).version
         assert backend.files(backend.snapshot(table)).num_rows == 1
 
-    def test_a_commit_can_be_found_again(self, backend: Backend, table: str) -> None:
+    def test_a_commit_can_be_found_again(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
         """The commit's id and its layout are in every later snapshot."""
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(rewrite)
 
         head = backend.snapshot(table, since=snapshot)
@@ -133,8 +138,8 @@ class BackendContract:
         """Of two rewrites of the same files exactly one is committed."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        first, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
-        second, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        first, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        second, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(first)
 
         with pytest.raises(ConflictError):
@@ -147,7 +152,7 @@ class BackendContract:
     ) -> None:
         """Rows appended after the snapshot survive, and the rewrite lands without new work."""
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(backend, snapshot, backend.files(snapshot))
+        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         self.append(spark, table, spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b"))
         before = self.rows_behind(spark, table)
 
@@ -162,7 +167,7 @@ class BackendContract:
         """Staged files can be thrown away, even twice."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        _, staged = rewrite_of(backend, snapshot, backend.files(snapshot))
+        _, staged = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
         backend.discard(staged)
         backend.discard(staged)

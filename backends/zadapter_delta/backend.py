@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -18,6 +20,7 @@ from zadapter.table import Rewrite, Snapshot, Staged
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.layouts import Layouts
+from zadapter_delta.records import stats_json
 from zadapter_delta.schemas import arrow_schema, physical_names, with_bounds
 from zadapter_delta.stats import Wanted, file_table
 from zadapter_delta.tables import Located, current, locate
@@ -149,15 +152,30 @@ class DeltaBackend:
         grains = layout.grain()
         grain_of_file = dict(enumerate(np.repeat(grains, grains).tolist()))
         adds = [commits.tagged(self._jvm, add, layout.id, grain_of_file) for add in written]
-        columns = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
-        frame = self._frame(adds)
         absolute = self._jvm.delta.util.DeltaFileOperations.absolutePath
         root = str(located.log.dataPath())
         return Staged(
-            files=self._file_table(snapshot, frame, columns),
+            files=self._file_table(snapshot, self._frame(adds), []),
             paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
             handle={add.path(): add for add in adds},
         )
+
+    def describe(self, snapshot: Snapshot, staged: Staged, files: pa.Table) -> Staged:
+        """Return *staged* with stats as JSON, and as a reader of the log will see them."""
+        base = snapshot.handle.snapshot
+        files = files.filter(pc.greater(files["rows"], 0))
+        collected = arrow_schema(T.StructType.fromJson(_json(base.statCollectionLogicalSchema())))
+        columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
+        stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
+        prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
+        texts = stats_json(self._spark, files, columns, prefix)
+        adds = {
+            path: commits.described(staged.handle[path], text)
+            for path, text in zip(files["path"].to_pylist(), texts, strict=True)
+        }
+        wanted = [parts for parts in columns if parts not in snapshot.without_stats]
+        known = self._file_table(snapshot, self._frame(list(adds.values())), wanted)
+        return replace(staged, files=known, handle=adds)
 
     def _frame(self, adds: Sequence[JavaObject]) -> DataFrame:
         """Return AddFile actions as rows, like those of a snapshot."""

@@ -37,14 +37,23 @@ def tagged(
         FILE_TAG: str(number),
         GRAIN_TAG: str(grain_of_file[number]),
     }
+    return _copied(add, add.stats(), jvm.map(tags))
+
+
+def described(add: JavaObject, stats: str) -> JavaObject:
+    """Return *add* with stats, as JSON."""
+    return _copied(add, stats, add.tags())
+
+
+def _copied(add: JavaObject, stats: str | None, tags: JavaObject) -> JavaObject:
     return add.copy(
         add.path(),
         add.partitionValues(),
         add.size(),
         add.modificationTime(),
         False,  # noqa: FBT003 - dataChange
-        add.stats(),
-        jvm.map(tags),
+        stats,
+        tags,
         add.deletionVector(),
         add.baseRowId(),
         add.defaultRowCommitVersion(),
@@ -93,16 +102,13 @@ def note(rewrite: Rewrite) -> str:
 
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
     """Return what DESCRIBE HISTORY shows as ``operationMetrics`` of an OPTIMIZE."""
-    sizes = sorted(int(add.size()) for add in added)
-    vectors = [add.deletionVector() for add in removed if add.deletionVector() is not None]
+    sizes = sorted(int(add.size()) for add in added) or [0]
     numbers = {
         "numAddedFiles": len(added),
         "numAddedBytes": sum(sizes),
         "numRemovedFiles": len(removed),
         "numRemovedBytes": sum(int(add.size()) for add in removed),
-        "numDeletionVectorsRemoved": len(vectors),
-        "numDeletionVectorRowsRemoved": sum(int(v.cardinality()) for v in vectors),
-        "numDeletionVectorBytesRemoved": sum(int(v.sizeInBytes()) for v in vectors),
+        "numDeletionVectorsRemoved": sum(add.deletionVector() is not None for add in removed),
         "minFileSize": sizes[0],
         "p25FileSize": sizes[len(sizes) // 4],
         "p50FileSize": sizes[len(sizes) // 2],

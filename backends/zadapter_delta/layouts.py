@@ -24,24 +24,30 @@ class Layouts(Mapping[str, Layout]):
         self._conf = log.newDeltaHadoopConf()
         self._folder = f"{log.dataPath()}/{FOLDER}"
         self._files = log.dataPath().getFileSystem(self._conf)
-        self._read: dict[str, Layout] = {}
+        self._read: dict[str, Layout | None] = {}
 
     def _path(self, layout_id: str) -> JavaObject:
         return self._jvm.path(f"{self._folder}/{layout_id}.json")
 
     def __getitem__(self, layout_id: str) -> Layout:
         if layout_id not in self._read:
-            # the id comes from the log, and must not lead out of the folder
-            if not _ID.match(layout_id) or not self._files.exists(self._path(layout_id)):
-                raise KeyError(layout_id)
-            stream = self._files.open(self._path(layout_id))
-            try:
-                self._read[layout_id] = Layout.from_json(bytes(stream.readAllBytes()).decode())
-            except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise KeyError(layout_id) from error  # torn by a crash, so as good as absent
-            finally:
-                stream.close()
-        return self._read[layout_id]
+            self._read[layout_id] = self._look_up(layout_id)
+        found = self._read[layout_id]
+        if found is None:
+            raise KeyError(layout_id)
+        return found
+
+    def _look_up(self, layout_id: str) -> Layout | None:
+        # the id comes from the log, and must not lead out of the folder
+        if not _ID.match(layout_id) or not self._files.exists(self._path(layout_id)):
+            return None
+        stream = self._files.open(self._path(layout_id))
+        try:
+            return Layout.from_json(bytes(stream.readAllBytes()).decode())
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            return None  # torn by a crash, so as good as absent
+        finally:
+            stream.close()
 
     def __iter__(self) -> Iterator[str]:
         folder = self._jvm.path(self._folder)
@@ -61,3 +67,4 @@ class Layouts(Mapping[str, Layout]):
             stream.write(bytearray(layout.to_json().encode()))
         finally:
             stream.close()
+        self._read[layout.id] = layout

@@ -30,13 +30,16 @@ def test_d13_d15_vectors_are_applied_and_nothing_is_new(lake, spark):
     assert not any(change["dataChange"] for change in changes)
     assert all("deletionVector" in a["remove"] for a in last if "remove" in a)
     assert before == lake.rows(table)
-    assert deltalake.DeltaTable(table).to_pyarrow_dataset().count_rows() == 900 == report.rows
+    live = deltalake.DeltaTable(table).file_uris()
+    assert duckdb.execute("SELECT count(*) FROM read_parquet($1)", [live]).fetchone() == (900,)
+    assert report.rows == 900
     feed = spark.read.format("delta").option("readChangeFeed", "true")
     assert feed.option("startingVersion", report.versions[0]).load(table).count() == 0
     history = lake.sql(f"DESCRIBE HISTORY delta.`{table}`").first()
     assert history.operation == "OPTIMIZE"
     assert history.operationParameters["zOrderBy"] == '["a"]'
-    assert history.operationMetrics["numDeletionVectorRowsRemoved"] == "100"
+    assert history.operationMetrics["numDeletionVectorsRemoved"] == "4"
+    assert history.operationMetrics["numRemovedFiles"] == "4"
     assert report.plan.columns == ("a",)
 
 

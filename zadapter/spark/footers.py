@@ -13,8 +13,14 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+
+from zadapter.filestats import Bounds, column_type, schema, structs
+from zadapter.layout import orders
+from zadapter.names import leaves
+from zadapter.table import Snapshot
 
 THREADS = 16
 
@@ -26,6 +32,9 @@ class ColumnFooter:
     min: Any
     max: Any
     nulls: int | None
+
+
+_UNKNOWN = ColumnFooter(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,51 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         return list(pool.map(lambda uri: _read(spark, uri), uris))
 
 
+def file_table(snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer]) -> pa.Table:
+    """Return *files* with rows and stats of every column that has a value a row.
+
+    Args:
+        snapshot: The table's version, for its columns and their names in the files.
+        files: File table of files that zadapter has staged.
+        footers: Their footers, in the same order.
+    """
+    columns = {
+        parts: type_
+        for parts, type_ in leaves(snapshot.schema)
+        if parts[0] not in snapshot.partition_columns and orders(type_)
+    }
+    stats = []
+    for parts, type_ in columns.items():
+        path = ".".join(snapshot.physical.get(parts, parts))
+        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in footers], type_))
+    partition = files.schema.field("partition").type
+    made = schema(columns, {field.name: field.type for field in partition})
+    rows = pa.array([footer.rows for footer in footers], pa.int64())
+    at = made.get_field_index
+    return files.set_column(at("rows"), "rows", rows).set_column(
+        at("stats"), "stats", structs(stats, made.field("stats").type, len(footers))
+    )
+
+
+def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
+    low, high = typed([f.min for f in found], type_), typed([f.max for f in found], type_)
+    if low is None or high is None:
+        low = high = pa.nulls(len(found), type_)
+    nulls = pa.array([f.nulls for f in found], pa.int64())
+    known = low.is_valid()
+    flags = pc.if_else(known, int(Bounds.WIDENED), int(Bounds.UNKNOWN)).cast(pa.int8())
+    arrays = [low, high, nulls, pa.nulls(len(found), pa.int64()), flags]
+    return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
+
+
+def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+    """Return a footer's values as an array, or None where the file has them as another type."""
+    try:
+        return pa.array(found, type_)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        return None
+
+
 def _read(spark: SparkSession, uri: str) -> Footer:
     parsed = urlparse(uri)
     if parsed.scheme in {"", "file"}:
@@ -68,12 +122,12 @@ def _read(spark: SparkSession, uri: str) -> Footer:
 
 def _footer(size: int, metadata: pq.FileMetaData) -> Footer:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    columns = {
-        metadata.schema.column(i).path: _merged(
-            [(group.column(i).statistics, group.num_rows) for group in groups]
-        )
-        for i in range(metadata.num_columns)
-    }
+    columns: dict[str, ColumnFooter] = {}
+    for i in range(metadata.num_columns):
+        path = metadata.schema.column(i).path
+        merged = _merged([(group.column(i).statistics, group.num_rows) for group in groups])
+        # a dot within a name: two columns that cannot be told apart
+        columns[path] = _UNKNOWN if path in columns else merged
     return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)
 
 

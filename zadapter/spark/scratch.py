@@ -1,6 +1,6 @@
 """A session beside the user's: same settings, same catalogs, but safe to set things in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,32 +14,37 @@ SAFE = {
     "spark.sql.files.maxRecordsPerFile": "0",
     # INT96, the other choice, has no bounds
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.databricks.delta.stats.collect": "true",
+    # before 1582, footers would speak of the Julian calendar
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # the footers' are taken; counting again costs a fifth of the writing
+    "spark.databricks.delta.stats.collect": "false",
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
 
 
 @contextmanager
-def scratch(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Clone *spark*, make the clone the thread's active session, and put things back.
+def scratch(spark: SparkSession) -> Iterator[SparkSession]:
+    """Clone *spark*, make the clone the active session, and put things back.
 
     Args:
-        spark: The user's session; its settings stay as they are.
-        conf: Settings of the clone, on top of the user's and of ``SAFE``.
+        spark: The user's session; its settings stay as they are. The clone's are the same, but
+            for ``SAFE``.
     """
+    python: Any = SparkSession
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     sessions = getattr(gateway.org.apache.spark.sql.classic, "SparkSession$")
     sessions = getattr(sessions, "MODULE$")
-    before = sessions.getActiveSession()
+    before, before_here = sessions.getActiveSession(), python._activeSession  # noqa: SLF001
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     made = SparkSession(spark.sparkContext, clone)
-    for key, value in {**SAFE, **conf}.items():
+    for key, value in SAFE.items():
         made.conf.set(key, value)
     sessions.setActiveSession(clone)
     try:
         yield made
     finally:
+        python._activeSession = before_here  # noqa: SLF001 - createDataFrame() sets it
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:

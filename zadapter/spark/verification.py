@@ -1,40 +1,66 @@
 """The gate before every commit: staged files hold what was read, and the log says so rightly."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
+from zadapter.backend import Backend
 from zadapter.errors import VerificationError
 from zadapter.filestats import column, total
 from zadapter.grouping import Group
 from zadapter.names import Parts, join, split
 from zadapter.ranks import rank
-from zadapter.spark.footers import Footer
+from zadapter.spark.footers import Footer, file_table, read, typed
 from zadapter.table import Snapshot, Staged
 
 
-def check_files(snapshot: Snapshot, staged: Staged, footers: Sequence[Footer]) -> None:
-    """Compare the log's word on each staged file with its footer.
+def described(backend: Backend, snapshot: Snapshot, staged: Staged, spark: SparkSession) -> Staged:
+    """Return *staged* with the stats to be committed, after a look into the files.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The version that was read.
+        staged: What the backend has staged on it.
+        spark: A session.
+
+    Raises:
+        VerificationError: A file is not there or damaged, a size or a number of rows differs, or a
+            bound is too narrow.
+    """
+    paths = staged.files["path"].to_pylist()
+    try:
+        found = read(spark, [staged.paths[path] for path in paths])
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise VerificationError(f"a staged file is missing or damaged: {error}") from error
+    made = backend.describe(snapshot, staged, file_table(snapshot, staged.files, found))
+    check_files(snapshot, made, dict(zip(paths, found, strict=True)))
+    return made
+
+
+def check_files(snapshot: Snapshot, staged: Staged, footers: Mapping[str, Footer]) -> None:
+    """Compare what the log will say of each staged file with its footer.
 
     Args:
         snapshot: The version that was read.
         staged: The files about to be committed, with the stats about to be committed.
-        footers: Their footers, in the order of the file table.
+        footers: Their footers, by path.
 
     Raises:
         VerificationError: A size or a number of rows differs, or a bound is too narrow.
     """
     files = staged.files
     said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
-    for (path, size, rows), footer in zip(said, footers, strict=True):
+    for path, size, rows in said:
+        footer = footers[path]
         if footer.size != size:
             raise VerificationError(f"{path} has {footer.size} bytes, the log would say {size}")
-        if rows is not None and footer.rows != rows:
+        if footer.rows != rows:
             raise VerificationError(f"{path} has {footer.rows} rows, the log would say {rows}")
+    ordered = [footers[path] for path in files["path"].to_pylist()]
     for child in files.schema.field("stats").type:
-        _verify_bounds(snapshot, files, footers, split(child.name))
+        _verify_bounds(snapshot, files, ordered, split(child.name))
 
 
 def check_rows(group: Group, written: int, live: int) -> None:
@@ -65,8 +91,8 @@ def _verify_bounds(
         return
     at = _path_in_file(snapshot, parts)
     found = [footer.columns.get(at) for footer in footers]
-    lows = _typed([f.min if f else None for f in found], stats.type["min"].type)
-    highs = _typed([f.max if f else None for f in found], stats.type["max"].type)
+    lows = typed([f.min if f else None for f in found], stats.type["min"].type)
+    highs = typed([f.max if f else None for f in found], stats.type["max"].type)
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
@@ -78,13 +104,6 @@ def _verify_bounds(
 
 def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:
     return ".".join(snapshot.physical.get(parts, parts))
-
-
-def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
-    try:
-        return pa.array(values, type_)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-        return None  # the file stores the column as another type, so its bounds say nothing here
 
 
 def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:

@@ -8,11 +8,18 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend import Factory, load, names
 from zadapter.commit import Backoff
-from zadapter.errors import MissingBackendError, UnknownTableError, UsageError
-from zadapter.layout import Curve, Request
+from zadapter.errors import (
+    MissingBackendError,
+    SessionError,
+    UnknownTableError,
+    UsageError,
+    ZadapterError,
+)
+from zadapter.layout import Curve, Request, orders
 from zadapter.names import Parts, join, resolve, split
 from zadapter.sizes import parse
-from zadapter.spark.sessions import ensure
+from zadapter.spark.sessions import ensure, session
+from zadapter.spark.settings import FORMATS
 from zadapter.table import Snapshot
 
 By = str | Sequence[str] | Mapping[str, float]
@@ -21,7 +28,7 @@ _NO_KEYS = (
     (pa.types.is_struct, "a struct; name one of its fields"),
     (pa.types.is_list, "an array"),
     (pa.types.is_map, "a map"),
-    (pa.types.is_null, "a type without a usable order"),
+    (lambda type_: not orders(type_), "of a type without an order that stats keep"),
 )
 
 
@@ -60,24 +67,48 @@ def open_table(
     return ensure(spark, getattr(backend, "format", "")), backend
 
 
+def start(conf: Mapping[str, str], backend: str | None) -> SparkSession:
+    """Return the running session, or start one for *backend*, or else for all that is installed.
+
+    Raises:
+        MissingBackendError: The backend is not installed.
+        SessionError: No fitting session can be started.
+    """
+    if backend is not None:
+        load(backend)
+    wanted = names() if backend is None else [backend]
+    return session(conf, formats=[name for name in wanted if name in FORMATS])
+
+
 def _loaded(name: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
     factory = load(name)
     return ensure(spark, name), factory
 
 
 def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
-    reasons = []
+    reasons: list[ZadapterError] = []
     for name in names():
-        session, factory = _loaded(name, spark)
-        try:
-            factory(session).snapshot(table)
-        except UnknownTableError as error:
-            reasons.append(str(error))
-        else:
-            return session, factory
+        found = _tried(name, table, spark)
+        if not isinstance(found, ZadapterError):
+            return found
+        reasons.append(found)
     if not reasons:
         raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
-    raise UnknownTableError("; ".join(reasons))
+    if len(reasons) == 1:
+        raise reasons[0]
+    raise UnknownTableError("; ".join(map(str, reasons)))
+
+
+def _tried(
+    name: str, table: str, spark: SparkSession | None
+) -> tuple[SparkSession, Factory] | ZadapterError:
+    """Return a session and the backend that knows the table, or why it does not."""
+    try:
+        found, factory = _loaded(name, spark)
+        factory(found).snapshot(table)
+    except (UnknownTableError, MissingBackendError, SessionError) as error:
+        return error
+    return found, factory
 
 
 def request_of(question: Question, snapshot: Snapshot) -> Request:

@@ -16,10 +16,9 @@ from zadapter.errors import ConflictError, UnknownOutcomeError, VerificationErro
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
 from zadapter.report import Plan, Report
-from zadapter.spark import footers
 from zadapter.spark.rewriting import clustered
 from zadapter.spark.scratch import scratch
-from zadapter.spark.verification import check_files, check_rows, live_rows
+from zadapter.spark.verification import check_rows, described, live_rows
 from zadapter.table import Exchange, Rewrite, Staged, chosen
 from zadapter.verbs.asking import By, Question, open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
@@ -46,16 +45,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Report:
     """Cluster *table* so that filters on *by* open fewer files and row groups.
 
-    Rows, schema, partitions, row ids and streams stay as they are; only the rows' place changes.
-    Files that an earlier run laid out in the same way are left alone, so a second run commits
-    nothing, and a run after an append rewrites little more than what was appended.
+    Rows, schema, partitions, row ids and streams stay as they are. Files that an earlier run laid
+    out in the same way are left alone: a run after an append rewrites little more than that.
 
     Args:
         table: A path, ``delta.`path```, or an identifier of the session's catalog.
         by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
             A mapping of column to weight gives a column more of the z-value's bits.
-        backend: The table's format, ``"delta"``, or the class of a backend that is not registered;
-            None finds it out.
+        backend: The format, ``"delta"``, or a backend's class; None finds it out.
         where: SQL. Partitions and files that hold no matching row are left alone; of the others,
             whole files are rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -63,20 +60,15 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         row_groups: Row groups a written file should have; readers skip them one by one.
         max_group_bytes: Larger partitions are rewritten in parts of at most this many bytes, each
             clustered by itself.
-        widen_stats: Add key columns without stats to those the table collects stats for. This
-            changes a table property.
+        widen_stats: Add key columns without stats to the table property that lists those with.
         force: Rewrite what is clustered already, and fit new cuts.
         backoff: When to try a commit again after losing a race.
         spark: A classic Spark session; None takes the active one, or starts a local one.
 
-    Returns:
-        What was rewritten, what was left behind, and what it brought.
+    Returns: What was rewritten, what was left behind, and what it brought.
 
     Raises:
-        UsageError: An argument makes no sense for this table; nothing was written.
-        SessionError: The Spark session, its jars or Java do not fit; nothing was written.
-        UnsupportedError: The table uses a feature that zadapter cannot keep; nothing was written.
-        MissingStatsError: The table collects no stats for a key column; nothing was written.
+        UsageError, SessionError, UnsupportedError: Nothing was written; the message says why.
         VerificationError: What was written is not what was read; it was not committed.
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether a commit landed; nothing was deleted.
@@ -94,7 +86,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         backoff=backoff or Backoff(),
     )
     session, factory = open_table(question, backend, spark)
-    with scratch(session, {}) as own:
+    with scratch(session) as own:
         return _run(question, factory(own), own)
 
 
@@ -135,7 +127,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
     )
     session, factory = open_table(question, backend, spark)
-    with scratch(session, {}) as own:
+    with scratch(session) as own:
         return prepare(question, factory(own), own.conf.get(TIMEZONE), write=False).plan()
 
 
@@ -191,7 +183,8 @@ def _rewrite(
         staged = _stage(prepared, work, spark)
     try:
         with tally.timing("verify"):
-            exchanges = _verified(prepared, work, staged, spark)
+            staged = described(prepared.backend, prepared.snapshot, staged, spark)
+            exchanges = _exchanges(prepared, work, staged)
         rewrite = Rewrite(
             base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=staged
         )
@@ -225,18 +218,9 @@ def _stage(prepared: Prepared, work: Work, spark: SparkSession) -> Staged:
     return prepared.backend.stage(snapshot, moved, work.layout)
 
 
-def _verified(
-    prepared: Prepared, work: Work, staged: Staged, spark: SparkSession
-) -> tuple[Exchange, ...]:
+def _exchanges(prepared: Prepared, work: Work, staged: Staged) -> tuple[Exchange, ...]:
     """Check what was staged, partition by partition, and pair it with what goes."""
-    snapshot = prepared.snapshot
-    uris = [staged.paths[path] for path in staged.files["path"].to_pylist()]
-    try:
-        found = footers.read(spark, uris)
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise VerificationError(f"a staged file is missing or damaged: {error}") from error
-    check_files(snapshot, staged, found)
-    exchanges = []
+    snapshot, exchanges = prepared.snapshot, []
     of_root = find_roots(
         [group.root for group in work.job.groups],
         [filestats.partition(staged.files, name) for name in snapshot.partition_columns],
@@ -244,9 +228,9 @@ def _verified(
     )
     for number, group in enumerate(work.job.groups):
         mine = of_root == number
-        written = sum(footer.rows for footer, is_mine in zip(found, mine, strict=True) if is_mine)
-        check_rows(group, written, _rows_in(prepared, group))
-        exchanges.append(Exchange(removed=group.files, added=staged.files.filter(pa.array(mine))))
+        added = staged.files.filter(pa.array(mine))
+        check_rows(group, filestats.total(added, "rows"), _rows_in(prepared, group))
+        exchanges.append(Exchange(removed=group.files, added=added))
     if sum(exchange.added.num_rows for exchange in exchanges) != staged.files.num_rows:
         raise VerificationError("a staged file belongs to no partition that was being rewritten")
     return tuple(exchanges)

@@ -1,0 +1,95 @@
+"""Stats of staged files as the log's JSON (PROTOCOL.md, "Per-file Statistics").
+
+Spark writes the JSON, as it does where Delta collects stats itself, so types look the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.filestats import column
+from zadapter.names import Parts
+from zadapter_delta.schemas import with_bounds
+
+_HIGHEST = "\U0010ffff"
+
+
+def stats_json(
+    spark: SparkSession, files: pa.Table, columns: Mapping[Parts, Parts], prefix: int
+) -> list[str]:
+    """Return one JSON text a file.
+
+    Args:
+        spark: A session.
+        files: File table with the rows and stats to be written.
+        columns: The columns the table keeps stats of, with their names in the files.
+        prefix: Characters of a string that are kept.
+    """
+    low, high, nulls = dict[Parts, pa.Array](), dict[Parts, pa.Array](), dict[Parts, pa.Array]()
+    for parts, physical in columns.items():
+        stats = column(files, parts)
+        if stats is None:
+            continue
+        lows, highs, nulls[physical] = stats.flatten()[:3]
+        if with_bounds(lows.type):
+            low[physical] = _lowered(lows, prefix)
+            high[physical] = _raised(highs, prefix)
+    facts = {
+        "numRecords": files["rows"].combine_chunks(),
+        "minValues": _nested(low),
+        "maxValues": _nested(high),
+        "nullCount": _nested(nulls),
+    }
+    table = pa.table({name: array for name, array in facts.items() if array is not None})
+    whole = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
+    written = spark.createDataFrame(table).select(F.to_json(whole))
+    return [str(row[0]) for row in written.collect()]
+
+
+def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
+    """Return structs within structs, as the columns' names say; None for no columns."""
+    children: dict[str, dict[Parts, pa.Array]] = {}
+    for (first, *rest), array in arrays.items():
+        children.setdefault(first, {})[tuple(rest)] = array
+    made = [below[()] if () in below else _nested(below) for below in children.values()]
+    return pa.StructArray.from_arrays(made, names=list(children)) if children else None
+
+
+def _lowered(low: pa.Array, prefix: int) -> pa.Array:
+    """Cut strings, and move timestamps down to a whole millisecond."""
+    if pa.types.is_string(low.type):
+        return pc.utf8_slice_codeunits(low, 0, prefix)
+    return _in_milliseconds(low, pc.floor_temporal) if pa.types.is_timestamp(low.type) else low
+
+
+def _raised(high: pa.Array, prefix: int) -> pa.Array:
+    """Cut strings to something larger, and move timestamps up to a whole millisecond."""
+    if pa.types.is_string(high.type):
+        return pa.array(_larger(high.to_pylist(), prefix), pa.string())
+    return _in_milliseconds(high, pc.ceil_temporal) if pa.types.is_timestamp(high.type) else high
+
+
+def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
+    """Write timestamps as text, in UTC if they have a time zone."""
+    zone = "" if moments.type.tz is None else "Z"
+    plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
+    whole = rounded(plain, unit="millisecond").cast(pa.timestamp("ms"))
+    return pc.strftime(whole, format=f"%Y-%m-%dT%H:%M:%S{zone}")
+
+
+def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:
+    """Cut after *prefix* characters and append the highest one, but never after it.
+
+    A text that goes on with the highest character would be above a prefix that ends in one.
+    """
+    found = []
+    for text in texts:
+        end = prefix
+        while text is not None and text[end : end + 1] == _HIGHEST:
+            end += 1
+        found.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
+    return found
