@@ -9,7 +9,7 @@ import pyarrow as pa
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Rewrite, Snapshot, Staged
+from zadapter.table import Rewrite, Snapshot, Staged, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,19 +43,16 @@ class Backend(Protocol):
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
         """Return the live rows of *files*, with what the format needs to keep a row's identity."""
 
-    def stage(self, snapshot: Snapshot, rows: "DataFrame", layout: Layout) -> Staged:
-        """Write each partition of *rows*, in order, as one file that no reader sees.
+    def write(self, snapshot: Snapshot, rows: "DataFrame", layout: Layout) -> Written:
+        """Write each partition of *rows*, in order, as one file that no reader sees."""
 
-        Rows and stats of the staged files may be unknown; the core reads them from the footers.
-        """
-
-    def describe(self, snapshot: Snapshot, staged: Staged, files: pa.Table) -> Staged:
-        """Return *staged* with rows and stats as the format's log will say them.
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
+        """Return what the format's log will say of *written*.
 
         Args:
-            snapshot: The version the files were staged on.
-            staged: The files.
-            files: The same files in the same order with rows and exact stats of every column.
+            snapshot: The version the files were written for.
+            written: The files.
+            files: File table with their size, rows, and stats of every column, from the footers.
         """
 
     def commit(self, rewrite: Rewrite) -> int:
@@ -68,8 +65,8 @@ class Backend(Protocol):
             UnknownOutcomeError: It may or may not have been committed.
         """
 
-    def discard(self, staged: Staged) -> None:
-        """Remove staged files; absent ones are fine. Never after an unknown outcome."""
+    def discard(self, written: Written) -> None:
+        """Remove what was written; absent files are fine. Never after an unknown outcome."""
 
 
 Factory = Callable[["SparkSession"], Backend]

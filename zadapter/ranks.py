@@ -48,7 +48,8 @@ def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
 def _rank_floats(array: pa.Array) -> Ranked:
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     numbers = array.drop_null().to_numpy(zero_copy_only=False)
-    distinct, inverse = np.unique(numbers + numbers.dtype.type(0), return_inverse=True)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        distinct, inverse = np.unique(numbers + numbers.dtype.type(0), return_inverse=True)
     ranks = np.zeros(len(array), np.int64)
     ranks[valid] = inverse + 1
     return Ranked(ranks, pa.array(distinct, array.type, from_pandas=False))

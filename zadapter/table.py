@@ -41,14 +41,21 @@ class Snapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Staged:
+class Written:
     """Files that are written but invisible to readers."""
 
-    files: pa.Table = field(repr=False)
-    """File table; once the backend has described it, with the stats that will be committed."""
     paths: Mapping[str, str] = field(repr=False)
     """For each path in the log, where the file lies, as a URI."""
     handle: Any = field(default=None, repr=False, compare=False)
+    """What the backend needs to commit them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged(Written):
+    """Written files, and what the log will say of them."""
+
+    files: pa.Table = field(repr=False)
+    """File table of those that hold rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,8 +20,8 @@ from zadapter.errors import ConflictError, UnknownTableError
 from zadapter.filestats import column, total
 from zadapter.fitting import fit
 from zadapter.layout import Layout, Request
-from zadapter.spark.verification import described
-from zadapter.table import Exchange, Rewrite, Snapshot, Staged
+from zadapter.spark.verification import staged
+from zadapter.table import Exchange, Rewrite, Snapshot
 
 ROWS = 1_000
 _numbers = count()
@@ -36,13 +36,13 @@ def one_file_layout() -> Layout:
 
 def rewrite_of(
     spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
-) -> tuple[Rewrite, Staged]:
+) -> Rewrite:
     """Stage *files* as one file and return the rewrite that would commit it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
-    staged = described(backend, snapshot, backend.stage(snapshot, rows, layout), spark)
-    exchange = Exchange(removed=files, added=staged.files)
-    return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=staged), staged
+    made = staged(backend, snapshot, backend.write(snapshot, rows, layout), spark)
+    exchange = Exchange(removed=files, added=made.files)
+    return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=made)
 
 
 class BackendContract:
@@ -108,7 +108,7 @@ class BackendContract:
         """Readers see what is staged only after the commit, and then the same rows."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
         assert before == self.rows_behind(spark, table)
         version = backend.commit(rewrite)
@@ -122,7 +122,7 @@ class BackendContract:
     ) -> None:
         """The commit's id and its layout are in every later snapshot."""
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(rewrite)
 
         head = backend.snapshot(table, since=snapshot)
@@ -138,8 +138,8 @@ class BackendContract:
         """Of two rewrites of the same files exactly one is committed."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        first, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        second, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        first = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        second = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(first)
 
         with pytest.raises(ConflictError):
@@ -152,7 +152,7 @@ class BackendContract:
     ) -> None:
         """Rows appended after the snapshot survive, and the rewrite lands without new work."""
         snapshot = backend.snapshot(table)
-        rewrite, _ = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         self.append(spark, table, spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b"))
         before = self.rows_behind(spark, table)
 
@@ -167,10 +167,10 @@ class BackendContract:
         """Staged files can be thrown away, even twice."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
-        _, staged = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
-        backend.discard(staged)
-        backend.discard(staged)
+        backend.discard(rewrite.staged)
+        backend.discard(rewrite.staged)
 
         assert before == self.rows_behind(spark, table)
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.errors import UnsupportedError
 from zadapter.layout import Layout
 from zadapter.names import Parts, join, leaves, quote, resolve
-from zadapter.table import Rewrite, Snapshot, Staged
+from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.layouts import Layouts
@@ -41,6 +40,8 @@ class DeltaBackend:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = Jvm(spark)
+        # sampling, reading and committing ask for the same files one after the other
+        self._collected: tuple[JavaObject, list[str], JavaObject] = (None, [], None)
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
@@ -136,16 +137,18 @@ class DeltaBackend:
 
     def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
         """Return Delta's AddFile actions of *files* as a ``java.util.List``."""
-        adds = base.allFiles()
-        if files.num_rows < base.numOfFiles():
-            among = F.col("path").isin(files["path"].to_pylist())
-            adds = adds.filter(among._jc)  # noqa: SLF001
-        found = adds.collectAsList()
-        if found.size() != files.num_rows:
-            raise UnsupportedError(f"{found.size()} of {files.num_rows} files found in the log")
-        return found
+        paths = files["path"].to_pylist()
+        if self._collected[:2] != (base, paths):
+            adds = base.allFiles()
+            if files.num_rows < base.numOfFiles():
+                adds = adds.filter(F.col("path").isin(paths)._jc)  # noqa: SLF001
+            found = adds.collectAsList()
+            if found.size() != files.num_rows:
+                raise UnsupportedError(f"{found.size()} of {files.num_rows} files found in the log")
+            self._collected = base, paths, found
+        return self._collected[2]
 
-    def stage(self, snapshot: Snapshot, rows: DataFrame, layout: Layout) -> Staged:
+    def write(self, snapshot: Snapshot, rows: DataFrame, layout: Layout) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
@@ -154,14 +157,13 @@ class DeltaBackend:
         adds = [commits.tagged(self._jvm, add, layout.id, grain_of_file) for add in written]
         absolute = self._jvm.delta.util.DeltaFileOperations.absolutePath
         root = str(located.log.dataPath())
-        return Staged(
-            files=self._file_table(snapshot, self._frame(adds), []),
+        return Written(
             paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
             handle={add.path(): add for add in adds},
         )
 
-    def describe(self, snapshot: Snapshot, staged: Staged, files: pa.Table) -> Staged:
-        """Return *staged* with stats as JSON, and as a reader of the log will see them."""
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
+        """Return *written* with stats as JSON, and as a reader of the log will see them."""
         base = snapshot.handle.snapshot
         files = files.filter(pc.greater(files["rows"], 0))
         collected = arrow_schema(T.StructType.fromJson(_json(base.statCollectionLogicalSchema())))
@@ -170,12 +172,12 @@ class DeltaBackend:
         prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
         texts = stats_json(self._spark, files, columns, prefix)
         adds = {
-            path: commits.described(staged.handle[path], text)
+            path: commits.described(written.handle[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         wanted = [parts for parts in columns if parts not in snapshot.without_stats]
         known = self._file_table(snapshot, self._frame(list(adds.values())), wanted)
-        return replace(staged, files=known, handle=adds)
+        return Staged(files=known, paths=written.paths, handle=adds)
 
     def _frame(self, adds: Sequence[JavaObject]) -> DataFrame:
         """Return AddFile actions as rows, like those of a snapshot."""
@@ -198,9 +200,9 @@ class DeltaBackend:
         removes = list(self._adds(rewrite.base.handle.snapshot, removed))
         return commits.commit(self._jvm, rewrite, removes, adds)
 
-    def discard(self, staged: Staged) -> None:
-        """Remove the staged files."""
-        for uri in staged.paths.values():
+    def discard(self, written: Written) -> None:
+        """Remove the files."""
+        for uri in written.paths.values():
             path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
             files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
             files.delete(path, False)  # noqa: FBT003

@@ -108,10 +108,10 @@ def test_an_unknown_outcome_deletes_nothing(lake, table):
 
 def _losing_a_file(base):
     class Vacuumed(base):
-        def stage(self, snapshot, rows, layout):
-            staged = super().stage(snapshot, rows, layout)
-            Path(next(iter(staged.paths.values())).removeprefix("file:")).unlink()
-            return staged
+        def write(self, snapshot, rows, layout):
+            written = super().write(snapshot, rows, layout)
+            Path(next(iter(written.paths.values())).removeprefix("file:")).unlink()
+            return written
 
     return Vacuumed
 

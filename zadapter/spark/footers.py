@@ -65,14 +65,14 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         return list(pool.map(lambda uri: _read(spark, uri), uris))
 
 
-def file_table(snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer]) -> pa.Table:
-    """Return *files* with rows and stats of every column that has a value a row.
+def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
+    """Return size, rows, and stats of every column that has one value a row.
 
     Args:
         snapshot: The table's version, for its columns and their names in the files.
-        files: File table of files that zadapter has staged.
-        footers: Their footers, in the same order.
+        footers: Footers of files that zadapter has written, by path.
     """
+    found = list(footers.values())
     columns = {
         parts: type_
         for parts, type_ in leaves(snapshot.schema)
@@ -81,13 +81,16 @@ def file_table(snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer]) -
     stats = []
     for parts, type_ in columns.items():
         path = ".".join(snapshot.physical.get(parts, parts))
-        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in footers], type_))
-    partition = files.schema.field("partition").type
-    made = schema(columns, {field.name: field.type for field in partition})
-    rows = pa.array([footer.rows for footer in footers], pa.int64())
-    at = made.get_field_index
-    return files.set_column(at("rows"), "rows", rows).set_column(
-        at("stats"), "stats", structs(stats, made.field("stats").type, len(footers))
+        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
+    made = schema(columns, {})
+    known = {
+        "path": list(footers),
+        "size": [footer.size for footer in found],
+        "rows": [footer.rows for footer in found],
+        "stats": structs(stats, made.field("stats").type, len(found)),
+    }
+    return pa.table(
+        [known.get(field.name, pa.nulls(len(found), field.type)) for field in made], schema=made
     )
 
 

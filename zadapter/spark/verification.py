@@ -13,44 +13,43 @@ from zadapter.grouping import Group
 from zadapter.names import Parts, join, split
 from zadapter.ranks import rank
 from zadapter.spark.footers import Footer, file_table, read, typed
-from zadapter.table import Snapshot, Staged
+from zadapter.table import Snapshot, Staged, Written
 
 
-def described(backend: Backend, snapshot: Snapshot, staged: Staged, spark: SparkSession) -> Staged:
-    """Return *staged* with the stats to be committed, after a look into the files.
+def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession) -> Staged:
+    """Return *written* with the stats to be committed, after a look into the files.
 
     Args:
         backend: The table's backend.
         snapshot: The version that was read.
-        staged: What the backend has staged on it.
+        written: What the backend has written for it.
         spark: A session.
 
     Raises:
         VerificationError: A file is not there or damaged, a size or a number of rows differs, or a
             bound is too narrow.
     """
-    paths = staged.files["path"].to_pylist()
     try:
-        found = read(spark, [staged.paths[path] for path in paths])
+        footers = dict(zip(written.paths, read(spark, list(written.paths.values())), strict=True))
     except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise VerificationError(f"a staged file is missing or damaged: {error}") from error
-    made = backend.describe(snapshot, staged, file_table(snapshot, staged.files, found))
-    check_files(snapshot, made, dict(zip(paths, found, strict=True)))
+        raise VerificationError(f"a written file is missing or damaged: {error}") from error
+    made = backend.stage(snapshot, written, file_table(snapshot, footers))
+    check_files(snapshot, made, footers)
     return made
 
 
-def check_files(snapshot: Snapshot, staged: Staged, footers: Mapping[str, Footer]) -> None:
+def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer]) -> None:
     """Compare what the log will say of each staged file with its footer.
 
     Args:
         snapshot: The version that was read.
-        staged: The files about to be committed, with the stats about to be committed.
+        made: The files about to be committed, with the stats about to be committed.
         footers: Their footers, by path.
 
     Raises:
         VerificationError: A size or a number of rows differs, or a bound is too narrow.
     """
-    files = staged.files
+    files = made.files
     said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
     for path, size, rows in said:
         footer = footers[path]

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -18,8 +18,8 @@ from zadapter.grouping import Group, find_roots
 from zadapter.report import Plan, Report
 from zadapter.spark.rewriting import clustered
 from zadapter.spark.scratch import scratch
-from zadapter.spark.verification import check_rows, described, live_rows
-from zadapter.table import Exchange, Rewrite, Staged, chosen
+from zadapter.spark.verification import check_rows, live_rows, staged
+from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
 from zadapter.verbs.asking import By, Question, open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
 
@@ -180,34 +180,34 @@ def _rewrite(
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
     with tally.timing("write"):
-        staged = _stage(prepared, work, spark)
+        written = _write(prepared, work, spark)
     try:
         with tally.timing("verify"):
-            staged = described(prepared.backend, prepared.snapshot, staged, spark)
-            exchanges = _exchanges(prepared, work, staged)
+            made = staged(prepared.backend, prepared.snapshot, written, spark)
+            exchanges = _exchanges(prepared, work, made)
         rewrite = Rewrite(
-            base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=staged
+            base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
         )
         with tally.timing("commit"):
             landed = publish(prepared.backend, rewrite, backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
-        prepared.backend.discard(staged)
+        prepared.backend.discard(written)
         tally.stale.append(str(error))
         return error
     except Exception:
         # nothing was committed: an attempt of unknown outcome would have said so
         with suppress(Exception):
-            prepared.backend.discard(staged)
+            prepared.backend.discard(written)
         raise
     if landed.stale and not landed.doubtful:
-        prepared.backend.discard(_only(staged, landed.stale))
+        prepared.backend.discard(_only(made, landed.stale))
     tally.note(landed, exchanges)
     return None
 
 
-def _stage(prepared: Prepared, work: Work, spark: SparkSession) -> Staged:
+def _write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
     snapshot, files = prepared.snapshot, work.job.files
     rows = live_rows(files)
     if rows is not None:
@@ -215,23 +215,23 @@ def _stage(prepared: Prepared, work: Work, spark: SparkSession) -> Staged:
         spark.conf.set(ROW_LIMIT, max(1, -(-rows // parts)))
     partition = {name: snapshot.schema.field(name).type for name in snapshot.partition_columns}
     moved = clustered(prepared.backend.read(snapshot, files), work.layout, partition)
-    return prepared.backend.stage(snapshot, moved, work.layout)
+    return prepared.backend.write(snapshot, moved, work.layout)
 
 
-def _exchanges(prepared: Prepared, work: Work, staged: Staged) -> tuple[Exchange, ...]:
+def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
     """Check what was staged, partition by partition, and pair it with what goes."""
     snapshot, exchanges = prepared.snapshot, []
     of_root = find_roots(
         [group.root for group in work.job.groups],
-        [filestats.partition(staged.files, name) for name in snapshot.partition_columns],
-        staged.files.num_rows,
+        [filestats.partition(made.files, name) for name in snapshot.partition_columns],
+        made.files.num_rows,
     )
     for number, group in enumerate(work.job.groups):
         mine = of_root == number
-        added = staged.files.filter(pa.array(mine))
+        added = made.files.filter(pa.array(mine))
         check_rows(group, filestats.total(added, "rows"), _rows_in(prepared, group))
         exchanges.append(Exchange(removed=group.files, added=added))
-    if sum(exchange.added.num_rows for exchange in exchanges) != staged.files.num_rows:
+    if sum(exchange.added.num_rows for exchange in exchanges) != made.files.num_rows:
         raise VerificationError("a staged file belongs to no partition that was being rewritten")
     return tuple(exchanges)
 
@@ -242,14 +242,10 @@ def _rows_in(prepared: Prepared, group: Group) -> int:
     return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known
 
 
-def _only(staged: Staged, exchanges: Sequence[Exchange]) -> Staged:
-    """Return the part of *staged* that belongs to *exchanges*."""
+def _only(made: Staged, exchanges: Sequence[Exchange]) -> Written:
+    """Return the part of *made* that belongs to *exchanges*."""
     paths = {path for exchange in exchanges for path in exchange.added["path"].to_pylist()}
-    return replace(
-        staged,
-        files=chosen(staged.files, paths),
-        paths={path: uri for path, uri in staged.paths.items() if path in paths},
-    )
+    return Written(paths={path: uri for path, uri in made.paths.items() if path in paths})
 
 
 def _report(prepared: Prepared, planned: Plan, tally: _Tally) -> Report:
