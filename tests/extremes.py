@@ -3,6 +3,7 @@
 import random
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import cycle, islice
 
 import numpy as np
 import pyarrow as pa
@@ -99,3 +100,31 @@ def columns():
     yield "flag", pa.array([False, True])
     yield "text", pa.array(texts(seeded))
     yield "binary", pa.array([b"", b"\xff" * 20, b"\x80\0", *(t.encode() for t in texts(seeded))])
+
+
+def table():
+    """One row number and one column a type, all of the same length, all with nulls."""
+    arrays = {name: pa.concat_arrays([array, pa.nulls(1, array.type)]) for name, array in columns()}
+    length = max(map(len, arrays.values()))
+    # lengths without a common divisor pair every value of a column with many of the others
+    places = {name: pa.array(islice(cycle(range(len(a))), length)) for name, a in arrays.items()}
+    cycled = {name: array.take(places[name]) for name, array in arrays.items()}
+    return pa.table({"row": pa.array(range(length)), **cycled})
+
+
+def ddl(schema):
+    """A schema as Spark SQL writes it."""
+    names = {
+        "int8": "tinyint",
+        "int16": "smallint",
+        "int32": "int",
+        "int64": "bigint",
+        "date32[day]": "date",
+        "timestamp[us, tz=UTC]": "timestamp",
+        "timestamp[us]": "timestamp_ntz",
+        "bool": "boolean",
+    }
+    texts = [str(field.type).replace("decimal128", "decimal") for field in schema]
+    return ", ".join(
+        f"{field.name} {names.get(text, text)}" for field, text in zip(schema, texts, strict=True)
+    )

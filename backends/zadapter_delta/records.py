@@ -16,6 +16,7 @@ from zadapter.names import Parts
 from zadapter_delta.schemas import with_bounds
 
 _HIGHEST = "\U0010ffff"
+_YEAR_10_000 = pa.scalar(253_402_300_800_000, pa.timestamp("ms"))
 
 
 def stats_json(
@@ -74,11 +75,12 @@ def _raised(high: pa.Array, prefix: int) -> pa.Array:
 
 
 def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
-    """Write timestamps as text, in UTC if they have a time zone."""
+    """Write timestamps as text, in UTC if they have a time zone; none that needs five digits."""
     zone = "" if moments.type.tz is None else "Z"
     plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
     whole = rounded(plain, unit="millisecond").cast(pa.timestamp("ms"))
-    return pc.strftime(whole, format=f"%Y-%m-%dT%H:%M:%S{zone}")
+    short = pc.if_else(pc.less(whole, _YEAR_10_000), whole, pa.scalar(None, whole.type))
+    return pc.strftime(short, format=f"%Y-%m-%dT%H:%M:%S{zone}")
 
 
 def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:

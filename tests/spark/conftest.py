@@ -1,8 +1,5 @@
 """One Spark session for all tests: starting one takes seconds."""
 
-from itertools import cycle, islice
-
-import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
@@ -30,40 +27,17 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def table():
-    """One row number and one column a type, all of the same length, all with nulls."""
-    arrays = {
-        name: pa.concat_arrays([array, pa.nulls(1, array.type)])
-        for name, array in extremes.columns()
-    }
-    length = max(map(len, arrays.values()))
-    # lengths without a common divisor pair every value of a column with many of the others
-    places = {name: pa.array(islice(cycle(range(len(a))), length)) for name, a in arrays.items()}
-    cycled = {name: array.take(places[name]) for name, array in arrays.items()}
-    return pa.table({"row": pa.array(range(length)), **cycled})
+    """A table of nasty values of every type."""
+    return extremes.table()
 
 
 @pytest.fixture(scope="session")
 def rows(spark, table):
     """The same table in Spark; one more column holds others as fields."""
-    schema = ", ".join(f"{field.name} {spark_type(field.type)}" for field in table.schema)
     nested = F.struct(F.struct(F.col("big").alias("odd.name")).alias("b"))
+    made = spark.createDataFrame(table, extremes.ddl(table.schema)).withColumn("a", nested)
     # by checkpoint no longer local rows, over which a plan is never compiled
-    return spark.createDataFrame(table, schema).withColumn("a", nested).localCheckpoint()
-
-
-def spark_type(type_):
-    """A type as Spark SQL writes it."""
-    names = {
-        "int8": "tinyint",
-        "int16": "smallint",
-        "int32": "int",
-        "int64": "bigint",
-        "date32[day]": "date",
-        "timestamp[us, tz=UTC]": "timestamp",
-        "timestamp[us]": "timestamp_ntz",
-        "bool": "boolean",
-    }
-    return names.get(str(type_), str(type_).replace("decimal128", "decimal"))
+    return made.localCheckpoint()
 
 
 @pytest.fixture

@@ -1,0 +1,146 @@
+"""The stats that are committed hold, for every type, in every reader's eyes."""
+
+import json
+import math
+import re
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from integration.delta.conftest import Lake
+from tests import extremes
+from zadapter import filestats
+from zadapter.ranks import rank
+from zadapter_delta import DeltaBackend
+
+LONG = ["a" * 40 + c for c in ("", "\x7f", "\ud7ff", "\ue000", "\U0010ffff", "😀", "z")]
+UTC = pa.timestamp("us", "UTC")
+NAN = {"float", "double"}
+"""Columns of which footers keep no bounds, since they hold NaN."""
+YEAR_10_000 = {"timestamp", "ntz"}
+"""Columns whose highest value, moved up to a millisecond, would need a fifth digit."""
+MOST = ["\U0010ffff" * 33, "a" * 32 + "\U0010ffff" * 3, "é" * 31 + "😀😀😀"]
+
+
+@pytest.fixture(scope="module")
+def arrow():
+    """Nasty values, with strings longer than the log keeps, in two columns more."""
+    table = extremes.table()
+    texts = [(LONG + MOST)[i % 10] for i in range(table.num_rows)]
+    seconds = pa.array(range(table.num_rows)).cast(pa.timestamp("s")).cast(UTC)
+    more = {"long": pa.array(texts), "none": pa.nulls(len(texts), pa.int32()), "now": seconds}
+    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **more})
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    return Lake(spark, tmp_path_factory.mktemp("lake"))
+
+
+@pytest.fixture(scope="module")
+def table(lake, spark, arrow):
+    """A Delta table of them, clustered into several files."""
+    rows = spark.createDataFrame(arrow, extremes.ddl(arrow.schema))
+    path = lake.make(rows, enableDeletionVectors="true")
+    lake.optimize(path, by=["row"], target_file_size="20KB")
+    return path
+
+
+def test_no_value_changes(lake, spark, table, arrow):
+    """Row by row, all bits are those that were put in, but that of -0.0 and those of NaN."""
+    found = lake.load(table).selectExpr("xxhash64(*) hash").groupBy("hash").count().collect()
+    put_in = spark.createDataFrame(arrow, extremes.ddl(arrow.schema))
+    expected = put_in.selectExpr("xxhash64(*) hash").groupBy("hash").count().collect()
+
+    assert sorted(found) == sorted(expected)
+
+
+def assert_holds(stats, values, rows):
+    """Bounds contain the values, and what is counted is counted right."""
+    low, high, nulls = stats.flatten()[:3]
+    assert nulls[0].as_py() in {None, values.null_count}
+    ranks = rank(pa.concat_arrays([low, high, values.combine_chunks()])).ranks
+    held = [r for r, v in zip(ranks[2:], values.to_pylist(), strict=True) if is_finite(v)]
+    assert ranks[0] == 0 or ranks[0] <= min(held)
+    assert ranks[1] == 0 or ranks[1] >= max(held)
+    assert rows == len(values)
+
+
+def is_finite(value):
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
+
+
+def test_s07_s11_s14_bounds_hold_for_every_type(spark, table):
+    """Cut strings, milliseconds, dates before 1582, 38 digits, NaN: nothing lies outside."""
+    backend = DeltaBackend(spark)
+    snapshot = backend.snapshot(table)
+    names = snapshot.schema.names
+    files = backend.files(snapshot, [(name,) for name in names])
+
+    assert files.num_rows > 3
+    known = set()
+    for number in range(files.num_rows):
+        one = files.slice(number, 1)
+        held = backend.read(snapshot, one).select(*names).toArrow()
+        for name in names:
+            stats = filestats.column(one, (name,))
+            if stats is not None:
+                known |= {name} if stats[0]["min"].is_valid else set()
+                values = held[name].cast(snapshot.schema.field(name).type)
+                assert_holds(stats, values, one["rows"][0].as_py())
+    assert known >= {name for name in names if name not in {"flag", "binary", "none"}}
+
+
+def test_the_log_says_what_delta_itself_would_have_said(lake, spark, table):
+    """The same columns with the same null counts, and bounds written as Delta writes them."""
+    ours = [json.loads(a["add"]["stats"]) for a in lake.log(table)[-1] if "add" in a]
+    copy = f"{table}-copy"
+    lake.load(table).coalesce(1).write.format("delta").save(copy)
+    (delta,) = [json.loads(a["add"]["stats"]) for a in lake.log(copy)[0] if "add" in a]
+
+    assert sum(stats["numRecords"] for stats in ours) == delta["numRecords"]
+    for name, nulls in delta["nullCount"].items():
+        assert sum(stats["nullCount"][name] for stats in ours) == nulls
+    for bound, lost in (("minValues", NAN), ("maxValues", NAN | YEAR_10_000)):
+        for name in delta[bound].keys() - lost:
+            assert {type(stats[bound][name]) for stats in ours} == {type(delta[bound][name])}
+            assert not re.search(r"\d{5}-", str(ours[0][bound][name]))
+        assert ours[0][bound].keys() <= delta[bound].keys()
+
+
+def test_deltalake_reads_the_stats(table):
+    """A reader not written here takes every bound as its column's type."""
+    actions = pa.table(deltalake.DeltaTable(table).get_add_actions(flatten=True))
+
+    assert sum(actions["num_records"].to_pylist()) == len(extremes.table())
+    assert actions["min.decimal_38_10"].null_count == 0
+    assert actions["max.now"].null_count == 0
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "timestamp > '2024-01-01T00:00:00.0000005Z'",
+        "timestamp < '1582-10-10T12:00:00.000002Z'",
+        "ntz = timestamp_ntz'1969-12-31T23:59:59.999999'",
+        "day < date'1582-10-04'",
+        "long > repeat('a', 40)",
+        "long = concat(repeat('a', 32), repeat('\U0010ffff', 3))",
+        "double > 1e300 OR double = double('NaN')",
+        "float <= float('-Infinity')",
+        "decimal_38_0 > 90000000000000000000000000000000000000",
+        "big = -9223372036854775808",
+        "none IS NULL AND tiny = -128",
+        "flag AND text = ''",
+    ],
+)
+def test_skipping_files_drops_no_row(lake, spark, table, predicate):
+    """Delta's own reader finds by our stats what it finds without any."""
+    found = lake.load(table).where(predicate).count()
+
+    spark.conf.set("spark.databricks.delta.stats.skipping", "false")
+    everything = lake.load(table).where(predicate).count()
+    spark.conf.unset("spark.databricks.delta.stats.skipping")
+
+    assert found == everything > 0
