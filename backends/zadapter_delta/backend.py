@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,9 @@ from zadapter_delta.schemas import arrow_schema, physical_names, with_bounds
 from zadapter_delta.stats import Wanted, file_table
 from zadapter_delta.tables import Located, current, locate
 
+_COLLECT = "spark.databricks.delta.stats.collect"
+"""Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
+NaN."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -151,7 +155,9 @@ class DeltaBackend:
     def write(self, snapshot: Snapshot, rows: DataFrame, layout: Layout) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
-        written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
+        types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
+        with self._collecting(wanted=any(map(pa.types.is_floating, types))):
+            written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
         grains = layout.grain()
         grain_of_file = dict(enumerate(np.repeat(grains, grains).tolist()))
         adds = [commits.tagged(self._jvm, add, layout.id, grain_of_file) for add in written]
@@ -161,6 +167,16 @@ class DeltaBackend:
             paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
             handle={add.path(): add for add in adds},
         )
+
+    @contextmanager
+    def _collecting(self, *, wanted: bool) -> Iterator[None]:
+        """Have Delta collect stats while it writes, or not."""
+        before = self._spark.conf.get(_COLLECT)
+        self._spark.conf.set(_COLLECT, wanted)
+        try:
+            yield
+        finally:
+            self._spark.conf.set(_COLLECT, str(before))
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with stats as JSON, and as a reader of the log will see them."""

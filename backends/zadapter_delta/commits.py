@@ -41,8 +41,8 @@ def tagged(
 
 
 def described(add: JavaObject, stats: str) -> JavaObject:
-    """Return *add* with stats, as JSON."""
-    return _copied(add, stats, add.tags())
+    """Return *add* with *stats*, as JSON, unless Delta has collected its own."""
+    return _copied(add, add.stats() or stats, add.tags())
 
 
 def _copied(add: JavaObject, stats: str | None, tags: JavaObject) -> JavaObject:

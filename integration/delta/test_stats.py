@@ -47,6 +47,20 @@ def table(lake, spark, arrow):
     return path
 
 
+def test_a_key_with_nan_keeps_its_lower_bounds(lake, spark):
+    """Footers drop both bounds of a row group with NaN; the log keeps the lower one."""
+    rows = spark.range(1_000).selectExpr("if(id % 10 = 3, double('NaN'), id) a", "id b")
+    path = lake.make(rows, name="nan")
+
+    lake.optimize(path, by=["a"])
+
+    stats = [json.loads(a["add"]["stats"]) for a in lake.log(path)[-1] if "add" in a]
+    assert all("a" in one["minValues"] for one in stats)
+    assert "NaN" in [one["maxValues"]["a"] for one in stats]
+    assert lake.load(path).where("a < 100").count() == 90
+    assert lake.load(path).where("a = double('NaN')").count() == 100
+
+
 def test_no_value_changes(lake, spark, table, arrow):
     """Row by row, all bits are those that were put in, but that of -0.0 and those of NaN."""
     found = lake.load(table).selectExpr("xxhash64(*) hash").groupBy("hash").count().collect()

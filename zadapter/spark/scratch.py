@@ -16,8 +16,6 @@ SAFE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # before 1582, footers would speak of the Julian calendar
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    # the footers' are taken; counting again costs a fifth of the writing
-    "spark.databricks.delta.stats.collect": "false",
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }

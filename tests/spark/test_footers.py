@@ -1,0 +1,158 @@
+"""What a footer says counts only where it holds for the whole file."""
+
+import math
+from contextlib import closing
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from zadapter import filestats
+from zadapter.errors import VerificationError
+from zadapter.names import leaves
+from zadapter.spark import footers
+from zadapter.spark.verification import check_files
+from zadapter.table import Snapshot, Staged
+
+
+def footer(tmp_path, spark, table, **options):
+    """Write *table* and read its footer back."""
+    path = tmp_path / "file.parquet"
+    pq.write_table(table, path, **options)
+    (found,) = footers.read(spark, [path.as_uri()])
+    assert found.size == path.stat().st_size
+    return found
+
+
+def test_row_groups_are_taken_together(tmp_path, spark):
+    """Bounds span all row groups, nulls add up, a row group of nulls says nothing."""
+    numbers = pa.array([5, 7, None, None, -3, None], pa.int64())
+
+    found = footer(tmp_path, spark, pa.table({"a": numbers}), row_group_size=2)
+
+    assert found.rows == 6
+    assert found.row_groups == (2, 2, 2)
+    assert found.columns["a"] == footers.ColumnFooter(-3, 7, 3)
+
+
+def test_s25_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spark):
+    """Whatever the other row groups say."""
+    known, unknown = pa.table({"a": ["x", "y"]}), pa.table({"a": ["x" * 5_000, "y" * 5_000]})
+    path = str(tmp_path / "file.parquet")
+    rows = spark.createDataFrame(pa.concat_tables([known, unknown])).coalesce(1)
+    rows.write.option("parquet.block.row.count.limit", 2).parquet(path)
+
+    (found,) = footers.read(spark, [f"{path}/{p.name}" for p in Path(path).glob("*.parquet")])
+
+    assert found.row_groups == (2, 2)
+    assert found.columns["a"] == footers.ColumnFooter(None, None, None)
+
+
+def test_s01_nan_makes_bounds_unknown(tmp_path, spark):
+    """Writers differ in what they do with it."""
+    found = footer(tmp_path, spark, pa.table({"a": [1.0, math.nan]}), row_group_size=1)
+
+    assert found.columns["a"].max is None
+
+
+def test_names_with_dots_are_not_mixed_up(tmp_path, spark):
+    """Two columns whose paths read the same are both unknown."""
+    table = pa.table({"a.b": [1], "a": pa.array([{"b": 2}])})
+
+    assert footer(tmp_path, spark, table).columns["a.b"] == footers.ColumnFooter(None, None, None)
+
+
+def test_a_missing_and_a_broken_file_are_told(tmp_path, spark):
+    """By errors that the verification knows."""
+    (tmp_path / "text.parquet").write_text("no Parquet")
+
+    with pytest.raises(pa.ArrowInvalid):
+        footers.read(spark, [(tmp_path / "text.parquet").as_uri()])
+    with pytest.raises(FileNotFoundError):
+        footers.read(spark, [(tmp_path / "none.parquet").as_uri()])
+
+
+def test_files_elsewhere_are_read_through_hadoop(tmp_path, spark):
+    """The same footer comes through Hadoop's FileSystem, which every object store has."""
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"a": range(100)}), path)
+
+    with closing(footers._HadoopFile(spark, path.as_uri())) as stream:  # noqa: SLF001
+        metadata = pq.read_metadata(pa.PythonFile(stream, mode="r"))
+
+    assert metadata.num_rows == 100
+
+
+def snapshot(schema):
+    return Snapshot(
+        table="t",
+        format="delta",
+        version=1,
+        location="file:/t",
+        schema=schema,
+        partition_columns=(),
+        definition="",
+        physical={parts: parts for parts, _ in leaves(schema)},
+        without_stats=frozenset(),
+    )
+
+
+MOMENT = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("name", "lie"),
+    [("rows", 3), ("size", 1), ("min", 6), ("max", 6)],
+)
+def test_a_log_that_would_lie_is_not_written(tmp_path, spark, name, lie):
+    """Sizes, rows and bounds are held against the footer; the message names the file."""
+    path = tmp_path / "file.parquet"
+    table = pa.table({"a": [5, 7]})
+    pq.write_table(table, path)
+    read = dict(zip(["file.parquet"], footers.read(spark, [path.as_uri()]), strict=True))
+    files = footers.file_table(snapshot(table.schema), read)
+    check_files(snapshot(table.schema), Staged(files=files, paths={}), read)
+
+    if name in files.column_names:
+        at = files.schema.get_field_index(name)
+        wrong = files.set_column(at, files.schema.field(name), pa.array([lie], pa.int64()))
+    else:
+        stats = files["stats"].to_pylist()
+        stats[0]["a"][name] = lie
+        at = files.schema.get_field_index("stats")
+        field = files.schema.field("stats")
+        wrong = files.set_column(at, field, pa.array(stats, field.type))
+
+    with pytest.raises(VerificationError, match=r"file\.parquet"):
+        check_files(snapshot(table.schema), Staged(files=wrong, paths={}), read)
+
+
+def test_stats_have_the_columns_own_types(tmp_path, spark):
+    """Every type comes back as it is in the table, and lists have no stats."""
+    table = pa.table(
+        {
+            "day": pa.array([1], pa.date32()),
+            "when": pa.array([MOMENT], pa.timestamp("us", "UTC")),
+            "price": pa.array([1], pa.decimal128(38, 10)),
+            "text": ["x"],
+            "flag": [True],
+            "raw": [b"\xff"],
+            "list": pa.array([[1]]),
+        }
+    )
+    path = tmp_path / "file.parquet"
+    pq.write_table(table, path)
+    read = {"p": footers.read(spark, [path.as_uri()])[0]}
+
+    files = footers.file_table(snapshot(table.schema), read)
+
+    for name in table.column_names:
+        stats = filestats.column(files, (name,))
+        if name == "list":
+            assert stats is None
+            continue
+        low, high = stats.flatten()[:2]
+        assert low.equals(table[name].combine_chunks()), name
+        assert high.equals(table[name].combine_chunks()), name
