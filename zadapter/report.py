@@ -80,7 +80,7 @@ class Report:
     stale: tuple[str, ...]
     """Groups left as they were, since another writer changed their files; one line each."""
     seconds: Mapping[str, float]
-    """Seconds by phase: plan (the sample included), write, verify, commit, and in total."""
+    """Seconds by phase: plan, fit (sampling, too), write, verify, commit, and in total."""
 
     @property
     def share_before(self) -> float:

@@ -17,7 +17,7 @@ from integration.bench.data import KEYS, base_table, fresh, lineitem
 from integration.bench.planning import planning
 from integration.bench.shares import sample, shares
 
-console = Console()
+console = Console(width=120)
 
 
 def main(
@@ -63,17 +63,8 @@ def _race(contenders, base, place, sampled, repeat):
 def _show(seconds, boxes, reports, planned):
     copy = statistics.median(seconds["plain copy"])
     table = Table(title="lineitem by l_shipdate, l_partkey, l_suppkey", title_justify="left")
-    heads = [
-        "",
-        "s (all)",
-        "s (median)",
-        "x copy",
-        "files",
-        "row groups",
-        "MB",
-        "by file",
-        "by row group",
-    ]
+    heads = "", "s (all)", "s (median)", "x copy", "files", "row groups", "MB"
+    heads = [*heads, "by file", "by row group"]
     for head in heads:
         table.add_column(head, justify="left" if not head else "right")
     for name, found in boxes.items():

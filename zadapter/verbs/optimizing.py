@@ -165,6 +165,8 @@ def _run(question: Question, backend: Backend, spark: SparkSession) -> Report:
         with tally.timing("plan"):
             prepared = prepare(question, backend, spark.conf.get(TIMEZONE), write=True)
             planned = prepared.plan()
+        tally.seconds["fit"] += prepared.seconds  # type: ignore[assignment]
+        tally.seconds["plan"] -= prepared.seconds  # type: ignore[assignment]
         errors = [
             error
             for work in prepared.work

@@ -1,5 +1,6 @@
 """Everything up to the first write: snapshot, files, sample, layouts, prediction."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,8 @@ class Prepared:
     """All live files of the table, with stats of the key columns."""
     request: Request
     work: tuple[Work, ...]
+    seconds: float
+    """What sampling and fitting took."""
 
     def share_read(self, files: pa.Table) -> float:
         """Return what part of *files* the range queries drawn from the sample read."""
@@ -134,7 +137,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     """
     snapshot = backend.snapshot(question.table)
     request = request_of(question, snapshot)
-    most = _most(question)
+    most = sizes.parse(question.max_group_bytes)
     predicate = (
         None
         if question.where is None
@@ -156,12 +159,16 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
         max_group_bytes=most,
         force=question.force,
     )
+    start = time.perf_counter()
     work = _fitted(backend, snapshot, request, planned) if planned else ()
-    return Prepared(backend=backend, snapshot=snapshot, files=files, request=request, work=work)
-
-
-def _most(question: Question) -> int:
-    return sizes.parse(question.max_group_bytes)
+    return Prepared(
+        backend=backend,
+        snapshot=snapshot,
+        files=files,
+        request=request,
+        work=work,
+        seconds=time.perf_counter() - start,
+    )
 
 
 def _fitted(
