@@ -17,7 +17,7 @@ def live(path):
 
 
 def sample(path, keys):
-    """The same rows for every contender, whatever their order: drawn by a hash of the row."""
+    """Key values of rows drawn at random from the input: the same for every contender."""
     table = deltalake.DeltaTable(str(path)).to_pyarrow_table(columns=keys)
     picked = np.random.default_rng(1).choice(len(table), min(SAMPLE, len(table)), replace=False)
     return [table[key].take(pa.array(picked)).combine_chunks() for key in keys]
