@@ -53,7 +53,7 @@ class MemoryLog:
             version=len(self.versions) - 1,
             location="memory:",
             schema=pa.schema([]),
-            partition_columns=(),
+            partition={},
             definition=self.head.definition,
             physical={},
             without_stats=frozenset(),

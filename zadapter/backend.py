@@ -41,10 +41,22 @@ class Backend(Protocol):
         """Have the table collect stats of *columns* from now on."""
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
-        """Return the live rows of *files*, with what the format needs to keep a row's identity."""
+        """Return the live rows of *files*, with what the format needs to keep a row's identity.
 
-    def write(self, snapshot: Snapshot, rows: "DataFrame", layout: Layout) -> Written:
-        """Write each partition of *rows*, in order, as one file that no reader sees."""
+        Beside the table's columns there are those of ``snapshot.partition``.
+        """
+
+    def write(
+        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, most: int | None = None
+    ) -> Written:
+        """Write each partition of *rows*, in order, as one file that no reader sees.
+
+        Args:
+            snapshot: The version the rows were read from.
+            rows: The rows.
+            layout: What placed them.
+            most: Rows in a row group, at most; None leaves that to the format.
+        """
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return what the format's log will say of *written*.
@@ -67,6 +79,9 @@ class Backend(Protocol):
 
     def discard(self, written: Written) -> None:
         """Remove what was written; absent files are fine. Never after an unknown outcome."""
+
+    def close(self) -> None:
+        """Let go of what the session holds for reads and writes; files stay."""
 
 
 Factory = Callable[["SparkSession"], Backend]

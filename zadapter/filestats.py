@@ -8,7 +8,6 @@ deletes  string                          id of the row-level deletes on the file
 size     int64                           bytes
 rows     int64                           live rows; null: unknown
 layout   string                          id of the layout that wrote it; null: none
-grain    int32                           into how many files that layout was cut; null: unknown
 partition struct<name: T, ...>           partition values, exact
 stats    struct<text: COLUMN, ...>       one child a column, named by ``names.join(parts)``
 ======== =============================== ==================================================
@@ -64,7 +63,6 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
             pa.field("size", pa.int64(), nullable=False),
             pa.field("rows", pa.int64()),
             pa.field("layout", pa.string()),
-            pa.field("grain", pa.int32()),
             pa.field("partition", pa.struct(list(partition.items()))),
             pa.field("stats", pa.struct([(join(c), column_type(t)) for c, t in columns.items()])),
         ]

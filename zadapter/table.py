@@ -25,7 +25,9 @@ class Snapshot:
     """Root folder of the table, as a URI."""
     schema: pa.Schema
     """Columns by their logical names."""
-    partition_columns: tuple[str, ...]
+    partition: Mapping[str, pa.DataType]
+    """Columns of what is read whose values no two rows of a file may differ in, with their types:
+    columns of the table, or transforms of them."""
     definition: str
     """Stands for schema, partitioning and properties: a rewrite survives iff it stays the same."""
     physical: Mapping[Parts, Parts]

@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -16,18 +15,21 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.errors import UnsupportedError
 from zadapter.layout import Layout
 from zadapter.names import Parts, join, leaves, quote, resolve
+from zadapter.schemas import arrow_schema
 from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.layouts import Layouts
 from zadapter_delta.records import stats_json
-from zadapter_delta.schemas import arrow_schema, physical_names, with_bounds
+from zadapter_delta.schemas import physical_names, with_bounds
 from zadapter_delta.stats import Wanted, file_table
 from zadapter_delta.tables import Located, current, locate
 
 _COLLECT = "spark.databricks.delta.stats.collect"
 """Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
 NaN."""
+_ROW_LIMIT = "parquet.block.row.count.limit"
+"""Spark hands a session's setting on to the Parquet writer."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -59,7 +61,8 @@ class DeltaBackend:
         snapshot = current(self._jvm, table, located)
         version = int(snapshot.version())
         metadata, protocol = snapshot.metadata(), snapshot.protocol()
-        schema = T.StructType.fromJson(_json(metadata.schema()))
+        schema = _json(metadata.schema())
+        arrow, partitioned = arrow_schema(schema), self._jvm.iterate(metadata.partitionColumns())
         applied = frozenset[str]()
         if since is not None:
             versions = range(since.version + 1, version + 1)
@@ -69,19 +72,19 @@ class DeltaBackend:
             format=self.format,
             version=version,
             location=str(located.log.dataPath()),
-            schema=arrow_schema(schema),
-            partition_columns=tuple(self._jvm.iterate(metadata.partitionColumns())),
+            schema=arrow,
+            partition={name: arrow.field(name).type for name in partitioned},
             definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
-            physical=physical_names(schema),
-            without_stats=self._without_stats(snapshot, arrow_schema(schema)),
+            physical=physical_names(T.StructType.fromJson(schema)),
+            without_stats=self._without_stats(snapshot, arrow),
             applied=applied,
             layouts=Layouts(self._jvm, located.log),
             handle=_Handle(located, snapshot),
         )
 
     def _without_stats(self, snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
-        collected = T.StructType.fromJson(_json(snapshot.statCollectionLogicalSchema()))
-        known = {parts for parts, _ in leaves(arrow_schema(collected))}
+        collected = arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
+        known = {parts for parts, _ in leaves(collected)}
         return frozenset(p for p, t in leaves(schema) if p not in known or not with_bounds(t))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -93,9 +96,7 @@ class DeltaBackend:
         self, snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]
     ) -> pa.Table:
         schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
-        partition = {
-            name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition_columns
-        }
+        partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition}
         wanted = [
             _wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition
         ]
@@ -117,7 +118,7 @@ class DeltaBackend:
         kept = [
             parts
             for parts, _ in leaves(snapshot.schema)
-            if parts not in snapshot.without_stats and parts[0] not in snapshot.partition_columns
+            if parts not in snapshot.without_stats and parts[0] not in snapshot.partition
         ]
         names = ",".join(join(parts) for parts in (*kept, *columns)).replace("'", "\\'")
         self._spark.sql(
@@ -152,15 +153,18 @@ class DeltaBackend:
             self._collected = base, paths, found
         return self._collected[2]
 
-    def write(self, snapshot: Snapshot, rows: DataFrame, layout: Layout) -> Written:
+    def write(
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, most: int | None = None
+    ) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
-        with self._collecting(wanted=any(map(pa.types.is_floating, types))):
+        settings = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
+        if most is not None:
+            settings[_ROW_LIMIT] = str(most)
+        with self._set(settings):
             written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
-        grains = layout.grain()
-        grain_of_file = dict(enumerate(np.repeat(grains, grains).tolist()))
-        adds = [commits.tagged(self._jvm, add, layout.id, grain_of_file) for add in written]
+        adds = [commits.tagged(self._jvm, add, layout.id) for add in written]
         absolute = self._jvm.delta.util.DeltaFileOperations.absolutePath
         root = str(located.log.dataPath())
         return Written(
@@ -169,20 +173,25 @@ class DeltaBackend:
         )
 
     @contextmanager
-    def _collecting(self, *, wanted: bool) -> Iterator[None]:
-        """Have Delta collect stats while it writes, or not."""
-        before = self._spark.conf.get(_COLLECT)
-        self._spark.conf.set(_COLLECT, wanted)
+    def _set(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """Change the session's settings for a while."""
+        before = {key: self._spark.conf.get(key, None) for key in settings}
         try:
+            for key, value in settings.items():
+                self._spark.conf.set(key, value)
             yield
         finally:
-            self._spark.conf.set(_COLLECT, str(before))
+            for key, old in before.items():
+                if old is None:
+                    self._spark.conf.unset(key)
+                else:
+                    self._spark.conf.set(key, old)
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with stats as JSON, and as a reader of the log will see them."""
         base = snapshot.handle.snapshot
         files = files.filter(pc.greater(files["rows"], 0))
-        collected = arrow_schema(T.StructType.fromJson(_json(base.statCollectionLogicalSchema())))
+        collected = arrow_schema(_json(base.statCollectionLogicalSchema()))
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
         stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
         prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
@@ -222,6 +231,9 @@ class DeltaBackend:
             path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
             files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
             files.delete(path, False)  # noqa: FBT003
+
+    def close(self) -> None:
+        """Delta's own classes hold nothing for us."""
 
 
 _ADD_FILE = (

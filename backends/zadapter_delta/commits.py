@@ -7,14 +7,15 @@ to snapshot isolation by itself: appends never conflict, and streams see no new 
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.names import join
 from zadapter.table import Rewrite
-from zadapter_delta.jvm import JavaObject, Jvm, first_line
-from zadapter_delta.stats import FILE_TAG, GRAIN_TAG, LAYOUT_TAG
+from zadapter.thrown import first_line
+from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
 
 COMMIT_TAG = "zadapter.commitId"
 
@@ -27,16 +28,10 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
     return list(jvm.iterate(transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())))  # noqa: FBT003, SLF001
 
 
-def tagged(
-    jvm: Jvm, add: JavaObject, layout_id: str, grain_of_file: Mapping[int, int]
-) -> JavaObject:
+def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
     """Return *add* as it is committed: no data change, and the layout in its tags."""
     number = int(_PART.search(add.path()).group(1))  # type: ignore[union-attr]
-    tags = jvm.dict(add.tags()) | {
-        LAYOUT_TAG: layout_id,
-        FILE_TAG: str(number),
-        GRAIN_TAG: str(grain_of_file[number]),
-    }
+    tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     return _copied(add, add.stats(), jvm.map(tags))
 
 

@@ -21,7 +21,6 @@ from zadapter.names import Parts, quote
 from zadapter_delta.schemas import with_bounds
 
 LAYOUT_TAG = "zadapter.layout"
-GRAIN_TAG = "zadapter.grain"
 FILE_TAG = "zadapter.file"
 
 _CUT_TO_MILLISECONDS = 999
@@ -62,7 +61,7 @@ def file_table(
     made = schema(types, {name: column.type for name, column in partition.items()})
     return pa.table(
         [
-            flat["path"], flat["deletes"], flat["size"], rows, flat["layout"], flat["grain"],
+            flat["path"], flat["deletes"], flat["size"], rows, flat["layout"],
             structs(values, made.field("partition").type, flat.num_rows),
             structs(columns, made.field("stats").type, flat.num_rows),
         ],
@@ -85,7 +84,6 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
         F.coalesce(deletes["cardinality"], F.lit(0)).alias("deleted"),
         F.coalesce(F.col("stats.tightBounds"), deletes.isNull()).alias("tight"),
         F.col("tags").getItem(LAYOUT_TAG).alias("layout"),
-        F.col("tags").getItem(GRAIN_TAG).cast("int").alias("grain"),
     ]
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter_delta.jvm import JavaObject, Jvm, causes
+from zadapter.thrown import causes
+from zadapter_delta.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
 _BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")

@@ -108,8 +108,8 @@ def test_an_unknown_outcome_deletes_nothing(lake, table):
 
 def _losing_a_file(base):
     class Vacuumed(base):
-        def write(self, snapshot, rows, layout):
-            written = super().write(snapshot, rows, layout)
+        def write(self, *arguments):
+            written = super().write(*arguments)
             Path(next(iter(written.paths.values())).removeprefix("file:")).unlink()
             return written
 

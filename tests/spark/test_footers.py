@@ -92,7 +92,7 @@ def snapshot(schema):
         version=1,
         location="file:/t",
         schema=schema,
-        partition_columns=(),
+        partition={},
         definition="",
         physical={parts: parts for parts, _ in leaves(schema)},
         without_stats=frozenset(),

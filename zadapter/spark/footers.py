@@ -76,7 +76,7 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     columns = {
         parts: type_
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] not in snapshot.partition_columns and orders(type_)
+        if parts[0] not in snapshot.partition and orders(type_)
     }
     stats = []
     for parts, type_ in columns.items():

@@ -147,7 +147,7 @@ def _weights(by: By) -> dict[str, float]:
 
 def _key(name: str, snapshot: Snapshot) -> Parts:
     parts, type_ = resolve(split(name), snapshot.schema)
-    if parts[0] in snapshot.partition_columns:
+    if parts[0] in snapshot.partition:
         raise UsageError(
             f"{join(parts)!r} is a partition column, so each file holds one value of it already; "
             "cluster by other columns"

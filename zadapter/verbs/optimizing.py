@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -24,8 +24,6 @@ from zadapter.verbs.asking import By, Question, open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
 
 TIMEZONE = "spark.sql.session.timeZone"
-ROW_LIMIT = "parquet.block.row.count.limit"
-"""Rows in a row group at most; Spark hands a session's setting on to the Parquet writer."""
 
 
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
@@ -86,8 +84,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         backoff=backoff or Backoff(),
     )
     session, factory = open_table(question, backend, spark)
-    with scratch(session) as own:
-        return _run(question, factory(own), own)
+    with scratch(session) as own, closing(factory(own)) as opened:
+        return _run(question, opened, own)
 
 
 def plan(  # noqa: PLR0913 - the public call, all by keyword
@@ -127,8 +125,8 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
     )
     session, factory = open_table(question, backend, spark)
-    with scratch(session) as own:
-        return prepare(question, factory(own), own.conf.get(TIMEZONE), write=False).plan()
+    with scratch(session) as own, closing(factory(own)) as opened:
+        return prepare(question, opened, own.conf.get(TIMEZONE), write=False).plan()
 
 
 @dataclass(slots=True)
@@ -182,7 +180,7 @@ def _rewrite(
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
     with tally.timing("write"):
-        written = _write(prepared, work, spark)
+        written = _write(prepared, work)
     try:
         with tally.timing("verify"):
             made = staged(prepared.backend, prepared.snapshot, written, spark)
@@ -209,15 +207,13 @@ def _rewrite(
     return None
 
 
-def _write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
+def _write(prepared: Prepared, work: Work) -> Written:
     snapshot, files = prepared.snapshot, work.job.files
     rows = live_rows(files)
-    if rows is not None:
-        parts = sum(group.cut_into for group in work.job.groups) * prepared.request.row_groups
-        spark.conf.set(ROW_LIMIT, max(1, -(-rows // parts)))
-    partition = {name: snapshot.schema.field(name).type for name in snapshot.partition_columns}
-    moved = clustered(prepared.backend.read(snapshot, files), work.layout, partition)
-    return prepared.backend.write(snapshot, moved, work.layout)
+    parts = sum(group.cut_into for group in work.job.groups) * prepared.request.row_groups
+    most = None if rows is None else max(1, -(-rows // parts))
+    moved = clustered(prepared.backend.read(snapshot, files), work.layout, snapshot.partition)
+    return prepared.backend.write(snapshot, moved, work.layout, most)
 
 
 def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
@@ -225,7 +221,7 @@ def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, 
     snapshot, exchanges = prepared.snapshot, []
     of_root = find_roots(
         [group.root for group in work.job.groups],
-        [filestats.partition(made.files, name) for name in snapshot.partition_columns],
+        [filestats.partition(made.files, name) for name in snapshot.partition],
         made.files.num_rows,
     )
     for number, group in enumerate(work.job.groups):

@@ -154,7 +154,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     planned = jobs(
         asked,
         request,
-        snapshot.partition_columns,
+        tuple(snapshot.partition),
         snapshot.layouts,
         max_group_bytes=most,
         force=question.force,
@@ -180,7 +180,7 @@ def _fitted(
     )
     cut_into = sum(group.cut_into for job in planned for group in job.groups)
     fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
-    partition: list[Parts] = [(name,) for name in snapshot.partition_columns]
+    partition: list[Parts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
     drawn = sample(rows, [*request.columns, *partition], min(1.0, fraction))
     return tuple(_fit(job, request, drawn, partition) for job in planned)
