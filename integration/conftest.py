@@ -1,6 +1,7 @@
 """One format at a time: ``pytest integration --format delta``."""
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
 
@@ -19,10 +20,29 @@ def table_format(request):
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def warehouse(tmp_path_factory):
+    """The folder of the Iceberg catalog ``ice``."""
+    return tmp_path_factory.mktemp("ice")
+
+
+@pytest.fixture(scope="session")
+def catalog(spark, warehouse):
+    """The Iceberg catalog ``ice``, as pyiceberg sees it."""
+    return SqlCatalog(
+        "ice", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}"
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory, warehouse):
     """A small session that can handle every format."""
     session = zadapter.spark.session(
         {
+            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.ice.type": "jdbc",
+            "spark.sql.catalog.ice.uri": f"jdbc:sqlite:{warehouse}/catalog.db",
+            "spark.sql.catalog.ice.jdbc.schema-version": "V1",
+            "spark.sql.catalog.ice.warehouse": f"file://{warehouse}",
             "spark.master": "local[2]",
             "spark.default.parallelism": "2",
             "spark.sql.shuffle.partitions": "2",

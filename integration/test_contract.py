@@ -1,10 +1,13 @@
 """Every format keeps the contract."""
 
+from contextlib import closing
+
 import pytest
 from pyspark.sql import functions as F
 
 from zadapter.testing import BackendContract
 from zadapter_delta import DeltaBackend
+from zadapter_iceberg import IcebergBackend
 
 
 def in_order(rows):
@@ -38,3 +41,34 @@ class TestDelta(BackendContract):
         return in_order(
             spark.read.format("delta").load(table).select(F.col("a"), F.col("b")).collect()
         )
+
+
+class TestIceberg(BackendContract):
+    """Iceberg keeps the contract."""
+
+    @pytest.fixture(autouse=True)
+    def _only_iceberg(self, table_format):
+        if table_format != "iceberg":
+            pytest.skip("another format is under test")
+
+    @pytest.fixture
+    def backend(self, spark):
+        with closing(IcebergBackend(spark)) as made:
+            yield made
+
+    @pytest.fixture(autouse=True)
+    def _catalog(self, catalog):
+        self.catalog = catalog
+
+    def make(self, spark, name, rows):
+        spark.sql("CREATE NAMESPACE IF NOT EXISTS ice.contract")
+        writer = rows.writeTo(f"ice.contract.{name}")
+        writer.option("use-table-distribution-and-ordering", "false").create()
+        return f"ice.contract.{name}"
+
+    def append(self, spark, table, rows):
+        rows.writeTo(table).append()
+
+    def rows_behind(self, spark, table):
+        rows = self.catalog.load_table(table.removeprefix("ice.")).scan().to_arrow().to_pylist()
+        return in_order(row.values() for row in rows)

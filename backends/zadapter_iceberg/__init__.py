@@ -1,1 +1,5 @@
-"""The Apache Iceberg backend; it is not there yet, its name is reserved."""
+"""Apache Iceberg for zadapter, over Iceberg's own classes for Spark."""
+
+from zadapter_iceberg.backend import IcebergBackend
+
+__all__ = ["IcebergBackend"]

@@ -1,0 +1,233 @@
+"""The backend contract, for Iceberg."""
+
+from collections.abc import Mapping, Sequence
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.errors import UnsupportedError
+from zadapter.layout import Layout
+from zadapter.layouts import Layouts
+from zadapter.names import Parts, leaves, quote, resolve
+from zadapter.table import Rewrite, Snapshot, Staged, Written
+from zadapter_iceberg import commits, parsed, scans
+from zadapter_iceberg.columns import FUNCTIONS, Column
+from zadapter_iceberg.contents import Wanted, file_table
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stores import Store
+from zadapter_iceberg.tables import ancestors, locate, refuse
+from zadapter_iceberg.versions import (
+    METRICS,
+    Version,
+    newest,
+    partition_types,
+    physical_names,
+    schema,
+    with_properties,
+    without_bounds,
+    without_stats,
+)
+
+_ENDLESS = str(1 << 62)
+
+
+class IcebergBackend:
+    """Iceberg tables, read, written and committed through Iceberg's own classes."""
+
+    format = "iceberg"
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm = Jvm(spark)
+        self._held: list[tuple[str, JavaObject]] = []
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        """Return the current version of *table*: an identifier, maybe with a branch, or a path.
+
+        Raises:
+            UnknownTableError: There is no such table or branch, or it is no Iceberg table.
+            UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version.
+        """
+        located = since.handle.located if since is not None else locate(self._jvm, table)
+        version = newest(self._jvm, located)
+        refuse(table, version.pinned)
+        named = schema(self._jvm, version.pinned.schema())
+        return Snapshot(
+            table=table,
+            format=self.format,
+            version=version.snapshot_id or 0,
+            location=str(version.pinned.location()),
+            identifier=None if located.name is None else quote(located.name),
+            schema=named,
+            partition=partition_types(self._jvm, version),
+            # files know their columns by id and their partition spec, so both may change
+            definition=str(version.pinned.uuid()),
+            physical=physical_names(self._jvm, version.columns),
+            without_stats=without_stats(self._jvm, version, named),
+            without_bounds=without_bounds(version, named),
+            applied=frozenset() if since is None else self._applied(version, since),
+            layouts=Layouts(Store(version.pinned)),
+            handle=version,
+        )
+
+    def _applied(self, version: Version, since: Snapshot) -> frozenset[str]:
+        news = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
+        ids = [snapshot.summary().get(commits.COMMIT) for snapshot in news]
+        return frozenset(str(each) for each in ids if each is not None)
+
+    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+        """Return the live data files with the manifests' stats of *columns*.
+
+        Raises:
+            UnsupportedError: Files are of an older partition spec.
+        """
+        version: Version = snapshot.handle
+        wanted = self._wanted(snapshot, columns)
+        found = self._contents(version, wanted)
+        current = int(version.pinned.spec().specId())
+        old = pc.sum(pc.not_equal(found["spec_id"], current)).as_py() or 0
+        if old:
+            raise UnsupportedError(
+                f"{snapshot.table}: {old} of its {found.num_rows} files are of an older partition "
+                "spec; CALL <catalog>.system.rewrite_data_files(table => …, options => "
+                "map('rewrite-all', 'true')) moves them into the current one"
+            )
+        gone = scans.deletes(version.tasks) if version.has_deletes else {}
+        return file_table(found, wanted, snapshot.partition, gone)
+
+    def _contents(self, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
+        reader = self._spark.read
+        if version.snapshot_id is not None:
+            reader = reader.option("versionAsOf", str(version.snapshot_id))
+        files = version.located.files
+        by_name = version.located.name is not None
+        rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
+        ids = ", ".join(str(each.id) for each in wanted) or "-1"
+        maps = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
+        return (
+            rows.where("content = 0")
+            .selectExpr(
+                "file_path", "spec_id", "record_count", "file_size_in_bytes",
+                *(["partition"] if version.fields else []),
+                *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in maps),
+            )
+            .toArrow()
+        )  # fmt: skip
+
+    def _wanted(self, snapshot: Snapshot, asked: Sequence[Parts]) -> list[Wanted]:
+        known: Mapping[Parts, Column] = snapshot.handle.columns
+        found = [resolve(parts, snapshot.schema) for parts in asked]
+        return [
+            Wanted(parts, known[parts].id, type_)
+            for parts, type_ in found
+            if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
+        ]
+
+    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+        """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
+        update = snapshot.handle.located.table.updateProperties()
+        for parts in columns:
+            update.set(METRICS + ".".join(parts), "full")
+        update.commit()
+        return self.snapshot(snapshot.table)
+
+    def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
+        """Return the live rows of *files*, deletes applied, row lineage kept."""
+        version: Version = snapshot.handle
+        group = self._hold(version.pinned)
+        tasks = self._jvm.list(version.tasks[path] for path in files["path"].to_pylist())
+        self._jvm.scans.stageTasks(version.pinned, group, tasks)
+        rows = self._spark.read.format("iceberg").load(group)
+        added = version.computed
+        if not added:
+            return rows
+        self._spark.conf.set(
+            f"spark.sql.catalog.{FUNCTIONS}", "org.apache.iceberg.spark.SparkCatalog"
+        )
+        self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.type", "hadoop")
+        self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.warehouse", snapshot.location)
+        return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
+
+    def write(
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, most: int | None = None
+    ) -> Written:
+        """Write *rows* through Iceberg's writer, into a folder that names the layout."""
+        version: Version = snapshot.handle
+        settings = self._settings(snapshot, layout, most)
+        group = self._hold(with_properties(self._jvm, version.pinned, settings))
+        added = (each.name for each in version.computed)
+        writer = rows.drop(*added).write.format("iceberg").mode("append")
+        writer = writer.option("use-table-distribution-and-ordering", "false")
+        writer.option("target-file-size-bytes", _ENDLESS).save(group)
+        new = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
+        return Written(
+            paths={file.location(): self._jvm.uri(file.location()) for file in new},
+            handle=commits.Files(
+                sequence=int(version.pinned.snapshot(version.snapshot_id).sequenceNumber()),
+                removed=version.tasks,
+                added={file.location(): file for file in new},
+            ),
+        )
+
+    def _settings(self, snapshot: Snapshot, layout: Layout, most: int | None) -> dict[str, str]:
+        """Return table properties that hold while these files are written."""
+        data = dict(snapshot.handle.pinned.properties()).get("write.data.path")
+        folder = (data or f"{snapshot.location}/data").rstrip("/")
+        settings = {"write.data.path": f"{folder}/zadapter-{layout.id}"}
+        for parts in layout.request.columns:
+            # bounds cut to 16 characters are all alike where texts share a prefix
+            settings[METRICS + ".".join(parts)] = "full"
+        if most is not None:
+            # once in so many rows the writer looks, and finds the row group large enough
+            settings["write.parquet.row-group-size-bytes"] = "1"
+            settings["write.parquet.row-group-check-min-record-count"] = str(most)
+            settings["write.parquet.row-group-check-max-record-count"] = str(most)
+        return settings
+
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has counted
+        """Return *written* with the bounds that Iceberg's writer has counted."""
+        spec = snapshot.handle.pinned.spec()
+        to_json = self._jvm.iceberg.ContentFileParser.toJson
+        texts = [str(to_json(file, spec)) for file in written.handle.added.values()]
+        types = schema(self._jvm, spec.partitionType().asSchema())
+        found = parsed.contents(texts, {each.name: each.type for each in types})
+        every = [
+            parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
+        ]
+        known = file_table(found, self._wanted(snapshot, every), snapshot.partition, {})
+        return Staged(files=known, paths=written.paths, handle=written.handle)
+
+    def commit(self, rewrite: Rewrite) -> int:
+        """Exchange the files in one ``replace`` commit, after keeping the layout.
+
+        Raises:
+            ConflictError: Another writer was faster; nothing was committed.
+            UnsupportedError: The catalog refuses the commit.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
+        return commits.commit(self._jvm, rewrite.base.handle.located, rewrite)
+
+    def discard(self, written: Written) -> None:
+        """Remove the files."""
+        for uri in written.paths.values():
+            path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
+            files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
+            files.delete(path, False)  # noqa: FBT003
+
+    def _hold(self, table: JavaObject) -> str:
+        """Give Spark a name to read or write *table* by."""
+        group = uuid4().hex
+        self._jvm.tables.add(group, table)
+        self._held.append((group, table))
+        return group
+
+    def close(self) -> None:
+        """Take the tables that were read and written out of Spark's caches."""
+        while self._held:
+            group, table = self._held.pop()
+            self._jvm.tables.remove(group)
+            self._jvm.scans.removeTasks(table, group)
+            self._jvm.rewrites.clearRewrite(table, group)

@@ -1,0 +1,179 @@
+"""What manifests say of data files, as a file table.
+
+The input has the columns of Iceberg's metadata table ``files``, whoever wrote it; bounds are in the
+single-value serialisation of the Iceberg spec (Appendix D).  An entry that is missing is unknown.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Context
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.filestats import Bounds, child, column_type, schema, structs
+from zadapter.names import Parts
+
+LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
+"""Where a path names the layout that placed the file's rows."""
+
+_WIDTHS: Mapping[pa.DataType, Mapping[int, str]] = {
+    pa.bool_(): {1: "?"},
+    pa.int32(): {4: "<i4"},
+    # a bound stays as it was written when int, float or a decimal is promoted
+    pa.int64(): {8: "<i8", 4: "<i4"},
+    pa.float32(): {4: "<f4"},
+    pa.float64(): {8: "<f8", 4: "<f4"},
+    pa.date32(): {4: "<i4"},
+    pa.timestamp("us"): {8: "<i8"},
+    pa.timestamp("us", "UTC"): {8: "<i8"},
+}
+_EXACT = Context(prec=76)
+
+
+class Wanted(NamedTuple):
+    """A column to take stats of."""
+
+    parts: Parts
+    id: int
+    type: pa.DataType
+
+
+class Deletes(NamedTuple):
+    """Row-level deletes on one file.
+
+    Attributes:
+        id: Stands for the position deletes; None: there are none.
+        rows: How many rows they take away; None: unknown.
+    """
+
+    id: str | None
+    rows: int | None
+
+
+_NOTHING = Deletes(None, 0)
+
+
+def file_table(
+    contents: pa.Table,
+    wanted: Sequence[Wanted],
+    partition: Mapping[str, pa.DataType],
+    deletes: Mapping[str, Deletes],
+) -> pa.Table:
+    """Return the file table of *contents*, data files only.
+
+    Args:
+        contents: Rows of the metadata table ``files``.
+        wanted: Columns to take stats of.
+        partition: Fields of the current partition spec, with the types of their values.
+        deletes: Row-level deletes by the path of the data file.
+    """
+    paths = contents["file_path"].to_pylist()
+    found = [deletes.get(path, _NOTHING) for path in paths]
+    gone = pa.array([each.rows for each in found], pa.int64())
+    live = pc.subtract(contents["record_count"].combine_chunks(), gone)
+    types = {column.parts: column.type for column in wanted}
+    made = schema(types, partition)
+    values = [_value(contents, name, type_) for name, type_ in partition.items()]
+    tight = pc.equal(gone, 0).fill_null(False)  # noqa: FBT003
+    stats = [_column(contents, column, live, tight) for column in wanted]
+    return pa.table(
+        [
+            pa.array(paths, pa.string()),
+            pa.array([each.id for each in found], pa.string()),
+            contents["file_size_in_bytes"],
+            live,
+            pa.array([m[1] if (m := LAYOUT.search(p)) else None for p in paths], pa.string()),
+            structs(values, made.field("partition").type, len(paths)),
+            structs(stats, made.field("stats").type, len(paths)),
+        ],
+        schema=made,
+    )
+
+
+def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
+    found = child(contents["partition"], name)
+    return pa.nulls(contents.num_rows, type_) if found is None else found.cast(type_)
+
+
+def _column(contents: pa.Table, wanted: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
+    low = decoded(entries(contents["lower_bounds"], wanted.id), wanted.type)
+    high = decoded(entries(contents["upper_bounds"], wanted.id), wanted.type)
+    counted = entries(contents["null_value_counts"], wanted.id)
+    nans = entries(contents["nan_value_counts"], wanted.id)
+    all_null = pc.equal(counted, contents["record_count"].combine_chunks())
+    sure = pc.or_(tight, pc.equal(counted, 0))
+    nulls = pc.case_when(
+        pc.make_struct(all_null.fill_null(False), sure.fill_null(False)),  # noqa: FBT003
+        live,
+        counted,
+    )
+    cut = pa.types.is_string(wanted.type) or pa.types.is_binary(wanted.type)
+    exact = int(Bounds.WIDENED if cut else Bounds.EXACT)
+    held = pc.if_else(tight, exact, int(Bounds.WIDENED))
+    known = pc.or_(low.is_valid(), high.is_valid())
+    flags = pc.if_else(known, held, int(Bounds.UNKNOWN)).cast(pa.int8())
+    arrays = [low, high, nulls, nans, flags]
+    return pa.StructArray.from_arrays(arrays, fields=list(column_type(wanted.type)))
+
+
+def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:
+    """Return for each map the value of *key*, null where it has none."""
+    flat = maps.combine_chunks()
+    offsets = flat.offsets.to_numpy()
+    start = int(offsets[0])
+    at = start + np.flatnonzero(flat.keys.to_numpy()[start : int(offsets[-1])] == key)
+    taken = np.full(len(flat), -1, np.int64)
+    taken[np.searchsorted(offsets, at, side="right") - 1] = at
+    return flat.items.take(pa.array(taken, mask=taken < 0))
+
+
+def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return bounds as values of *type_*, null where they are of another length, or NaN.
+
+    Args:
+        values: Binary.
+        type_: Of the column, as it is now.
+    """
+    if pa.types.is_binary(type_):
+        return values.cast(type_)
+    if pa.types.is_string(type_):
+        return pa.array([_text(value) for value in values.to_pylist()], type_)
+    if pa.types.is_decimal(type_):
+        return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
+    return _numbers(values, type_)
+
+
+def _numbers(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    widths = _WIDTHS.get(type_, {})
+    found = np.zeros(len(values), _dtype(type_))
+    lengths = pc.binary_length(values).fill_null(-1).to_numpy()
+    known = np.zeros(len(values), bool)
+    for width, dtype in widths.items():
+        fits = lengths == width
+        found[fits] = np.frombuffer(b"".join(values.filter(pa.array(fits)).to_pylist()), dtype)
+        known |= fits
+    if pa.types.is_floating(type_):
+        known &= ~np.isnan(found)
+    return pa.array(found, mask=~known).cast(type_)
+
+
+def _dtype(type_: pa.DataType) -> Any:
+    whole = pa.types.is_date(type_), pa.types.is_timestamp(type_)
+    return np.int32 if whole[0] else np.int64 if whole[1] else type_.to_pandas_dtype()
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None  # cut within a character
+
+
+def _decimal(value: bytes | None, scale: int) -> Any:
+    if value is None:
+        return None
+    unscaled = int.from_bytes(value, "big", signed=True)
+    return _EXACT.create_decimal(unscaled).scaleb(-scale, _EXACT)

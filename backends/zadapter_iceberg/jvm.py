@@ -1,0 +1,85 @@
+"""Iceberg's Java side, as far as it is needed.
+
+These classes are Iceberg's own: the signatures are those of 1.12, and of its module for Spark
+4.1, which the session is checked for.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import SparkSession
+
+from zadapter.thrown import java_exception
+
+JavaObject = Any
+
+EXCEPTIONS = "org.apache.iceberg.exceptions."
+
+
+class Jvm:
+    """Doors into the JVM of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        self.root = root
+        self.iceberg: Any = root.org.apache.iceberg
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+
+    @property
+    def session(self) -> JavaObject:
+        """The Java session."""
+        return self.spark._jsparkSession  # noqa: SLF001
+
+    @property
+    def tables(self) -> JavaObject:
+        """The tables that Spark reads and writes by a made-up name, ``SparkTableCache``.
+
+        It has a static and an instance method ``get``, of which py4j takes either by chance:
+        reflection names the right one.
+        """
+        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
+        name = "org.apache.iceberg.spark.SparkTableCache"
+        cache = self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
+        types = self._gateway.new_array(self.root.java.lang.Class, 0)
+        arguments = self._gateway.new_array(self.root.java.lang.Object, 0)
+        return cache.getMethod("get", types).invoke(None, arguments)
+
+    @property
+    def scans(self) -> JavaObject:
+        """What Spark is to read, by the same names."""
+        return self.iceberg.spark.ScanTaskSetManager.get()
+
+    @property
+    def rewrites(self) -> JavaObject:
+        """What Spark has written, by the same names."""
+        return self.iceberg.spark.FileRewriteCoordinator.get()
+
+    def list(self, items: Iterable[JavaObject]) -> JavaObject:
+        """Return a ``java.util.List``."""
+        made = self.root.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return made
+
+    def identifier(self, parts: Iterable[str]) -> JavaObject:
+        """Return a ``TableIdentifier``."""
+        texts = list(parts)
+        names = self._gateway.new_array(self.root.java.lang.String, len(texts))
+        for number, text in enumerate(texts):
+            names[number] = text
+        return self.iceberg.catalog.TableIdentifier.of(names)
+
+    def uri(self, location: str) -> str:
+        """Return a location, which Iceberg writes as it is, as an escaped URI."""
+        return str(self.root.org.apache.hadoop.fs.Path(location).toUri().toString())
+
+    def is_a(self, thing: JavaObject, *classes: str) -> bool:
+        """Tell whether a Java object is of one of *classes*."""
+        return any(is_instance_of(self._gateway, thing, name) for name in classes)
+
+    def threw(self, error: Exception, *classes: str) -> bool:
+        """Tell whether *error* is one of Iceberg's exceptions *classes*."""
+        thrown = java_exception(error)
+        return thrown is not None and self.is_a(thrown, *(EXCEPTIONS + name for name in classes))

@@ -1,0 +1,53 @@
+"""Data files that were just written, in the shape of the metadata table ``files``."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+_BOUNDS = pa.map_(pa.int32(), pa.binary())
+_COUNTS = pa.map_(pa.int32(), pa.int64())
+
+
+def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return a row a file.
+
+    Args:
+        files: What Iceberg's ``ContentFileParser`` writes.
+        partition: Every field of the spec that they are written for, in its order.
+    """
+    parsed = [json.loads(file) for file in files]
+    values = [
+        _typed([file["partition"][number] for file in parsed], type_)
+        for number, type_ in enumerate(partition.values())
+    ]
+    columns = {
+        "file_path": pa.array([file["file-path"] for file in parsed], pa.string()),
+        "record_count": pa.array([file["record-count"] for file in parsed], pa.int64()),
+        "file_size_in_bytes": pa.array([file["file-size-in-bytes"] for file in parsed], pa.int64()),
+        "null_value_counts": pa.array([_map(f, "null-value-counts") for f in parsed], _COUNTS),
+        "nan_value_counts": pa.array([_map(f, "nan-value-counts") for f in parsed], _COUNTS),
+        "lower_bounds": pa.array([_bounds(f, "lower-bounds") for f in parsed], _BOUNDS),
+        "upper_bounds": pa.array([_bounds(f, "upper-bounds") for f in parsed], _BOUNDS),
+    }
+    if partition:
+        columns["partition"] = pa.StructArray.from_arrays(values, names=list(partition))
+    return pa.table(columns)
+
+
+def _map(file: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:
+    found = file.get(name) or {"keys": [], "values": []}
+    return list(zip(found["keys"], found["values"], strict=True))
+
+
+def _bounds(file: Mapping[str, Any], name: str) -> list[tuple[int, bytes]]:
+    return [(key, bytes.fromhex(value)) for key, value in _map(file, name)]
+
+
+def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Return partition values in the spec's JSON single-value serialisation (Appendix D)."""
+    if pa.types.is_binary(type_):
+        return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
+    texts = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
+    return pa.array(values, pa.string()).cast(type_) if texts else pa.array(values, type_)

@@ -1,0 +1,188 @@
+"""Find an Iceberg table, and refuse it where it cannot be rewritten safely."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from zadapter.errors import UnknownTableError, UnsupportedError
+from zadapter.names import Parts, quote, split
+from zadapter.thrown import causes, first_line
+from zadapter_iceberg.jvm import JavaObject, Jvm
+
+_BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
+_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
+_ABSENT = re.compile(
+    r"NoSuch(Table|Namespace|Database|Catalog)|(TABLE|SCHEMA)\w*_NOT_FOUND|REQUIRES_SINGLE_PART"
+)
+_TOO_NEW = re.compile(r"unsupported (format )?version|Cannot read unsupported", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """An Iceberg table.
+
+    Attributes:
+        table: Iceberg's ``Table``, of the session's catalog.
+        name: Its name in the session's catalogs; None: it is found by path.
+        branch: The branch that is meant; None: the main one.
+    """
+
+    table: JavaObject
+    name: Parts | None
+    branch: str | None = None
+
+    @property
+    def files(self) -> str:
+        """The metadata table ``files``, as Spark loads it."""
+        if self.name is None:
+            return f"{self.table.location()}#files"
+        return quote((*self.name, "files"))
+
+
+def locate(jvm: Jvm, table: str) -> Located:
+    """Find *table*: an identifier, with ``.branch_<name>`` or not, a path or ``iceberg.`path```.
+
+    Raises:
+        UnknownTableError: There is no such table or branch, or it is no Iceberg table.
+        UnsupportedError: Its format version is beyond this Iceberg version.
+    """
+    by_path = _BY_PATH.match(table)
+    if by_path or re.search(r"[/\\:]", table):
+        return _at_path(jvm, table, by_path["path"] if by_path else table)
+    parts = split(table)
+    if len(parts) > 1 and (above := _named(jvm, table, parts[:-1])) is not None:
+        return _part_of(jvm, table, parts[-1], above)
+    found = _named(jvm, table, parts)
+    if found is None:
+        raise UnknownTableError(f"{table}: {_absent(jvm, parts)}")
+    return found
+
+
+def _part_of(jvm: Jvm, table: str, last: str, above: Located) -> Located:
+    if last.startswith("branch_"):
+        branch = last.removeprefix("branch_")
+        refs = dict(above.table.refs())
+        branches = sorted(name for name, ref in refs.items() if ref.isBranch())
+        if branch in branches:
+            return Located(table=above.table, name=above.name, branch=branch)
+        raise UnknownTableError(f"{table}: no branch {branch!r}; there are: {', '.join(branches)}")
+    if last.startswith(("tag_", "snapshot_id_", "at_timestamp_")):
+        raise UnknownTableError(f"{table} is a state of the past; name the table or a branch")
+    if getattr(jvm.iceberg.MetadataTableType, "from")(last) is not None:
+        raise UnknownTableError(f"{table} is a metadata table; name the table itself")
+    raise UnknownTableError(f"{table}: there is no such table")
+
+
+def catalogs(jvm: Jvm) -> list[str]:
+    """Return the session's Iceberg catalogs, the current one first."""
+    settings = dict(jvm.spark.sparkContext.getConf().getAll()) | dict(jvm.spark.conf.getAll)
+    found = [
+        name[1]
+        for key, value in sorted(settings.items())
+        if (name := _CATALOG.match(key)) and value.startswith("org.apache.iceberg.spark.Spark")
+    ]
+    current = jvm.session.sessionState().catalogManager().currentCatalog().name()
+    return sorted(found, key=lambda name: (name != current, name))
+
+
+def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
+    """Look for a table in the catalog that *parts* names, else in every Iceberg catalog."""
+    known = catalogs(jvm)
+    tries = [parts] if parts[0] in known else [(name, *parts) for name in known]
+    found = [
+        Located(table=loaded, name=name)
+        for name in tries
+        if (loaded := _loaded(jvm, table, name)) is not None
+    ]
+    if len(found) > 1:
+        homes = ", ".join(str(each.name[0]) for each in found if each.name)
+        raise UnknownTableError(
+            f"{table}: catalogs {homes} have one each; put the catalog's name before it"
+        )
+    return found[0] if found else None
+
+
+def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
+    try:
+        found = jvm.iceberg.spark.Spark3Util.loadIcebergTable(jvm.session, quote(name))
+        found.refresh()
+    except Exception as error:
+        if any(map(_ABSENT.search, causes(error))):
+            return None
+        raise _refused(table, error) from error
+    return found
+
+
+def _refused(table: str, error: Exception) -> Exception:
+    lines = list(causes(error))
+    if any(map(_TOO_NEW.search, lines)):
+        return UnsupportedError(
+            f"{table}: this Iceberg version cannot read it: {first_line(error)}"
+        )
+    if any("ot an iceberg table" in line.lower() for line in lines):
+        return UnknownTableError(f"{table} is not an Iceberg table")
+    return error
+
+
+def _at_path(jvm: Jvm, table: str, path: str) -> Located:
+    conf = jvm.session.sessionState().newHadoopConf()
+    try:
+        return Located(table=jvm.iceberg.hadoop.HadoopTables(conf).load(path), name=None)
+    except Exception as error:
+        if any(map(_ABSENT.search, causes(error))):
+            raise UnknownTableError(
+                f"{table}: no Iceberg table there; name a table of a catalog by its identifier"
+            ) from error
+        raise _refused(table, error) from error
+
+
+def _absent(jvm: Jvm, parts: Parts) -> str:
+    known = catalogs(jvm)
+    if not known:
+        return "the session has no Iceberg catalog; set spark.sql.catalog.<name>"
+    views = [name for name in known if _is_view(jvm, name, parts)]
+    if views:
+        return f"it is a view in catalog {views[0]}; name the table behind it"
+    return f"no such table in the Iceberg catalogs of this session: {', '.join(known)}"
+
+
+def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
+    inner = parts[1:] if parts[0] == catalog else parts
+    try:
+        found = jvm.iceberg.spark.Spark3Util.loadIcebergCatalog(jvm.session, catalog)
+        return bool(found.viewExists(jvm.identifier(inner)))
+    except Exception:  # noqa: BLE001 - a catalog without views
+        return False
+
+
+def refuse(table: str, found: JavaObject) -> None:
+    """Refuse what zadapter cannot keep.
+
+    Raises:
+        UnsupportedError: The table is encrypted, or new files would not be Parquet.
+    """
+    properties = dict(found.properties())
+    if "encryption.key-id" in properties:
+        raise UnsupportedError(f"{table} is encrypted; zadapter cannot check what it would write")
+    written_as = properties.get("write.format.default", "parquet").lower()
+    if written_as != "parquet":
+        raise UnsupportedError(
+            f"{table} is written as {written_as}; zadapter writes and checks Parquet files only"
+        )
+
+
+def operations(table: JavaObject) -> JavaObject:
+    """Return what holds the table's metadata."""
+    return table.operations()
+
+
+def ancestors(
+    table: JavaObject, snapshot_id: int | None, since: int | None
+) -> Iterator[JavaObject]:
+    """Yield the snapshot and those before it, down to *since*, which is left out."""
+    while snapshot_id is not None and snapshot_id != since:
+        snapshot = table.snapshot(snapshot_id)
+        if snapshot is None:
+            return  # expired
+        yield snapshot
+        snapshot_id = snapshot.parentId()

@@ -1,0 +1,122 @@
+"""One version of an Iceberg table: what stays as it is, whatever others commit meanwhile."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from zadapter.names import Parts, leaves
+from zadapter.schemas import arrow_schema
+from zadapter_iceberg import scans
+from zadapter_iceberg.columns import Column, Field, columns, fields
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.tables import Located
+
+METRICS = "write.metadata.metrics.column."
+"""Property that says, by a column's name, what the manifests keep of it."""
+WITHOUT_BOUNDS = ("uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map")
+"""Types that Spark has no match for, or that have more than one value a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """A version of a table, and what is asked of it more than once."""
+
+    located: Located
+    pinned: JavaObject
+    """Iceberg's ``Table``, which never refreshes."""
+    snapshot_id: int | None
+    """None: the table has no snapshot yet."""
+    columns: Mapping[Parts, Column] = field(repr=False)
+    fields: Sequence[Field] = field(repr=False)
+    """Fields of the current partition spec."""
+
+    @property
+    def computed(self) -> list[Field]:
+        """The fields that are no columns of the table."""
+        return [each for each in self.fields if (each.name,) not in self.columns]
+
+    @cached_property
+    def tasks(self) -> dict[str, JavaObject]:
+        """For each live data file, by its path, Iceberg's ``FileScanTask``."""
+        return scans.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether there are row-level deletes."""
+        if self.snapshot_id is None:
+            return False
+        snapshot = self.pinned.snapshot(self.snapshot_id)
+        return not snapshot.deleteManifests(self.pinned.io()).isEmpty()
+
+
+def newest(jvm: Jvm, located: Located) -> Version:
+    """Return the table's newest version.
+
+    Raises:
+        UnsupportedError: A partition field is made by a transform that zadapter does not know.
+    """
+    live = located.table
+    live.refresh()
+    pinned = with_properties(jvm, live, {})
+    head = live.snapshot(located.branch or "main")
+    known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
+    spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
+    return Version(
+        located=located,
+        pinned=pinned,
+        snapshot_id=None if head is None else int(head.snapshotId()),
+        columns=known,
+        fields=fields(spec, known),
+    )
+
+
+def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) -> JavaObject:
+    """Return *table* as it is now, with *properties* that nobody else will see."""
+    metadata = table.operations().current()
+    if properties:
+        merged = jvm.root.java.util.HashMap(metadata.properties())
+        for key, value in properties.items():
+            merged.put(key, value)
+        metadata = metadata.replaceProperties(merged)
+    locations = jvm.iceberg.LocationProviders.locationsFor(
+        metadata.location(), metadata.properties()
+    )
+    operations = jvm.iceberg.StaticTableOperations(metadata, table.io(), locations)
+    return jvm.iceberg.BaseTable(operations, table.name())
+
+
+def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
+    """Return a schema in Arrow's types, as Spark sees it."""
+    converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
+    return arrow_schema(json.loads(converted.json()))
+
+
+def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:
+    """Return the type of each field's values."""
+    types = schema(jvm, version.pinned.spec().partitionType().asSchema())
+    return {each.name: types.field(each.name).type for each in version.fields}
+
+
+def physical_names(jvm: Jvm, known: Mapping[Parts, Column]) -> dict[Parts, Parts]:
+    """Return how files name each column: Iceberg names Parquet's as Avro would."""
+    compatible = jvm.iceberg.avro.AvroSchemaUtil.makeCompatibleName
+    names = {part: str(compatible(part)) for parts in known for part in parts}
+    return {parts: tuple(names[part] for part in parts) for parts in known}
+
+
+def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
+    """Return the columns of a type whose bounds mean nothing to Spark."""
+    types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
+    return frozenset(parts for parts, type_ in types.items() if type_.startswith(WITHOUT_BOUNDS))
+
+
+def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:
+    """Return the columns of which manifests keep no bounds."""
+    config = jvm.iceberg.MetricsConfig.forTable(version.pinned)
+    modes = {
+        parts: str(config.columnMode(".".join(parts)).toString()) for parts, _ in leaves(table)
+    }
+    return frozenset(parts for parts, mode in modes.items() if mode in {"none", "counts"})

@@ -1,0 +1,111 @@
+"""Stories on Iceberg tables."""
+
+from itertools import count
+
+import pyarrow.parquet as pq
+import pytest
+
+import zadapter
+from zadapter_iceberg import IcebergBackend
+
+_numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def _only_iceberg(table_format):
+    if table_format != "iceberg":
+        pytest.skip("another format is under test")
+
+
+class Lake:
+    """Tables of the catalog ``ice``, looked at without zadapter."""
+
+    def __init__(self, spark, catalog):
+        self.spark, self.catalog = spark, catalog
+        self.jvm, self.session = spark._jvm, spark._jsparkSession  # noqa: SLF001
+        spark.sql("CREATE NAMESPACE IF NOT EXISTS ice.db")
+
+    def make(self, rows, partition_by="", files=4, **properties):
+        """Write *rows* as a table of so many files a partition and return its name."""
+        name = f"ice.db.t{next(_numbers)}"
+        said = {"format-version": "2"} | {key.replace("_", "-"): v for key, v in properties.items()}
+        listed = ", ".join(f"'{key}'='{value}'" for key, value in said.items())
+        columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in rows.schema)
+        clause = f"PARTITIONED BY ({partition_by})" if partition_by else ""
+        self.sql(f"CREATE TABLE {name} ({columns}) USING iceberg {clause} TBLPROPERTIES ({listed})")
+        self.append(name, rows.repartition(files))
+        return name
+
+    def append(self, name, rows):
+        rows.writeTo(name).option("use-table-distribution-and-ordering", "false").append()
+
+    def load(self, name):
+        return self.spark.table(name)
+
+    def sql(self, text):
+        return self.spark.sql(text)
+
+    def rows(self, name):
+        """All rows by Spark, as sorted text."""
+        return sorted(map(str, self.load(name).collect()))
+
+    def table(self, name):
+        """The table, as pyiceberg sees it."""
+        return self.catalog.load_table(name.removeprefix("ice."))
+
+    def read(self, name):
+        """All rows by pyiceberg, as sorted text."""
+        return sorted(map(str, self.table(name).scan().to_arrow().to_pylist()))
+
+    def files(self, name):
+        """The live data files by pyiceberg, each with what it says of itself."""
+        return [task.file for task in self.table(name).scan().plan_files()]
+
+    def folder(self, name):
+        """Where the table lies on disk."""
+        return self.table(name).location().removeprefix("file://")
+
+    def footers(self, name):
+        """Parquet footers of the live data files."""
+        return [pq.read_metadata(f.file_path.removeprefix("file:")) for f in self.files(name)]
+
+    def history(self, name):
+        """Operation and summary of each snapshot, oldest first."""
+        return [
+            (each.summary.operation.value, each.summary) for each in self.table(name).snapshots()
+        ]
+
+    def java(self, name):
+        """Iceberg's own table."""
+        found = self.jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.session, name)
+        found.refresh()
+        return found
+
+    def optimize(self, name, **arguments):
+        """Optimize by column a, into several small files."""
+        asked = {"by": ["a"], "target_file_size": "2KB", "spark": self.spark} | arguments
+        return zadapter.optimize(name, **asked)
+
+
+@pytest.fixture
+def lake(spark, catalog):
+    return Lake(spark, catalog)
+
+
+@pytest.fixture
+def between():
+    """Make an Iceberg backend that runs an action after staging and before the first commit."""
+
+    def make(action):
+        class Interrupted(IcebergBackend):
+            done = False
+
+            def commit(self, rewrite):
+                if not Interrupted.done:
+                    Interrupted.done = True
+                    action()
+                return super().commit(rewrite)
+
+        return Interrupted
+
+    return make
