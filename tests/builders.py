@@ -59,7 +59,6 @@ def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, part
         pa.array(np.broadcast_to(sizes, count), pa.int64()),
         pa.array(np.broadcast_to(rows, count), pa.int64()),
         pa.array(layouts or [None] * count, pa.string()),
-        pa.nulls(count, pa.int32()),
         filestats.structs(list(partition.values()), schema.field("partition").type, count),
         filestats.structs(children, schema.field("stats").type, count),
     ]

@@ -14,7 +14,17 @@ EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integrat
 
 SPARK = ("pyspark", "py4j")
 SPARK_PARTS = ("zadapter.spark", "zadapter.verbs", "zadapter.testing")
-VALUES = ("errors", "filestats", "layout", "names", "schemas", "table", "testing", "thrown")
+VALUES = (
+    "errors",
+    "filestats",
+    "layout",
+    "layouts",
+    "names",
+    "schemas",
+    "table",
+    "testing",
+    "thrown",
+)
 """What a backend may import of zadapter."""
 UNSAFE_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "os.popen", "os.system", "yaml.load", "yaml.unsafe_load"}

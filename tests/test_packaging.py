@@ -51,7 +51,7 @@ def test_type_checkers_may_trust_every_package(wheel, package):
 
 
 def test_entry_points_lead_to_modules_that_are_there(wheel):
-    """The command line, and Delta found in the way a third party's backend would be."""
+    """The command line, and the formats found in the way a third party's backend would be."""
     (listing,) = (name for name in wheel.namelist() if name.endswith("/entry_points.txt"))
     parser = ConfigParser()
     parser.read_string(wheel.read(listing).decode())
@@ -59,6 +59,9 @@ def test_entry_points_lead_to_modules_that_are_there(wheel):
     found = {section: dict(parser[section]) for section in parser.sections()}
     assert found == {
         "console_scripts": {"zadapter": "zadapter.cli:app"},
-        "zadapter.backends": {"delta": "zadapter_delta:DeltaBackend"},
+        "zadapter.backends": {
+            "delta": "zadapter_delta:DeltaBackend",
+            "iceberg": "zadapter_iceberg:IcebergBackend",
+        },
     }
     assert {"zadapter/cli.py", "zadapter_delta/__init__.py"} <= set(wheel.namelist())

@@ -14,6 +14,7 @@ PLAN = Plan(
     curve="adaptive",
     groups=3,
     files_before=950,
+    files_asked=950,
     files_rewritten=812,
     files_written=97,
     bytes_rewritten=13 << 30,
@@ -70,11 +71,16 @@ def test_what_is_not_known_is_not_claimed():
 
 
 @pytest.mark.parametrize(
-    ("files", "why"), [(950, "already clustered as asked"), (0, "the table has no files")]
+    ("files", "asked", "why"),
+    [
+        (950, 950, "already clustered as asked"),
+        (950, 0, "no file may hold such rows"),
+        (0, 0, "the table has no files"),
+    ],
 )
-def test_nothing_to_do_says_why(files, why):
+def test_nothing_to_do_says_why(files, asked, why):
     """In the plan and in the report alike."""
-    plan = replace(PLAN, groups=0, files_rewritten=0, files_before=files)
+    plan = replace(PLAN, groups=0, files_rewritten=0, files_before=files, files_asked=asked)
     report = replace(REPORT, plan=plan, versions=())
 
     assert plan.nothing_to_do

@@ -20,6 +20,7 @@ from rich.text import Text
 
 import zadapter
 from zadapter.errors import UsageError, ZadapterError
+from zadapter.thrown import first_line
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -249,11 +250,17 @@ def _complaining() -> Iterator[None]:
     except ZadapterError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+    except typer.Exit:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {first_line(error)}"
+        typer.echo(f"error: {what} (the same call in Python shows where)", err=True)
+        raise typer.Exit(1) from error
 
 
 def _show(found: "Plan | Report", *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json.dumps({**asdict(found), "nothing_to_do": found.nothing_to_do}, indent=2))
         return
     table = Table(show_header=False)
     for name, value in found.facts().items():

@@ -46,7 +46,9 @@ class Backoff:
     """No try starts later than this after the first one, in seconds."""
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or min(self.initial, self.longest, self.deadline) < 0:
+        if self.attempts % 1 or self.attempts < 1:
+            raise UsageError(f"a backoff takes a whole number of attempts, at least 1: {self}")
+        if not min(self.initial, self.longest, self.deadline) >= 0:  # NaN is no time, either
             raise UsageError(f"a backoff needs at least one attempt and no negative time: {self}")
 
     def waits(self, jitter: Callable[[], float]) -> Iterator[float]:

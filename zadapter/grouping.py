@@ -6,7 +6,7 @@ the cuts that are kept with the table; else the whole partition is fitted anew.
 A job is what one pass over the rows rewrites and one commit publishes: groups of like size.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.constants import texts
-from zadapter.filestats import partition, total
+from zadapter.filestats import column_type, partition, total
 from zadapter.fitting import MAX_LEAVES
-from zadapter.layout import Layout, Request
+from zadapter.layout import Kept, Layout, Request
+from zadapter.names import join
 from zadapter.ranks import Ints, rank
 
 Root = tuple[str | None, ...]
@@ -63,7 +64,7 @@ def jobs(
     files: pa.Table,
     request: Request,
     partition_columns: Sequence[str],
-    layouts: Mapping[str, Layout],
+    layouts: Kept,
     *,
     max_group_bytes: int,
     force: bool,
@@ -129,7 +130,7 @@ def _partitions(
 
 
 def _stale(
-    root: Root, files: pa.Table, request: Request, layouts: Mapping[str, Layout], *, force: bool
+    root: Root, files: pa.Table, request: Request, layouts: Kept, *, force: bool
 ) -> tuple[Layout | None, pa.Table]:
     """Return the files to rewrite, and the layout to follow if they are to fit the others."""
     if force:
@@ -141,10 +142,19 @@ def _stale(
     if not clustered.any() or 2 * sizes[~clustered].sum() > sizes[clustered].sum():
         return None, files
     kept = _heaviest(files, clustered, layouts)
-    if kept is None or root not in kept.roots:
+    if kept is None or root not in kept.roots or not _fits(kept, files):
         return None, files
     small = clustered & (sizes < request.target_file_size // 2)
     return kept, files.filter(pa.array(~clustered | small))
+
+
+def _fits(kept: Layout, files: pa.Table) -> bool:
+    """Tell whether the cuts are of the columns' types: one may have been dropped and added anew."""
+    types = [column_type(level.cuts.type) for level in kept.levels]
+    names = [join(kept.request.columns[level.column]) for level in kept.levels]
+    stats = files.schema.field("stats").type
+    found = [stats.get_field_index(name) for name in names]
+    return all(i < 0 or stats.field(i).type == t for i, t in zip(found, types, strict=True))
 
 
 def _clustered(files: pa.Table, request: Request) -> Mask:
@@ -152,7 +162,7 @@ def _clustered(files: pa.Table, request: Request) -> Mask:
     return np.asarray(ours.to_numpy(), bool)
 
 
-def _heaviest(files: pa.Table, clustered: Mask, layouts: Mapping[str, Layout]) -> Layout | None:
+def _heaviest(files: pa.Table, clustered: Mask, layouts: Kept) -> Layout | None:
     """Return the layout that wrote most of the clustered bytes, if it is still there."""
     written = files["layout"].combine_chunks().filter(pa.array(clustered)).dictionary_encode()
     sizes = np.bincount(written.indices.to_numpy(), files["size"].to_numpy()[clustered])

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -216,6 +216,13 @@ class Layout:
             first_file=(joined + offset).astype(np.int32).ravel(),
             width=np.where(new > 0, last - joined + 1, 0).astype(np.int32).ravel(),
         )
+
+
+class Kept(Protocol):
+    """Layouts by id, as a mapping has them."""
+
+    def get(self, layout_id: str, /) -> "Layout | None":
+        """Return a layout, None where there is none of that id."""
 
 
 def _dumps(data: Mapping[str, Any]) -> str:

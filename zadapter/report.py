@@ -21,6 +21,8 @@ class Plan:
     """Groups of files to be rewritten, each within one partition."""
     files_before: int
     """Live files of the table."""
+    files_asked: int
+    """How many of them may hold rows that ``where`` is true for."""
     files_rewritten: int
     """How many of them go."""
     files_written: int
@@ -43,7 +45,8 @@ class Plan:
     def facts(self) -> Mapping[str, str]:
         """Return what there is to say, for people."""
         if self.nothing_to_do:
-            why = "already clustered as asked" if self.files_before else "the table has no files"
+            why = "already clustered as asked" if self.files_asked else "no file may hold such rows"
+            why = why if self.files_before else "the table has no files"
             return {
                 "table": f"{self.table} ({self.format}, version {self.version})",
                 "nothing to do": why,
@@ -81,6 +84,11 @@ class Report:
     """Groups left as they were, since another writer changed their files; one line each."""
     seconds: Mapping[str, float]
     """Seconds by phase: plan, fit (sampling, too), write, verify, commit, and in total."""
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether there was nothing to do."""
+        return self.plan.nothing_to_do
 
     @property
     def share_before(self) -> float:

@@ -18,15 +18,17 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
     "binary": pa.binary(),
-    "string": pa.string(),
 }
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _COLLATIONS = "__COLLATIONS"
 """Where Spark says that texts of a field are not ordered by their bytes."""
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark says that texts of a field, or within it, are padded before they are compared."""
+_CHAR = re.compile(r"(?<!var)char\(")
 
 
 def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
-    """Return the Arrow schema; ``null`` stands for types that Arrow has no match for.
+    """Return the Arrow schema; ``null`` stands for types without a match or an order of their own.
 
     Args:
         schema: What ``StructType.json`` of Spark wrote, parsed.
@@ -35,23 +37,32 @@ def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
 
 
 def _field(field: Mapping[str, Any]) -> pa.Field:
-    collated = _COLLATIONS in (field.get("metadata") or {})
+    said = field.get("metadata") or {}
+    odd = _COLLATIONS in said or _CHAR.search(said.get(_PADDED, ""))
     return pa.field(
-        field["name"], pa.null() if collated else _type(field["type"]), field["nullable"]
+        field["name"], _type(field["type"], pa.null() if odd else pa.string()), field["nullable"]
     )
 
 
-def _type(type_: str | Mapping[str, Any]) -> pa.DataType:
+def _atomic(type_: str, text: pa.DataType) -> pa.DataType:
+    decimal = _DECIMAL.fullmatch(type_)
+    if decimal:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if type_ == "string" or type_.startswith("varchar"):
+        return text
+    return _PLAIN.get(type_, pa.null())
+
+
+def _type(type_: str | Mapping[str, Any], text: pa.DataType) -> pa.DataType:
+    """Return the type; *text* is that of strings."""
     if isinstance(type_, str):
-        decimal = _DECIMAL.fullmatch(type_)
-        if decimal:
-            return pa.decimal128(int(decimal[1]), int(decimal[2]))
-        # varchar(8) and char(8) hold texts
-        return _PLAIN.get("string" if type_.startswith(("varchar", "char")) else type_, pa.null())
+        return _atomic(type_, text)
     if type_["type"] == "struct":
-        return pa.struct([_field(field) for field in type_["fields"]])
+        inner = [_field(field) for field in type_["fields"]]
+        kept = [f.with_type(text) if pa.types.is_string(f.type) else f for f in inner]
+        return pa.struct(kept)
     if type_["type"] == "array":
-        return pa.list_(_type(type_["elementType"]))
+        return pa.list_(_type(type_["elementType"], text))
     if type_["type"] == "map":
-        return pa.map_(_type(type_["keyType"]), _type(type_["valueType"]))
+        return pa.map_(_type(type_["keyType"], text), _type(type_["valueType"], text))
     return pa.null()

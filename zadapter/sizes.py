@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from numbers import Integral
 
 from zadapter.errors import UsageError
 
@@ -13,8 +14,12 @@ _UNITS = {"": 1, "B": 1} | {
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 
-def parse(size: str | int) -> int:
+def parse(size: str | int, name: str = "a size") -> int:
     """Return bytes; K, M, G and T (with or without B or iB) are powers of 1024, as in Spark.
+
+    Args:
+        size: Bytes, or text.
+        name: What the size is called, for complaints.
 
     >>> parse("128MB")
     134217728
@@ -22,14 +27,14 @@ def parse(size: str | int) -> int:
     Raises:
         UsageError: The size is no size, or less than a kilobyte.
     """
-    if isinstance(size, bool) or not isinstance(size, str | int):
-        raise UsageError(f"{size!r} is no size; write bytes as a number, or '128MB'")
+    if isinstance(size, bool) or not isinstance(size, str | Integral):
+        raise UsageError(f"{name}: {size!r} is no size; write bytes as a number, or '128MB'")
     match = _SIZE.match(str(size))
     if match is None or match[2].upper() not in _UNITS:
-        raise UsageError(f"{size!r} is no size; write bytes as a number, or '128MB'")
+        raise UsageError(f"{name}: {size!r} is no size; write bytes as a number, or '128MB'")
     found = int(Fraction(match[1]) * _UNITS[match[2].upper()])
     if found < 1024:  # noqa: PLR2004 - a kilobyte
-        raise UsageError(f"{size!r} is too small for a file; at least 1KB")
+        raise UsageError(f"{name}: {size!r} is too small; at least 1KB")
     return found
 
 

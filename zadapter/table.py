@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.errors import StaleRewriteError
-from zadapter.layout import Layout
+from zadapter.layout import Kept, Layout
 from zadapter.names import Parts
 
 
@@ -23,6 +23,8 @@ class Snapshot:
     version: int
     location: str
     """Root folder of the table, as a URI."""
+    identifier: str | None = None
+    """The table's name in the session's catalogs, in backticks; None: it has none."""
     schema: pa.Schema
     """Columns by their logical names."""
     partition: Mapping[str, pa.DataType]
@@ -34,9 +36,11 @@ class Snapshot:
     """How files name the columns, where they do it differently."""
     without_stats: frozenset[Parts]
     """Leaf columns of which the table's log collects no stats."""
+    without_bounds: frozenset[Parts] = frozenset()
+    """Leaf columns of types that the format keeps no usable min and max of."""
     applied: frozenset[str] = frozenset()
     """Ids of zadapter's commits since the version asked for."""
-    layouts: Mapping[str, Layout] = field(default_factory=dict, repr=False)
+    layouts: Kept = field(default_factory=dict[str, Layout], repr=False)
     """Layouts kept with the table, by id."""
     handle: Any = field(default=None, repr=False, compare=False)
     """What the backend needs to find this version again."""

@@ -13,21 +13,26 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.errors import UnsupportedError
+from zadapter.filestats import partition as partition_values
 from zadapter.layout import Layout
-from zadapter.names import Parts, join, leaves, quote, resolve
+from zadapter.layouts import Layouts
+from zadapter.names import Parts, leaves, quote, resolve
 from zadapter.schemas import arrow_schema
 from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.layouts import Layouts
 from zadapter_delta.records import stats_json
 from zadapter_delta.schemas import physical_names, with_bounds
 from zadapter_delta.stats import Wanted, file_table
+from zadapter_delta.stores import Store
 from zadapter_delta.tables import Located, current, locate
 
 _COLLECT = "spark.databricks.delta.stats.collect"
 """Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
 NaN."""
+KEPT = 256
+"""Characters of a key that the log keeps, where it keeps fewer of other columns: texts that share
+a long prefix, as URLs do, would be all alike."""
 _ROW_LIMIT = "parquet.block.row.count.limit"
 """Spark hands a session's setting on to the Parquet writer."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -73,12 +78,13 @@ class DeltaBackend:
             version=version,
             location=str(located.log.dataPath()),
             schema=arrow,
-            partition={name: arrow.field(name).type for name in partitioned},
+            partition={name: _partition_type(arrow.field(name).type) for name in partitioned},
             definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
             physical=physical_names(T.StructType.fromJson(schema)),
             without_stats=self._without_stats(snapshot, arrow),
+            without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
             applied=applied,
-            layouts=Layouts(self._jvm, located.log),
+            layouts=Layouts(Store(self._jvm, located.log)),
             handle=_Handle(located, snapshot),
         )
 
@@ -100,37 +106,32 @@ class DeltaBackend:
         wanted = [
             _wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition
         ]
-        return file_table(adds, wanted, partition)
+        made = file_table(adds, wanted, partition)
+        for name, type_ in snapshot.partition.items():
+            if (
+                pa.types.is_string(type_)
+                and pc.any(pc.equal(partition_values(made, name), "")).as_py()
+            ):
+                raise UnsupportedError(
+                    f"{snapshot.table}: files have the empty text as their {name}, which Delta's "
+                    f"writer would turn into null; UPDATE these rows first, for example to '-'"
+                )
+        return made
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
-        """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, as one ALTER TABLE.
+        """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, in one commit.
 
         Raises:
-            UnsupportedError: Delta keeps no min and max for a column's type.
+            ConflictError: Another writer changed the table's properties meanwhile.
         """
-        for parts in columns:
-            _, type_ = resolve(parts, snapshot.schema)
-            if not with_bounds(type_):
-                raise UnsupportedError(
-                    f"{snapshot.table}: Delta keeps no min and max for {join(parts)} ({type_}); "
-                    "cluster by other columns"
-                )
         kept = [
             parts
             for parts, _ in leaves(snapshot.schema)
             if parts not in snapshot.without_stats and parts[0] not in snapshot.partition
         ]
-        names = ",".join(join(parts) for parts in (*kept, *columns)).replace("'", "\\'")
-        self._spark.sql(
-            f"ALTER TABLE {self._name(snapshot)} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{names}')"
-        )
+        names = ",".join(map(quote, (*kept, *columns)))
+        commits.set_property(self._jvm, snapshot, _STATS_COLUMNS, names)
         return self.snapshot(snapshot.table)
-
-    def _name(self, snapshot: Snapshot) -> str:
-        entry = snapshot.handle.located.catalog_table
-        if entry.isDefined():
-            return str(entry.get().identifier().quotedString())
-        return "delta." + quote((str(snapshot.handle.located.log.dataPath()),))
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*, deletion vectors applied, row ids kept."""
@@ -159,7 +160,11 @@ class DeltaBackend:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
-        settings = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
+        settings = {
+            _COLLECT: str(any(map(pa.types.is_floating, types))),
+            # a footer has no bounds at all where whole values are too long for it
+            "parquet.statistics.truncate.length": str(KEPT),
+        }
         if most is not None:
             settings[_ROW_LIMIT] = str(most)
         with self._set(settings):
@@ -169,7 +174,7 @@ class DeltaBackend:
         root = str(located.log.dataPath())
         return Written(
             paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
-            handle={add.path(): add for add in adds},
+            handle=(layout.request.columns, {add.path(): add for add in adds}),
         )
 
     @contextmanager
@@ -195,9 +200,11 @@ class DeltaBackend:
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
         stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
         prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
-        texts = stats_json(self._spark, files, columns, prefix)
+        keys, new = written.handle
+        kept = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
+        texts = stats_json(self._jvm, files, columns, kept)
         adds = {
-            path: commits.described(written.handle[path], text)
+            path: commits.described(new[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         wanted = [parts for parts in columns if parts not in snapshot.without_stats]
@@ -208,7 +215,7 @@ class DeltaBackend:
         """Return AddFile actions as rows, like those of a snapshot."""
         lines = [add.json() for add in adds]
         parsed = F.from_json("value", f"add {_ADD_FILE}")
-        frame = self._spark.createDataFrame([(line,) for line in lines], "value string")
+        frame = self._jvm.frame([(line,) for line in lines], "value string")
         return frame.select(parsed["add"].alias("add")).select("add.*")
 
     def commit(self, rewrite: Rewrite) -> int:
@@ -218,7 +225,7 @@ class DeltaBackend:
             ConflictError: Another writer was faster; nothing was committed.
             UnknownOutcomeError: It may or may not have been committed.
         """
-        rewrite.base.layouts.keep(rewrite.layout)  # type: ignore[attr-defined]
+        Layouts(Store(self._jvm, rewrite.base.handle.located.log)).keep(rewrite.layout)
         removed = pa.concat_tables([exchange.removed for exchange in rewrite.exchanges])
         added = pa.concat_tables([exchange.added for exchange in rewrite.exchanges])
         adds = [rewrite.staged.handle[path] for path in added["path"].to_pylist()]
@@ -253,10 +260,18 @@ def _wanted(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> Wanted:
     resolved, type_ = resolve(parts, snapshot.schema)
     spark_type: T.DataType = schema
     for part in resolved:
-        spark_type = spark_type[part].dataType  # type: ignore[index]
+        field = spark_type[part]  # type: ignore[index]
+        spark_type = field.dataType
+    changes = field.metadata.get("delta.typeChanges", ())
     return Wanted(
         parts=resolved,
         physical=snapshot.physical.get(resolved, resolved),
-        type=type_,
+        type=snapshot.partition.get(resolved[0], type_),
         spark_type=spark_type,
+        was_float=any(change["fromType"] == "float" for change in changes),
     )
+
+
+def _partition_type(type_: pa.DataType) -> pa.DataType:
+    """CHAR has no order of its own, but its values as they are stored tell partitions apart."""
+    return pa.string() if pa.types.is_null(type_) else type_

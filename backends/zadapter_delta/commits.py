@@ -12,14 +12,14 @@ from typing import Any
 
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.names import join
-from zadapter.table import Rewrite
+from zadapter.table import Rewrite, Snapshot
 from zadapter.thrown import first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
 
 COMMIT_TAG = "zadapter.commitId"
 
-_PART = re.compile(r"part-(\d{5,})-")
+_PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
 def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
@@ -30,7 +30,7 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
     """Return *add* as it is committed: no data change, and the layout in its tags."""
-    number = int(_PART.search(add.path()).group(1))  # type: ignore[union-attr]
+    number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     return _copied(add, add.stats(), jvm.map(tags))
 
@@ -79,6 +79,35 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
         if jvm.is_conflict(error):
             raise ConflictError(f"{rewrite.base.table}: {first_line(error)}") from error
         raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+
+
+def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
+    """Set one property of the table as *snapshot* has it.
+
+    Raises:
+        ConflictError: Another writer changed the table's metadata meanwhile.
+    """
+    located, base = snapshot.handle
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    old = base.metadata()
+    changed = old.copy(
+        old.id(),
+        old.name(),
+        old.description(),
+        old.format(),
+        old.schemaString(),
+        old.partitionColumns(),
+        jvm.map(jvm.dict(old.configuration()) | {key: value}),
+        old.createdTime(),
+    )
+    operation = getattr(jvm.delta, "DeltaOperations$SetTableProperties")(jvm.map({key: value}))
+    try:
+        transaction.updateMetadata(changed, False)  # noqa: FBT003 - no defaults of the session
+        transaction.commit(jvm.seq(), operation)
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{snapshot.table}: {first_line(error)}") from error
+        raise
 
 
 def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:

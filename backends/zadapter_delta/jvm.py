@@ -5,14 +5,17 @@ the session is checked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.thrown import java_exception
 
 JavaObject = Any
+
+_CREATING = Lock()
 
 
 class Jvm:
@@ -24,6 +27,19 @@ class Jvm:
         self.root = root
         self.delta: Any = root.org.apache.spark.sql.delta
         self._converters: Any = root.scala.jdk.javaapi.CollectionConverters
+
+    def frame(self, data: Any, schema: str | None = None) -> DataFrame:
+        """Return *data* as a frame, and leave alone what other threads take for the session.
+
+        PySpark makes whichever session last created a frame the active one of the whole process.
+        """
+        python: Any = SparkSession
+        with _CREATING:
+            before = python._activeSession  # noqa: SLF001 - there is no public way
+            try:
+                return self.spark.createDataFrame(data, schema)
+            finally:
+                python._activeSession = before  # noqa: SLF001
 
     @property
     def session(self) -> JavaObject:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.filestats import column
 from zadapter.names import Parts
+from zadapter_delta.jvm import Jvm
 from zadapter_delta.schemas import with_bounds
 
 _HIGHEST = "\U0010ffff"
@@ -20,15 +20,15 @@ _YEAR_10_000 = pa.scalar(253_402_300_800_000, pa.timestamp("ms"))
 
 
 def stats_json(
-    spark: SparkSession, files: pa.Table, columns: Mapping[Parts, Parts], prefix: int
+    jvm: Jvm, files: pa.Table, columns: Mapping[Parts, Parts], prefix: Mapping[Parts, int]
 ) -> list[str]:
     """Return one JSON text a file.
 
     Args:
-        spark: A session.
+        jvm: The session's.
         files: File table with the rows and stats to be written.
         columns: The columns the table keeps stats of, with their names in the files.
-        prefix: Characters of a string that are kept.
+        prefix: For each column the characters of a string that are kept.
     """
     low, high, nulls = dict[Parts, pa.Array](), dict[Parts, pa.Array](), dict[Parts, pa.Array]()
     for parts, physical in columns.items():
@@ -37,8 +37,8 @@ def stats_json(
             continue
         lows, highs, nulls[physical] = stats.flatten()[:3]
         if with_bounds(lows.type):
-            low[physical] = _lowered(lows, prefix)
-            high[physical] = _raised(highs, prefix)
+            low[physical] = _lowered(lows, prefix[parts])
+            high[physical] = _raised(highs, prefix[parts])
     facts = {
         "numRecords": files["rows"].combine_chunks(),
         "minValues": _nested(low),
@@ -47,7 +47,7 @@ def stats_json(
     }
     table = pa.table({name: array for name, array in facts.items() if array is not None})
     whole = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
-    written = spark.createDataFrame(table).select(F.to_json(whole))
+    written = jvm.frame(table).select(F.to_json(whole))
     return [str(row[0]) for row in written.collect()]
 
 

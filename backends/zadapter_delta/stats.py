@@ -36,12 +36,14 @@ class Wanted:
         physical: The column, as the files name it.
         type: Its Arrow type.
         spark_type: Its Spark type.
+        was_float: Whether it has been widened from float.
     """
 
     parts: Parts
     physical: Parts
     type: pa.DataType
     spark_type: T.DataType
+    was_float: bool = False
 
 
 def file_table(
@@ -87,8 +89,9 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     ]
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])
-        # an empty string is how the log writes null
-        value = F.when(text != "", text).cast(column.spark_type)
+        # an empty text is how some writers say null; of strings others mean it
+        known = text if pa.types.is_string(column.type) else F.when(text != "", text)
+        value = known.cast(column.spark_type)
         facts.append(value.alias(f"partition{number}"))
     for number, column in enumerate(usable):
         at = quote(column.physical)
@@ -140,6 +143,8 @@ def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) 
     """Make one column's stats from its three facts."""
     low = flat[f"min{number}"].combine_chunks().cast(wanted.type)
     high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
+    if wanted.was_float:
+        low, high = _rounded(low, high)
     counted = flat[f"nulls{number}"].combine_chunks()
     records, live = flat["records"].combine_chunks(), rows.combine_chunks()
     sure = pc.or_(tight, pc.equal(counted, 0))
@@ -170,6 +175,13 @@ def _nans(flat: pa.Table, high: Any) -> pa.Array:
     ours = flat["layout"].combine_chunks().is_valid()
     without = pc.and_(ours, pc.invert(pc.is_nan(high).fill_null(True)))  # noqa: FBT003
     return pc.if_else(without, pa.scalar(0, pa.int64()), nothing)
+
+
+def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
+    """Move bounds out to a float: the log has its shortest text, which as a double is another."""
+    lows, highs = (each.cast(pa.float32(), safe=False).cast(pa.float64()) for each in (low, high))
+    lowest = pc.min_element_wise(low, lows, skip_nulls=False)
+    return lowest, pc.max_element_wise(high, highs, skip_nulls=False)
 
 
 def _raised(high: Any) -> pa.Array:

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter.thrown import causes
+from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.thrown import causes, first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
+_SESSION_CATALOG = re.compile(r"(?i)`?spark_catalog`?\.")
 _BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
 _CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
@@ -37,7 +38,7 @@ def locate(jvm: Jvm, table: str) -> Located:
     """
     by_path = _BY_PATH.match(table)
     if by_path:
-        return _at_path(jvm, table, by_path["path"])
+        return _at_path(jvm, table, by_path["path"].replace("``", "`"))
     if not re.search(r"[/\\:]", table):
         found = _in_catalog(jvm, table)
         if found is not None:
@@ -52,6 +53,11 @@ def _within_reach(table: str) -> Iterator[None]:
         yield
     except Exception as error:
         reason = next((line for line in causes(error) if _BEYOND.search(line)), None)
+        if any("UnsupportedFileSystemException" in line for line in causes(error)):
+            raise SessionError(
+                f"{table}: {first_line(error)}; give the session its jar, for S3 "
+                "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
+            ) from error
         if reason is None:
             raise
         raise UnsupportedError(
@@ -65,14 +71,15 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     if not log.tableExists():
         files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
-        raise UnknownTableError(f"{table}: no Delta table there; {log.dataPath()} {seen}")
+        catalog = "" if re.search(r"[/\\:]", path) else "the catalog has no such table, and "
+        raise UnknownTableError(f"{table}: no Delta table there; {catalog}{log.dataPath()} {seen}")
     return Located(log=log, catalog_table=jvm.option())
 
 
 def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     state = jvm.session.sessionState()
     try:
-        identifier = state.sqlParser().parseTableIdentifier(table)
+        identifier = state.sqlParser().parseTableIdentifier(_SESSION_CATALOG.sub("", table))
     except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
         return None
     if not state.catalog().tableExists(identifier):

@@ -104,7 +104,10 @@ def _comparable(rows: DataFrame, parts: Parts) -> tuple[Column, str]:
     """Return a column and the type its constants are cast to; binary compares as hexadecimal."""
     column = F.col(quote(parts))
     type_ = rows.select(column).schema[0].dataType.simpleString()
-    return (F.hex(column), "string") if type_ == "binary" else (column, type_)
+    if type_ == "binary":
+        return F.hex(column), "string"
+    # spark.sql.timestampType may have the bare word mean timestamp_ntz
+    return column, "timestamp_ltz" if type_ == "timestamp" else type_
 
 
 def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.filestats import column
 from zadapter.names import Parts, join, quote
@@ -20,6 +21,8 @@ FEWEST, MOST = 40_000, 500_000
 """The least and the most rows that are sampled."""
 SHARE_OF_FILES = 4
 """One file in this many is read, where files are alike."""
+LONGEST = 256
+"""Characters or bytes of a value that are looked at."""
 FEW_FILES = 8
 """Up to this many files are all read."""
 
@@ -62,7 +65,18 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
     picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
-    return _in_utc(picked.toArrow())
+    short = [_shortened(picked, name) for name in picked.columns]
+    return _in_utc(picked.select(*short).toArrow())
+
+
+def _shortened(rows: DataFrame, name: str) -> Column:
+    """Cut long values, of which the driver could not hold enough: any value makes a cut."""
+    type_, column = rows.schema[name].dataType, F.col(quote((name,)))
+    if isinstance(type_, T.StringType):
+        return F.make_valid_utf8(F.substring(column, 1, LONGEST)).alias(name)
+    return (
+        F.substring(column, 1, LONGEST).alias(name) if isinstance(type_, T.BinaryType) else column
+    )
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

@@ -16,6 +16,8 @@ SAFE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # before 1582, footers would speak of the Julian calendar
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # values of CHAR columns stay as they are stored
+    "spark.sql.readSideCharPadding": "false",
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
@@ -29,11 +31,10 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
         spark: The user's session; its settings stay as they are. The clone's are the same, but
             for ``SAFE``.
     """
-    python: Any = SparkSession
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     sessions = getattr(gateway.org.apache.spark.sql.classic, "SparkSession$")
     sessions = getattr(sessions, "MODULE$")
-    before, before_here = sessions.getActiveSession(), python._activeSession  # noqa: SLF001
+    before = sessions.getActiveSession()
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     made = SparkSession(spark.sparkContext, clone)
     for key, value in SAFE.items():
@@ -42,7 +43,6 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
     try:
         yield made
     finally:
-        python._activeSession = before_here  # noqa: SLF001 - createDataFrame() sets it
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:

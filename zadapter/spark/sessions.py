@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import java, settings
+from zadapter.spark import catalogs, java, settings
 from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES, SPARK, Format
 
 _NO_CONNECT = (
@@ -34,9 +34,12 @@ def session(
     A new session gets the Maven packages and the SQL extensions of *formats*, added to the lists
     in *conf*, ``spark-defaults.conf`` and the like. For Delta it gets Delta's ``spark_catalog``,
     unless there is one: then Delta tables are found by path, but by name only as far as that
-    catalog knows Delta. On a local master, and only where nothing was said: no web UI, two
-    shuffle partitions a core, one for the state of a Delta table, and half of the machine's
-    memory, at most 4 GiB, for the driver; Python workers run this Python. Spark downloads the
+    catalog knows Delta. For Iceberg, on a local master and unless there is an Iceberg catalog,
+    it gets one named ``iceberg``: JDBC, in the SQLite file ``iceberg.db`` of Spark's warehouse,
+    which pyiceberg's ``SqlCatalog`` reads, too. On a local master, and only where nothing was
+    said: no web UI, two shuffle partitions a core, one for the state of a Delta table, and half of
+    the machine's memory, at most 4 GiB, for the driver; Python workers run this Python. Spark
+    downloads the
     packages when it first needs them.
 
     Args:
@@ -50,12 +53,12 @@ def session(
     """
     if unknown := set(formats) - {*FORMATS, "parquet"}:
         raise UsageError(f"no format {min(unknown)!r}; there are: delta, iceberg, parquet")
-    running = _running()
-    found = running or _start(dict(conf or {}), formats)
+    there = running()
+    found = there or _start(dict(conf or {}), formats)
     for name in formats:
         check(found, name)
-    if running and conf:
-        _apply(running, conf)
+    if there and conf:
+        _apply(there, conf)
     return found
 
 
@@ -65,7 +68,8 @@ def ensure(spark: SparkSession | None, table_format: str) -> SparkSession:
     Raises:
         SessionError: There is a session, but it cannot handle the format; or none can start.
     """
-    found = spark or _running() or session()
+    formats = [table_format] if table_format in FORMATS else []
+    found = spark or running() or session(formats=formats)
     check(found, table_format)
     return found
 
@@ -81,6 +85,8 @@ def check(spark: SparkSession, table_format: str) -> None:
     """
     if not isinstance(spark, SparkSession):
         raise SessionError(_NO_CONNECT)
+    if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no public way
+        raise SessionError("this Spark session is stopped; give a running one, or none")
     _refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
     if table_format not in FORMATS:
         return
@@ -134,7 +140,12 @@ def _refuse_installed(formats: Sequence[str]) -> None:
     )
 
 
-def _running() -> SparkSession | None:
+def running() -> SparkSession | None:
+    """Return the session that runs, None where there is none.
+
+    Raises:
+        SessionError: It is a Spark Connect session.
+    """
     try:
         found = SparkSession.active()
     except PySparkRuntimeError:
@@ -162,6 +173,10 @@ def _start(conf: dict[str, str], formats: Sequence[str]) -> SparkSession:
     if remote or stated.get("spark.api.mode", os.environ.get("SPARK_API_MODE")) == "connect":
         raise SessionError(_NO_CONNECT)
     added = {**settings.local_defaults(stated), **settings.additions(stated, formats)}
+    if "iceberg" in formats and stated.get(settings.MASTER, "local").startswith("local"):
+        added |= catalogs.embedded(stated)
+        with suppress(OSError, AttributeError):  # SQLite makes the file, but not its folder
+            catalogs.folder(stated).mkdir(parents=True, exist_ok=True)  # type: ignore[union-attr]
     if _has_jvm():
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)

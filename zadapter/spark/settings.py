@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class Format:
 
     version: str
     """Minor version whose internals zadapter knows."""
+    extra: str
+    """Python package that ``pip install "zadapter[<format>]"`` brings."""
     packages: tuple[str, ...]
     """Maven coordinates."""
     excludes: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "delta": Format(
         version="4.4",
+        extra="delta-spark",
         packages=(f"io.delta:delta-spark_{SPARK}_2.13:4.4.0",),
         excludes=(
             "com.fasterxml.jackson.core:jackson-annotations",
@@ -71,6 +75,7 @@ FORMATS: Mapping[str, Format] = {
     ),
     "iceberg": Format(
         version="1.12",
+        extra="pyiceberg",
         packages=(
             f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:1.12.0",
             "org.xerial:sqlite-jdbc:3.46.1.3",
@@ -85,6 +90,12 @@ FORMATS: Mapping[str, Format] = {
 _SUBMIT_FLAGS = {"--master": MASTER, "--driver-memory": MEMORY, "--packages": PACKAGES}
 _SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
+
+
+def installed() -> list[str]:
+    """Return the formats whose extra is installed; all where none is."""
+    there = {each.metadata["Name"].lower() for each in distributions()}
+    return [name for name, form in FORMATS.items() if form.extra in there] or list(FORMATS)
 
 
 def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, str]:

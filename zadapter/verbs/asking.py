@@ -1,13 +1,11 @@
 """Turn what users type into values, or say what is wrong with it before anything is written."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.backend import Factory, load, names
-from zadapter.commit import Backoff
 from zadapter.errors import (
     MissingBackendError,
     SessionError,
@@ -18,11 +16,10 @@ from zadapter.errors import (
 from zadapter.layout import Curve, Request, orders
 from zadapter.names import Parts, join, resolve, split
 from zadapter.sizes import parse
-from zadapter.spark.sessions import ensure, session
-from zadapter.spark.settings import FORMATS
+from zadapter.spark.sessions import ensure, running, session
+from zadapter.spark.settings import FORMATS, installed
 from zadapter.table import Snapshot
-
-By = str | Sequence[str] | Mapping[str, float]
+from zadapter.verbs.question import Question
 
 _NO_KEYS = (
     (pa.types.is_struct, "a struct; name one of its fields"),
@@ -30,22 +27,6 @@ _NO_KEYS = (
     (pa.types.is_map, "a map"),
     (lambda type_: not orders(type_), "of a type without an order that stats keep"),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What the caller asked for, as typed."""
-
-    table: str
-    by: By
-    where: str | None = None
-    curve: str = "adaptive"
-    target_file_size: str | int = "128MB"
-    row_groups: int = 8
-    max_group_bytes: str | int = "256GB"
-    widen_stats: bool = False
-    force: bool = False
-    backoff: Backoff = field(default_factory=Backoff)
 
 
 def open_table(
@@ -58,12 +39,12 @@ def open_table(
         MissingBackendError: The backend is not installed.
         SessionError: The session cannot handle the format.
     """
-    if not str(question.table).strip():
-        raise UsageError(f"{question.table!r} is no table; give a path or an identifier")
     if backend is None:
-        return _detected(question.table, spark)
+        return _detected(question.name, spark or running() or start({}, None))
     if isinstance(backend, str):
         return _loaded(backend, spark)
+    if not callable(backend):
+        raise UsageError(f"backend= takes a format's name or a backend's class, not {backend!r}")
     return ensure(spark, getattr(backend, "format", "")), backend
 
 
@@ -76,7 +57,7 @@ def start(conf: Mapping[str, str], backend: str | None) -> SparkSession:
     """
     if backend is not None:
         load(backend)
-    wanted = names() if backend is None else [backend]
+    wanted = installed() if backend is None else [backend]
     return session(conf, formats=[name for name in wanted if name in FORMATS])
 
 
@@ -118,31 +99,15 @@ def request_of(question: Question, snapshot: Snapshot) -> Request:
         UnknownColumnError: The table has no such column.
         UsageError: A column cannot be a key, or an argument makes no sense.
     """
-    weights = _weights(question.by)
+    weights = question.weights()
     columns = tuple(_key(name, snapshot) for name in weights)
-    if question.curve not in {curve.value for curve in Curve}:
-        known = ", ".join(curve.value for curve in Curve)
-        raise UsageError(f"no curve {question.curve!r}; there are: {known}")
-    if isinstance(question.row_groups, bool) or not isinstance(question.row_groups, int):
-        raise UsageError(f"row_groups must be a whole number, not {question.row_groups!r}")
     return Request(
         columns=columns,
         weights=tuple(weights.values()),
         curve=Curve(question.curve),
-        target_file_size=parse(question.target_file_size),
-        row_groups=question.row_groups,
+        target_file_size=parse(question.target_file_size, "target_file_size"),
+        row_groups=int(question.row_groups),
     )
-
-
-def _weights(by: By) -> dict[str, float]:
-    if isinstance(by, Mapping):
-        return {str(name): float(weight) for name, weight in by.items()}
-    named = [by] if isinstance(by, str) else list(by)
-    if not all(isinstance(name, str) for name in named):
-        raise UsageError(f"by= takes column names, not {by!r}")
-    if len(set(named)) < len(named):
-        raise UsageError(f"key columns repeat: {', '.join(named)}; name each once")
-    return dict.fromkeys(named, 1.0)
 
 
 def _key(name: str, snapshot: Snapshot) -> Parts:
@@ -155,4 +120,9 @@ def _key(name: str, snapshot: Snapshot) -> Parts:
     for is_a, what in _NO_KEYS:
         if is_a(type_):
             raise UsageError(f"{join(parts)!r} cannot be a key: it is {what}")
+    if parts in snapshot.without_bounds:
+        raise UsageError(
+            f"{join(parts)!r} cannot be a key: {snapshot.format} keeps no min and max of its type "
+            f"({type_}), so clustering by it would exclude no file"
+        )
     return parts

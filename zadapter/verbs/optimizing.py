@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from os import PathLike
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,7 +13,12 @@ from pyspark.sql import SparkSession
 from zadapter import filestats
 from zadapter.backend import Backend, Factory
 from zadapter.commit import Backoff, Landed, publish
-from zadapter.errors import ConflictError, UnknownOutcomeError, VerificationError
+from zadapter.errors import (
+    ConflictError,
+    UnknownOutcomeError,
+    VerificationError,
+    ZadapterError,
+)
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
 from zadapter.report import Plan, Report
@@ -20,14 +26,15 @@ from zadapter.spark.rewriting import clustered
 from zadapter.spark.scratch import scratch
 from zadapter.spark.verification import check_rows, live_rows, staged
 from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
-from zadapter.verbs.asking import By, Question, open_table
+from zadapter.verbs.asking import open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
+from zadapter.verbs.question import By, Question
 
 TIMEZONE = "spark.sql.session.timeZone"
 
 
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
-    table: str,
+    table: str | PathLike[str],
     *,
     by: By,
     backend: str | Factory | None = None,
@@ -81,15 +88,15 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         max_group_bytes=max_group_bytes,
         widen_stats=widen_stats,
         force=force,
-        backoff=backoff or Backoff(),
+        backoff=Backoff() if backoff is None else backoff,
     )
     session, factory = open_table(question, backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
-        return _run(question, opened, own)
+        return _run(question, opened, own, session)
 
 
 def plan(  # noqa: PLR0913 - the public call, all by keyword
-    table: str,
+    table: str | PathLike[str],
     *,
     by: By,
     backend: str | Factory | None = None,
@@ -149,6 +156,16 @@ class _Tally:
         ]
 
     @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Have an error say what was committed before it."""
+        try:
+            yield
+        except ZadapterError as error:
+            if self.versions:
+                error.args = (f"{error}. Committed before, and to stay: {self.versions}",)
+            raise
+
+    @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
         try:
@@ -157,7 +174,7 @@ class _Tally:
             self.seconds[phase] += time.perf_counter() - start  # type: ignore[assignment]
 
 
-def _run(question: Question, backend: Backend, spark: SparkSession) -> Report:
+def _run(question: Question, backend: Backend, spark: SparkSession, users: SparkSession) -> Report:
     tally = _Tally()
     with tally.timing("total"):
         with tally.timing("plan"):
@@ -165,13 +182,17 @@ def _run(question: Question, backend: Backend, spark: SparkSession) -> Report:
             planned = prepared.plan()
         tally.seconds["fit"] += prepared.seconds  # type: ignore[assignment]
         tally.seconds["plan"] -= prepared.seconds  # type: ignore[assignment]
-        errors = [
-            error
-            for work in prepared.work
-            if (error := _rewrite(prepared, work, spark, question.backoff, tally)) is not None
-        ]
+        with tally.telling():
+            errors = [
+                error
+                for work in prepared.work
+                if (error := _rewrite(prepared, work, spark, question.backoff, tally)) is not None
+            ]
     if errors and len(errors) == len(prepared.work):
         raise errors[-1]
+    if tally.versions and prepared.snapshot.identifier is not None:
+        # the catalog of the user's session may hold on to the old version
+        users.sql(f"REFRESH TABLE {prepared.snapshot.identifier}")
     return _report(prepared, planned, tally)
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 
 from zadapter import filestats, predict, routing, sizes
 from zadapter.backend import Backend
-from zadapter.errors import MissingStatsError
+from zadapter.errors import MissingStatsError, UsageError
 from zadapter.fitting import fit
 from zadapter.grouping import Job, find_roots, jobs
 from zadapter.layout import Layout, Request
@@ -21,7 +23,9 @@ from zadapter.report import Plan
 from zadapter.spark.sampling import files_to_read, sample, wanted_rows
 from zadapter.sql import parse
 from zadapter.table import Snapshot, chosen
-from zadapter.verbs.asking import Question, request_of
+from zadapter.thrown import first_line
+from zadapter.verbs.asking import request_of
+from zadapter.verbs.question import Question
 
 BYTES_A_ROW = 64
 """A guess, for files whose rows the log does not count."""
@@ -47,6 +51,8 @@ class Prepared:
     snapshot: Snapshot
     files: pa.Table = field(repr=False)
     """All live files of the table, with stats of the key columns."""
+    asked: int
+    """How many of them ``where`` is about."""
     request: Request
     work: tuple[Work, ...]
     seconds: float
@@ -79,6 +85,7 @@ class Prepared:
             curve=self.request.curve.value,
             groups=sum(len(work.job.groups) for work in self.work),
             files_before=self.files.num_rows,
+            files_asked=self.asked,
             files_rewritten=len(going),
             files_written=sum(g.cut_into for work in self.work for g in work.job.groups),
             bytes_rewritten=filestats.total(gone, "size"),
@@ -135,9 +142,9 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
         MissingStatsError: The log collects no stats for a key column.
         UnsupportedError: The table uses a feature that zadapter cannot keep.
     """
-    snapshot = backend.snapshot(question.table)
+    snapshot = backend.snapshot(question.name)
     request = request_of(question, snapshot)
-    most = sizes.parse(question.max_group_bytes)
+    most = sizes.parse(question.max_group_bytes, "max_group_bytes")
     predicate = (
         None
         if question.where is None
@@ -151,6 +158,8 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     used = () if predicate is None else tuple(sorted(columns_of(predicate)))
     files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
     asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+    if question.where is not None and files.num_rows:
+        _check_types(backend.read(snapshot, files.slice(0, 1)), question.where)
     planned = jobs(
         asked,
         request,
@@ -165,10 +174,23 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
         backend=backend,
         snapshot=snapshot,
         files=files,
+        asked=asked.num_rows,
         request=request,
         work=work,
         seconds=time.perf_counter() - start,
     )
+
+
+def _check_types(rows: DataFrame, where: str) -> None:
+    """Have Spark look at the condition, without running it.
+
+    Raises:
+        UsageError: Spark would refuse it.
+    """
+    try:
+        rows.where(where)
+    except AnalysisException as error:
+        raise UsageError(f"where: {first_line(error)}") from error
 
 
 def _fitted(

@@ -1,0 +1,33 @@
+"""Small files beside a Delta table, through Hadoop's FileSystem."""
+
+from zadapter_delta.jvm import JavaObject, Jvm
+
+
+class Store:
+    """The folder of one table; names that start with an underscore are hidden from VACUUM."""
+
+    def __init__(self, jvm: Jvm, log: JavaObject) -> None:
+        self._jvm = jvm
+        self._root = str(log.dataPath())
+        self._files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+
+    def _at(self, path: str) -> JavaObject:
+        return self._jvm.path(f"{self._root}/{path}")
+
+    def read(self, path: str) -> bytes | None:
+        """Return what a file holds, None where there is none."""
+        if not self._files.exists(self._at(path)):
+            return None
+        stream = self._files.open(self._at(path))
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, or write it anew."""
+        stream = self._files.create(self._at(path), True)  # noqa: FBT003
+        try:
+            stream.write(bytearray(data))
+        finally:
+            stream.close()
