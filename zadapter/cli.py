@@ -260,7 +260,9 @@ def _complaining() -> Iterator[None]:
 
 def _show(found: "Plan | Report", *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**asdict(found), "nothing_to_do": found.nothing_to_do}, indent=2))
+        facts = asdict(found)
+        facts.get("plan", facts)["nothing_to_do"] = found.nothing_to_do
+        typer.echo(json.dumps(facts, indent=2))
         return
     table = Table(show_header=False)
     for name, value in found.facts().items():

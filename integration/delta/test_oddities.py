@@ -1,0 +1,215 @@
+"""Tables that others write in ways we would not, and settings that turn meanings around."""
+
+import threading
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import zadapter
+from zadapter.errors import ConflictError, UnsupportedError, UsageError
+from zadapter_delta import DeltaBackend
+
+
+def test_an_empty_text_is_no_null(lake, tmp_path):
+    """As a partition's value, Delta's writer would make it one: refused, before anything goes."""
+    path = str(tmp_path / "rust")
+    rows = pa.table({"a": range(9), "p": ["", None, "x"] * 3})
+    deltalake.write_deltalake(path, rows, partition_by=["p"])
+
+    with pytest.raises(UnsupportedError, match="empty text as their p"):
+        lake.optimize(path)
+
+
+def test_char_values_stay_as_they_are_stored(lake, spark, tmp_path):
+    """Spark pads them when it reads; what is written back is not padded."""
+    path = str(tmp_path / "char")
+    lake.sql(f"CREATE TABLE delta.`{path}` (a bigint, c char(5), p char(3)) USING delta "
+             "PARTITIONED BY (p)")  # fmt: skip
+    lake.sql(f"INSERT INTO delta.`{path}` SELECT id, 'ab', 'x' FROM range(500)")
+    stored = {value for file in deltalake.DeltaTable(path).file_uris()
+              for value in pq.ParquetFile(file).read(["c"])["c"].to_pylist()}  # fmt: skip
+
+    report = lake.optimize(path, where="c = 'ab' AND p = 'x  '")
+
+    assert report.rows == 500
+    assert {value for file in deltalake.DeltaTable(path).file_uris()
+            for value in pq.ParquetFile(file).read(["c"])["c"].to_pylist()} == stored  # fmt: skip
+    with pytest.raises(UsageError, match="cannot be a key"):
+        lake.optimize(path, by="c")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "concat(repeat('https://www.example.com/', 4), lpad(id * 7919 % 4001, 5, '0'))",
+        "concat(lpad(id * 7919 % 4001, 5, '0'), repeat('é😀', 1500))",
+    ],
+)
+def test_long_texts_are_keys_like_others(lake, spark, key):
+    """Whether they begin alike or are too long for a footer, what was predicted comes true."""
+    table = lake.make(spark.range(4_000).selectExpr("id", f"{key} a"))
+    before = lake.rows(table)
+
+    report = lake.optimize(table, target_file_size="16KB")
+
+    assert report.share_after < 0.5
+    assert abs(report.share_after - report.plan.share_after) < 0.05
+    assert before == lake.rows(table)
+    one = lake.load(table).where("id = 77").first().a
+    assert lake.load(table).where(f"a = '{one}'").count() == 1
+
+
+def test_a_rivals_choice_of_stats_is_kept(lake, spark):
+    """Widening starts from the list as it is, or not at all."""
+    listed = {"dataSkippingStatsColumns": "b"}
+    table = lake.make(spark.range(99).selectExpr("id a", "id b", "id c"), **listed)
+
+    class Rival(DeltaBackend):
+        def widen_stats(self, *arguments):
+            lake.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES "
+                     "('delta.dataSkippingStatsColumns' = 'b,c')")  # fmt: skip
+            return super().widen_stats(*arguments)
+
+    with pytest.raises(ConflictError):
+        lake.optimize(table, backend=Rival, widen_stats=True)
+
+    lake.optimize(table, widen_stats=True)
+    said = lake.sql(f"SHOW TBLPROPERTIES delta.`{table}`").collect()
+    assert dict(map(tuple, said))["delta.dataSkippingStatsColumns"] == "`b`,`c`,`a`"
+
+
+def test_any_name_can_be_widened(lake, spark):
+    """Letters of every script, backslashes and quotes."""
+    names = ["größe", "日本", "a\\b", "it's", "b"]
+    rows = spark.range(99).toDF("b")
+    for name in names[:4]:
+        rows = rows.withColumn(name, rows["b"])
+    table = lake.make(rows, **{"columnMapping.mode": "name", "dataSkippingStatsColumns": "`größe`"})
+
+    report = lake.optimize(table, by=[f"`{name}`" for name in names], widen_stats=True)
+
+    assert report.rows == 99
+
+
+def test_a_float_that_became_a_double_is_found(lake, spark):
+    """Its text in the log is another number as a double."""
+    rows = spark.sql("SELECT CAST(-0.1 AS FLOAT) f, id a FROM range(50)")
+    table = lake.make(rows, files=1, enableTypeWidening="true")
+    lake.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN f TYPE double")
+
+    report = lake.optimize(table, by="f", where="f < -0.1D")
+
+    assert report.rows == 50
+
+
+def test_timestamps_are_cut_right_whatever_the_word_means(lake, spark):
+    """``spark.sql.timestampType`` can have the bare word mean another type."""
+    before = {key: spark.conf.get(key) for key in
+              ("spark.sql.timestampType", "spark.sql.session.timeZone")}  # fmt: skip
+    rows = spark.range(4_000).selectExpr("timestamp_seconds(1e9 + id * 7919 % 4001 * 60) a")
+    table = lake.make(rows)
+    try:
+        spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+        spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+        report = lake.optimize(table)
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+    assert report.share_after < 0.5
+    assert abs(report.share_after - report.plan.share_after) < 0.05
+
+
+def test_a_partition_may_be_called_like_a_file(lake, spark):
+    """The number of a file is in the last part of its path."""
+    table = lake.make(spark.range(99).selectExpr("id a", "'part-00008-x' p"), partition_by=["p"])
+
+    assert lake.optimize(table).rows == 99
+    assert lake.optimize(table).nothing_to_do
+
+
+def test_a_key_that_comes_back_as_another_type(lake, spark):
+    """The cuts that were kept are of no use, and new ones are fitted."""
+    rows = spark.range(2_000).selectExpr("concat('k', id) a", "id b")
+    table = lake.make(rows, **{"columnMapping.mode": "name"})
+    lake.optimize(table)
+    lake.sql(f"ALTER TABLE delta.`{table}` DROP COLUMN a")
+    lake.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN a bigint")
+    spark.range(20).selectExpr("id b", "id a").write.format("delta").mode("append").save(table)
+    before = lake.rows(table)
+
+    lake.optimize(table)
+
+    assert before == lake.rows(table)
+
+
+def test_texts_that_are_no_unicode_are_keys(lake, spark, tmp_path):
+    """Some writers do not look."""
+    path = str(tmp_path / "raw")
+    texts = pa.array([b"ok", b"\xff\xfe", b"\xc3", None] * 50, pa.binary()).view(pa.string())
+    spark.range(0).selectExpr("'' a", "id b").write.format("delta").save(path)
+    folder = tmp_path / "parquet"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": texts, "b": range(200)}), folder / "x.parquet")
+    spark.read.parquet(str(folder)).write.format("delta").mode("append").save(path)
+    hashed = "SELECT bit_xor(xxhash64(cast(a AS binary), b)), count(*) FROM delta.`{}`"
+    before = lake.sql(hashed.format(path)).collect()
+
+    lake.optimize(path)
+
+    assert before == lake.sql(hashed.format(path)).collect()
+
+
+@pytest.mark.parametrize("where", ["a", "nofunc(a) > 3", "a > array(1)", "a = map('k', 1)"])
+def test_a_condition_that_spark_refuses_is_refused(lake, spark, where):
+    """Else it would be taken for one that nothing is known of, and everything be rewritten."""
+    table = lake.make(spark.range(99).toDF("a"))
+
+    with pytest.raises(UsageError, match="where"):
+        lake.optimize(table, where=where)
+
+
+def test_nothing_that_matches_is_no_clustered_table(lake, spark):
+    """The reason given is the true one."""
+    table = lake.make(spark.range(99).toDF("a"))
+
+    assert "no file may hold such rows" in str(lake.optimize(table, where="a > 1000"))
+
+
+def test_plan_and_optimize_refuse_the_same_keys(lake, spark):
+    """What Delta keeps no bounds of stays no key, however stats are widened."""
+    table = lake.make(spark.range(99).selectExpr("id % 2 = 0 a"))
+
+    for call in (zadapter.plan, zadapter.optimize):
+        with pytest.raises(UsageError, match="keeps no min and max"):
+            call(table, by="a", widen_stats=True, spark=spark)
+
+
+def test_other_threads_never_see_our_session(lake, spark):
+    """Whatever ends first, the user's session is the process's active one all along."""
+    table = lake.make(spark.range(99).toDF("a"))
+    seen = []
+
+    class Watched(DeltaBackend):
+        def commit(self, rewrite):
+            thread = threading.Thread(target=lambda: seen.append(SparkSession._activeSession))  # noqa: SLF001
+            thread.start()
+            thread.join()
+            return super().commit(rewrite)
+
+    lake.optimize(table, backend=Watched)
+
+    assert seen == [spark]
+    assert SparkSession.getActiveSession() is spark
+
+
+def test_a_path_with_a_backtick_is_found(lake, spark):
+    """Doubled within backticks, as in SQL."""
+    table = lake.make(spark.range(99).toDF("a"), name="ba`ck")
+
+    assert lake.optimize("delta.`" + table.replace("`", "``") + "`").rows == 99
+    assert lake.optimize(Path(table)).nothing_to_do

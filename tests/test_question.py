@@ -1,0 +1,65 @@
+"""Nonsense is refused before Spark starts."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WRONG = [
+    ("table=None", "table= takes a path"),
+    ("table='  '", "is no table"),
+    ("by=None", "by= takes column names, not None"),
+    ("by=5", "by= takes column names, not 5"),
+    ("by=[]", "no key columns"),
+    ("by=['a', 'a']", "repeat"),
+    ("by={'a': 'x'}", "weight 'x'"),
+    ("by={'a': None}", "weight None"),
+    ("by={'a': float('nan')}", "positive number"),
+    ("by={'a': 0}", "positive number"),
+    ("by={5: 1}", "column names, not 5"),
+    ("where=True", "where= takes SQL"),
+    ("curve=['x']", "no curve"),
+    ("curve='peano'", "no curve 'peano'"),
+    ("row_groups=0", "at least 1"),
+    ("row_groups=True", "whole number"),
+    ("row_groups=2.5", "whole number"),
+    ("target_file_size='many'", "target_file_size: 'many'"),
+    ("max_group_bytes=10", "max_group_bytes: 10 is too small"),
+    ("force='no'", "True or False"),
+    ("widen_stats=1", "True or False"),
+    ("backoff=3", "zadapter.Backoff"),
+]
+CODE = """
+import zadapter
+from zadapter.errors import UsageError
+for text, expected in {wrong!r}:
+    arguments = dict(table="t", by="a") | eval(f"dict({{text}})")
+    try:
+        zadapter.optimize(arguments.pop("table"), **arguments)
+    except UsageError as error:
+        if expected not in str(error):
+            print(text, "says", error)
+    else:
+        print(text, "is accepted")
+from pyspark import SparkContext
+assert SparkContext._active_spark_context is None
+"""
+
+
+def test_nonsense_is_refused_before_spark_starts():
+    """Each with the argument's name, and at once."""
+    code = CODE.format(wrong=WRONG)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert (answer.stdout, answer.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("table", ["lake/events", Path("lake/events")])
+def test_a_path_is_a_table(table):
+    """As text, or as Python writes paths."""
+    from zadapter.verbs.question import Question
+
+    assert Question(table=table, by="a").name == "lake/events"
