@@ -61,7 +61,9 @@ def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> 
         Bounds of type null where they cannot be compared.
     """
     if len(column) == 1 and (values := child(files["partition"], column[0])) is not None:
-        return _of_partition(values) if type_ in {None, values.type} else unknown(len(files))
+        if type_ not in {None, values.type}:
+            return unknown(len(files))
+        return _of_partition(values, mixed=mask(files["partition"].is_null(), default=True))
     name = join(column)
     low, high = child(files["stats"], name, "min"), child(files["stats"], name, "max")
     if low is None or high is None or type_ not in {None, low.type}:
@@ -87,11 +89,12 @@ def mask(flags: pa.Array, *, default: bool) -> Mask:
     return np.asarray(pc.fill_null(flags, default).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _of_partition(values: pa.Array) -> Evidence:
+def _of_partition(values: pa.Array, mixed: Mask) -> Evidence:
+    """Gather what partition values tell: nothing where a file has rows of several partitions."""
     null = mask(pc.is_null(values), default=True)
     nan = _is_nan(values)
-    value = _bound(values, ~nan)
-    return Evidence(value, value, ~null & ~nan, nan, null)
+    value = _bound(values, ~nan & ~mixed)
+    return Evidence(value, value, ~null & ~nan | mixed, nan | mixed, null)
 
 
 def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evidence:

@@ -8,7 +8,7 @@ deletes  string                          id of the row-level deletes on the file
 size     int64                           bytes
 rows     int64                           live rows; null: unknown
 layout   string                          id of the layout that wrote it; null: none
-partition struct<name: T, ...>           partition values, exact
+partition struct<name: T, ...>           partition values, exact; null: rows of several partitions
 stats    struct<text: COLUMN, ...>       one child a column, named by ``names.join(parts)``
 ======== =============================== ==================================================
 
@@ -106,8 +106,13 @@ def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
     )
 
 
-def structs(children: Sequence[pa.Array], type_: pa.StructType, rows: int) -> pa.Array:
-    """Return structs of *children*; a struct without fields needs its length said."""
+def structs(
+    children: Sequence[pa.Array], type_: pa.StructType, rows: int, null: pa.Array | None = None
+) -> pa.Array:
+    """Return structs of *children*, null where *null* is true.
+
+    A struct without fields needs its length said, and is never null.
+    """
     if not children:
         return pa.array([{}] * rows, type_)
-    return pa.StructArray.from_arrays(list(children), fields=list(type_))
+    return pa.StructArray.from_arrays(list(children), fields=list(type_), mask=null)

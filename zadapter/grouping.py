@@ -34,8 +34,9 @@ Mask = npt.NDArray[np.bool_]
 class Group:
     """Files of one partition to be exchanged together."""
 
-    root: Root
-    """The partition's values as text; empty where the table has no partitions."""
+    root: Root | None
+    """The partition's values as text; empty where the table has no partitions. None: the files have
+    rows of several, since the table was partitioned in another way when they were written."""
     files: pa.Table = field(repr=False)
     cut_into: int
     """How many files to write."""
@@ -53,6 +54,11 @@ class Job:
     groups: tuple[Group, ...]
     kept: Layout | None
     """The layout whose cuts are followed; None: fit one."""
+
+    @property
+    def roots(self) -> list[Root]:
+        """The groups' partitions, those that are known."""
+        return [group.root for group in self.groups if group.root is not None]
 
     @property
     def files(self) -> pa.Table:
@@ -79,13 +85,16 @@ def jobs(
         max_group_bytes: Split partitions larger than this many bytes.
         force: Rewrite what is clustered already, too.
     """
+    mixed = files["partition"].is_null()
+    alone = list(_split(None, files.filter(mixed), request, max_group_bytes))
     refit: list[Group] = []
     follow: dict[Layout, list[Group]] = {}
-    for root, members in _partitions(files, partition_columns):
+    for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
         kept, stale = _stale(root, members, request, layouts, force=force)
         groups = list(_split(root, stale, request, max_group_bytes))
         (refit if kept is None else follow.setdefault(kept, [])).extend(groups)
-    packed = [Job(groups=g, kept=None) for g in _pack(refit, request, max_group_bytes)]
+    packed = [Job(groups=(group,), kept=None) for group in alone]
+    packed += [Job(groups=g, kept=None) for g in _pack(refit, request, max_group_bytes)]
     for layout, groups in follow.items():
         packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
     return packed
@@ -113,6 +122,12 @@ def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> 
     found, row_root = roots_of(values, rows)
     numbers = np.array([known.get(root, -1) for root in found], np.int64)
     return numbers[row_root] if rows else row_root
+
+
+def most_roots(cut_into: int, request: Request) -> int:
+    """Return how many partitions a layout has room for, the largest cut into so many files."""
+    leaves = 1 << ((cut_into - 1).bit_length() + (request.row_groups - 1).bit_length())
+    return max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
 
 
 def _partitions(
@@ -170,7 +185,7 @@ def _heaviest(files: pa.Table, clustered: Mask, layouts: Kept) -> Layout | None:
     return layouts.get(best)
 
 
-def _split(root: Root, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
+def _split(root: Root | None, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
     """Yield groups of consecutive files of at most *most* bytes each, or of one file."""
     ends = np.cumsum(files["size"].to_numpy())
     start, done = 0, 0
@@ -190,9 +205,8 @@ def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tupl
     waiting = sorted(((group.cut_into, group.size, group) for group in groups), key=lambda w: w[0])
     smallest = min((size for _, size, _ in waiting), default=0)
     while waiting:
-        leaves = 1 << ((waiting[-1][0] - 1).bit_length() + (request.row_groups - 1).bit_length())
-        room = max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
-        taken: dict[Root, Group] = {}
+        room = most_roots(waiting[-1][0], request)
+        taken: dict[Root | None, Group] = {}
         used, passed = 0, list[tuple[int, int, Group]]()
         while waiting and len(taken) < room and (not taken or used + smallest <= most):
             if len(passed) == MOST_GROUPS:

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.errors import UnsupportedError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, leaves, quote, resolve
@@ -78,24 +76,13 @@ class IcebergBackend:
         return frozenset(str(each) for each in ids if each is not None)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
-        """Return the live data files with the manifests' stats of *columns*.
-
-        Raises:
-            UnsupportedError: Files are of an older partition spec.
-        """
+        """Return the live data files with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
         wanted = self._wanted(snapshot, columns)
         found = self._contents(version, wanted)
-        current = int(version.pinned.spec().specId())
-        old = pc.sum(pc.not_equal(found["spec_id"], current)).as_py() or 0
-        if old:
-            raise UnsupportedError(
-                f"{snapshot.table}: {old} of its {found.num_rows} files are of an older partition "
-                "spec; CALL <catalog>.system.rewrite_data_files(table => …, options => "
-                "map('rewrite-all', 'true')) moves them into the current one"
-            )
         gone = scans.deletes(version.tasks) if version.has_deletes else {}
-        return file_table(found, wanted, snapshot.partition, gone)
+        spec = int(version.pinned.spec().specId())
+        return file_table(found, wanted, snapshot.partition, gone, spec)
 
     def _contents(self, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
         reader = self._spark.read
@@ -160,6 +147,8 @@ class IcebergBackend:
         added = (each.name for each in version.computed)
         writer = rows.drop(*added).write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
+        # rows come sorted by partition, so one open file at a time will do
+        writer = writer.option("fanout-enabled", "false")
         writer.option("target-file-size-bytes", _ENDLESS).save(group)
         new = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         return Written(
@@ -196,7 +185,8 @@ class IcebergBackend:
         every = [
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]
-        known = file_table(found, self._wanted(snapshot, every), snapshot.partition, {})
+        spec_id = int(spec.specId())
+        known = file_table(found, self._wanted(snapshot, every), snapshot.partition, {}, spec_id)
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def commit(self, rewrite: Rewrite) -> int:

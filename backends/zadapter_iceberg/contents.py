@@ -61,6 +61,7 @@ def file_table(
     wanted: Sequence[Wanted],
     partition: Mapping[str, pa.DataType],
     deletes: Mapping[str, Deletes],
+    spec: int,
 ) -> pa.Table:
     """Return the file table of *contents*, data files only.
 
@@ -69,6 +70,7 @@ def file_table(
         wanted: Columns to take stats of.
         partition: Fields of the current partition spec, with the types of their values.
         deletes: Row-level deletes by the path of the data file.
+        spec: Id of that spec; files of others may have rows of several of its partitions.
     """
     paths = contents["file_path"].to_pylist()
     found = [deletes.get(path, _NOTHING) for path in paths]
@@ -77,6 +79,7 @@ def file_table(
     types = {column.parts: column.type for column in wanted}
     made = schema(types, partition)
     values = [_value(contents, name, type_) for name, type_ in partition.items()]
+    mixed = pc.not_equal(contents["spec_id"].combine_chunks(), spec)
     tight = pc.equal(gone, 0).fill_null(False)  # noqa: FBT003
     stats = [_column(contents, column, live, tight) for column in wanted]
     return pa.table(
@@ -86,7 +89,7 @@ def file_table(
             contents["file_size_in_bytes"],
             live,
             pa.array([m[1] if (m := LAYOUT.search(p)) else None for p in paths], pa.string()),
-            structs(values, made.field("partition").type, len(paths)),
+            structs(values, made.field("partition").type, len(paths), mixed),
             structs(stats, made.field("stats").type, len(paths)),
         ],
         schema=made,

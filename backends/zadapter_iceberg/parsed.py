@@ -24,6 +24,7 @@ def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.T
     ]
     columns = {
         "file_path": pa.array([file["file-path"] for file in parsed], pa.string()),
+        "spec_id": pa.array([file["spec-id"] for file in parsed], pa.int32()),
         "record_count": pa.array([file["record-count"] for file in parsed], pa.int64()),
         "file_size_in_bytes": pa.array([file["file-size-in-bytes"] for file in parsed], pa.int64()),
         "null_value_counts": pa.array([_map(f, "null-value-counts") for f in parsed], _COUNTS),

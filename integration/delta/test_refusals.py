@@ -33,7 +33,7 @@ def table(spark, tmp_path_factory):
         ({"by": "m"}, errors.UsageError, "a map"),
         ({"by": "l"}, errors.UsageError, "an array"),
         ({"by": "s"}, errors.UsageError, "a struct"),
-        ({"by": {"a": -1}}, errors.UsageError, "weights"),
+        ({"by": {"a": -1}}, errors.UsageError, "weight -1"),
         ({"by": "a", "where": "a >"}, errors.UsageError, "a >"),
         ({"by": "a", "where": "nope = 1"}, errors.UnknownColumnError, "nope"),
         ({"by": "a", "target_file_size": "many"}, errors.UsageError, "many"),

@@ -219,8 +219,6 @@ def test_widening_the_stats(lake, spark):
     assert report.share_after < report.share_before == plan.share_before == 1.0
     assert '"a"' in adds(lake, table)[0]["stats"]
     assert '"c0"' in adds(lake, table)[0]["stats"]
-    with pytest.raises(errors.UnsupportedError, match="flag"):
-        lake.optimize(table, by="flag", widen_stats=True)
 
 
 @pytest.mark.parametrize("curve", ["zorder", "hilbert", "linear"])

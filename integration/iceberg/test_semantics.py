@@ -174,7 +174,7 @@ def test_row_groups_are_cut_by_rows_and_keys_have_whole_bounds(lake, spark):
     name = lake.make(numbers(spark))
     said = dict(lake.table(name).properties)
 
-    lake.optimize(name, by=["b"], target_file_size="4KB", row_groups=4)
+    lake.optimize(name, by=["b"], target_file_size="1KB", row_groups=4)
 
     assert {footer.num_row_groups for footer in lake.footers(name)} <= {4, 5}
     b = lake.table(name).schema().find_field("b").field_id
@@ -201,3 +201,43 @@ def test_an_empty_table_is_left_alone(lake, spark):
     name = lake.make(numbers(spark, 0))
 
     assert lake.optimize(name).plan.nothing_to_do
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ADD PARTITION FIELD bucket(3, c)",
+        "REPLACE PARTITION FIELD d WITH truncate(500, c)",
+        "DROP PARTITION FIELD d",
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_an_older_partition_spec_move_into_the_new_one(lake, spark, statement, version):
+    """Whatever rows they mix, what comes for them mixes none, and is clustered at once (I07)."""
+    rows = spark.range(ROWS).selectExpr("id * 7919 % 4001 AS a", "id AS c", "id % 2 AS d")
+    name = lake.make(rows, "d", files=2, format_version=version)
+    lake.sql(f"ALTER TABLE {name} {statement}")
+    lake.append(name, spark.range(300).selectExpr("id AS a", "id AS c", "id % 2 AS d"))
+    before = lake.read(name)
+
+    report = lake.optimize(name, target_file_size="1KB")
+
+    assert before == lake.read(name)
+    assert {file.spec_id for file in lake.files(name)} == {lake.table(name).spec().spec_id}
+    assert report.share_after < 0.7
+    again = lake.optimize(name, target_file_size="1KB")
+    assert before == lake.read(name)
+    assert again.nothing_to_do or again.files_removed < report.files_added
+
+
+def test_more_old_partitions_than_a_layout_has_room_for(lake, spark):
+    """All rows arrive, each in a file of its own partition."""
+    rows = spark.range(3_000).selectExpr("id AS a", "id % 300 AS d")
+    name = lake.make(rows, files=2)
+    lake.sql(f"ALTER TABLE {name} ADD PARTITION FIELD d")
+    before = lake.read(name)
+
+    lake.optimize(name, target_file_size="128MB")
+
+    assert before == lake.read(name)
+    assert len({str(file.partition) for file in lake.files(name)}) == 300

@@ -239,9 +239,13 @@ def _write(prepared: Prepared, work: Work) -> Written:
 
 def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
     """Check what was staged, partition by partition, and pair it with what goes."""
-    snapshot, exchanges = prepared.snapshot, []
+    snapshot, exchanges = prepared.snapshot, list[Exchange]()
+    if not work.job.roots:
+        (group,) = work.job.groups
+        check_rows(group, filestats.total(made.files, "rows"), _rows_in(prepared, group))
+        return (Exchange(removed=group.files, added=made.files),)
     of_root = find_roots(
-        [group.root for group in work.job.groups],
+        work.job.roots,
         [filestats.partition(made.files, name) for name in snapshot.partition],
         made.files.num_rows,
     )

@@ -13,7 +13,7 @@ from zadapter import filestats, predict, routing, sizes
 from zadapter.backend import Backend
 from zadapter.errors import MissingStatsError, UsageError
 from zadapter.fitting import fit
-from zadapter.grouping import Job, find_roots, jobs
+from zadapter.grouping import Job, find_roots, jobs, most_roots, roots_of
 from zadapter.layout import Layout, Request
 from zadapter.names import Parts, join
 from zadapter.predicates import columns as columns_of
@@ -196,7 +196,23 @@ def _check_types(rows: DataFrame, where: str) -> None:
 def _fitted(
     backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
 ) -> tuple[Work, ...]:
-    """Sample all jobs at once, then fit each."""
+    """Sample all jobs at once, those with files of several partitions each by itself; then fit."""
+    mixed, plain = (
+        [job for job in planned if not job.roots],
+        [job for job in planned if job.roots],
+    )
+    work = [_fit_mixed(job, request, _drawn(backend, snapshot, request, [job])) for job in mixed]
+    if plain:
+        drawn = _drawn(backend, snapshot, request, plain)
+        partition: list[Parts] = [(name,) for name in snapshot.partition]
+        work += [_fit(job, request, drawn, partition) for job in plain]
+    return tuple(work)
+
+
+def _drawn(
+    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+) -> pa.Table:
+    """Sample the rows of *planned*: key columns, then those of the partition."""
     read = pa.concat_tables(
         [files_to_read(group.files, request.columns) for job in planned for group in job.groups]
     )
@@ -204,14 +220,42 @@ def _fitted(
     fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
     partition: list[Parts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
-    drawn = sample(rows, [*request.columns, *partition], min(1.0, fraction))
-    return tuple(_fit(job, request, drawn, partition) for job in planned)
+    return sample(rows, [*request.columns, *partition], min(1.0, fraction))
+
+
+def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> Work:
+    """Fit a layout for the partitions that the sample shows, the largest if they are too many.
+
+    Rows of others go to files of the first one, where the writer keeps them apart.
+    """
+    (group,) = job.groups
+    keys = tuple(drawn.column(i).combine_chunks() for i in range(len(request.columns)))
+    values = [c.combine_chunks() for c in drawn.columns[len(request.columns) :]]
+    found, root_of = roots_of(values, drawn.num_rows)
+    rows = np.bincount(root_of, minlength=len(found))
+    share = np.maximum(1, np.rint(rows * group.cut_into / max(1, drawn.num_rows))).astype(np.int64)
+    room = most_roots(int(share.max(initial=1)), request)
+    most = np.sort(np.argsort(-rows, kind="stable")[:room])
+    place = np.zeros(len(found), np.int64)
+    place[most] = np.arange(len(most))
+    return Work(
+        job=job,
+        layout=fit(
+            request,
+            keys,
+            [found[i] for i in most] or [tuple(None for _ in values)],
+            place[root_of],
+            share[most].tolist() or [1],
+        ),
+        keys=keys,
+        root_of=place[root_of],
+    )
 
 
 def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> Work:
     values = [drawn[join(parts)].combine_chunks() for parts in partition]
-    roots = [group.root for group in job.groups] if job.kept is None else list(job.kept.roots)
-    root_of = find_roots([g.root for g in job.groups], values, drawn.num_rows)
+    roots = job.roots if job.kept is None else list(job.kept.roots)
+    root_of = find_roots(job.roots, values, drawn.num_rows)
     mine = drawn.filter(pa.array(root_of >= 0))
     keys = tuple(mine[join(parts)].combine_chunks() for parts in request.columns)
     among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
@@ -220,6 +264,6 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
         return Work(
             job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
         )
-    wanted = {group.root: group.cut_into for group in job.groups}
+    wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
     layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
     return Work(job=job, layout=layout, keys=keys, root_of=among)
