@@ -64,12 +64,12 @@ class Jvm:
         return made
 
     def identifier(self, parts: Iterable[str]) -> JavaObject:
-        """Return a ``TableIdentifier``."""
-        texts = list(parts)
-        names = self._gateway.new_array(self.root.java.lang.String, len(texts))
-        for number, text in enumerate(texts):
+        """Return Spark's ``Identifier`` of a table within its catalog."""
+        *above, name = parts
+        names = self._gateway.new_array(self.root.java.lang.String, len(above))
+        for number, text in enumerate(above):
             names[number] = text
-        return self.iceberg.catalog.TableIdentifier.of(names)
+        return self.root.org.apache.spark.sql.connector.catalog.Identifier.of(names, name)
 
     def uri(self, location: str) -> str:
         """Return a location, which Iceberg writes as it is, as an escaped URI."""

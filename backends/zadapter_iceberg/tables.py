@@ -9,6 +9,9 @@ from zadapter.names import Parts, quote, split
 from zadapter.thrown import causes, first_line
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
+NEWEST = 3
+"""Format version of the spec that is known."""
+
 _BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
 _ABSENT = re.compile(
@@ -148,10 +151,10 @@ def _absent(jvm: Jvm, parts: Parts) -> str:
 
 def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
     inner = parts[1:] if parts[0] == catalog else parts
+    plugin = jvm.session.sessionState().catalogManager().catalog(catalog)
     try:
-        found = jvm.iceberg.spark.Spark3Util.loadIcebergCatalog(jvm.session, catalog)
-        return bool(found.viewExists(jvm.identifier(inner)))
-    except Exception:  # noqa: BLE001 - a catalog without views
+        return bool(plugin.viewExists(jvm.identifier(inner)))
+    except Exception:  # noqa: BLE001 - a catalog without views, or without the namespace
         return False
 
 
@@ -159,8 +162,14 @@ def refuse(table: str, found: JavaObject) -> None:
     """Refuse what zadapter cannot keep.
 
     Raises:
-        UnsupportedError: The table is encrypted, or new files would not be Parquet.
+        UnsupportedError: The table is of a version to come or encrypted, or new files would not be
+            Parquet.
     """
+    version = int(found.operations().current().formatVersion())
+    if version > NEWEST:
+        raise UnsupportedError(
+            f"{table} has format version {version}; zadapter knows the versions up to {NEWEST}"
+        )
     properties = dict(found.properties())
     if "encryption.key-id" in properties:
         raise UnsupportedError(f"{table} is encrypted; zadapter cannot check what it would write")

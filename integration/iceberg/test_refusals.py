@@ -1,0 +1,129 @@
+"""Bad input: each a clear error before anything is written."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import functions as F
+
+import zadapter
+from tests import extremes
+from zadapter import errors, filestats
+from zadapter_iceberg import IcebergBackend
+
+
+@pytest.fixture
+def table(lake, spark):
+    return lake.make(spark.range(100).selectExpr("id a", "id % 2 p"), "p")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("ice.db.nowhere", "no such table in the Iceberg catalogs of this session: ice"),
+        ("ice.nospace.t", "no such table in the Iceberg catalogs"),
+        ("nocatalog.db.t", "no such table in the Iceberg catalogs"),
+        ("/no/such/path", "no Iceberg table there"),
+        ("{}.files", "is a metadata table"),
+        ("{}.branch_nope", "no branch 'nope'; there are: main"),
+        ("{}.tag_v1", "a state of the past"),
+        ("{}.other", "there is no such table"),
+    ],
+)
+def test_what_is_no_table_is_named(table, spark, name, says):
+    """And what there is instead."""
+    with pytest.raises(errors.UnknownTableError, match=says):
+        zadapter.plan(name.format(table), by="a", backend="iceberg", spark=spark)
+
+
+def test_a_view_is_named(lake, spark, table):
+    """It has no files of its own."""
+    lake.sql(f"CREATE OR REPLACE VIEW ice.db.seen AS SELECT * FROM {table}")
+
+    with pytest.raises(errors.UnknownTableError, match="view"):
+        zadapter.plan("ice.db.seen", by="a", backend="iceberg", spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"by": "aa"}, errors.UnknownColumnError, "did you mean 'a'"),
+        ({"by": "p"}, errors.UsageError, "partition column"),
+        ({"where": "nope = 1"}, errors.UnknownColumnError, "nope"),
+    ],
+)
+def test_a_wrong_argument_is_named(lake, table, arguments, error, says):
+    """As for every format."""
+    with pytest.raises(error, match=says):
+        lake.optimize(table, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"write.format.default": "orc"}, "is written as orc"),
+        ({"encryption.key-id": "k"}, "encrypted"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(lake, spark, table, properties, says):
+    """Before anything is written."""
+    for key, value in properties.items():
+        lake.java(table).updateProperties().set(key, value).commit()
+
+    with pytest.raises(errors.UnsupportedError, match=says):
+        lake.optimize(table)
+
+
+def test_a_version_to_come_is_refused(lake, spark):
+    """Iceberg can make such tables already, but their spec is not final."""
+    name = lake.make(spark.range(9).toDF("a"), format_version=4)
+
+    with pytest.raises(errors.UnsupportedError, match="format version 4"):
+        lake.optimize(name)
+
+
+def test_a_name_is_found_without_its_catalog(lake, spark, table):
+    """Where one Iceberg catalog has it."""
+    short = table.removeprefix("ice.")
+
+    assert lake.optimize(short).rows == 100
+    assert lake.optimize(short, backend="iceberg").nothing_to_do
+
+
+def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
+    """Read from the manifests of files that Iceberg wrote: nothing is outside of its bounds."""
+    nasty = extremes.table()
+    rows = spark.createDataFrame(nasty, extremes.ddl(nasty.schema))
+    kept = [
+        F.col(f.name).cast("int").alias(f.name)
+        if f.dataType.simpleString() in {"tinyint", "smallint"}
+        else F.col(f.name)
+        for f in rows.schema
+    ]
+    name = lake.make(rows.select(*kept))
+    backend = IcebergBackend(spark)
+    snapshot = backend.snapshot(name)
+    named = [(field.name,) for field in snapshot.schema]
+    columns = [parts for parts in named if parts not in snapshot.without_bounds]
+
+    files = backend.files(snapshot, columns)
+
+    for number in range(files.num_rows):
+        held = backend.read(snapshot, files.slice(number, 1)).toArrow()
+        for parts in columns:
+            stats = filestats.column(files, parts).slice(number, 1)
+            low, high, nulls, *_ = stats.flatten()
+            values = held[parts[0]].cast(low.type)
+            assert nulls[0].as_py() == values.null_count
+            regular = values.drop_null()
+            if pa.types.is_floating(low.type):
+                regular = regular.filter(pc.invert(pc.is_nan(regular)))
+            if len(regular):
+                least = pc.min_max(regular)
+                assert not low[0].is_valid or pc.less_equal(low[0], least["min"]).as_py(), parts
+                assert not high[0].is_valid or pc.greater_equal(high[0], least["max"]).as_py()
+    backend.close()
+    hashed = "bit_xor(xxhash64(*)) AS hash", "count(*) AS rows"
+    before = lake.load(name).selectExpr(*hashed).first()
+    for parts in columns:
+        lake.optimize(name, by=list(parts), target_file_size="64KB")
+        assert before == lake.load(name).selectExpr(*hashed).first(), parts
