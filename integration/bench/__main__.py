@@ -12,57 +12,63 @@ from rich.console import Console
 from rich.table import Table
 
 import zadapter.spark
-from integration.bench.contenders import Contenders
-from integration.bench.data import KEYS, base_table, fresh, lineitem
+from integration.bench import rewriters
+from integration.bench.contenders import DeltaContenders
+from integration.bench.data import KEYS, lineitem
 from integration.bench.planning import planning
 from integration.bench.shares import sample, shares
 
 console = Console(width=120)
+KINDS = {"delta": DeltaContenders, "iceberg": rewriters.IcebergContenders}
 
 
 def main(
     scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1: 6 million rows.")] = 1.0,
     repeat: Annotated[int, typer.Option(help="Rounds; the order rotates.")] = 3,
     files: Annotated[int, typer.Option(help="Files to write.")] = 12,
+    formats: Annotated[str, typer.Option(help="Of delta and iceberg, by comma.")] = "delta",
     folder: Annotated[Path | None, typer.Option(help="Keep the data here.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the figures as JSON, too.")] = None,
 ) -> None:
     """Time whole rewrites of lineitem by three columns, and look at the boxes they leave."""
     place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
     planned = planning()
-    spark = zadapter.spark.session({"spark.master": "local[2]", "spark.driver.memory": "4g"})
-    base = base_table(spark, lineitem(place, scale), place)
-    size = sum(file.stat().st_size for file in base.glob("*.parquet"))
-    # a hair above, so that Delta, which rounds down, comes to the same number of files
-    contenders = Contenders(spark, base, target=size // files, files=files)
-    sampled = sample(base, KEYS)
-    seconds, boxes = _race(contenders, base, place, sampled, repeat)
-    boxes["input"] = shares(base, KEYS, sampled)
-    _show(seconds, boxes, contenders.reports, planned)
+    spark = zadapter.spark.session(
+        {"spark.master": "local[2]", "spark.driver.memory": "4g", **rewriters.settings(place)}
+    )
+    source = spark.read.parquet(str(lineitem(place, scale))).repartition(files)
+    found = {}
+    for name in formats.split(","):
+        contenders = KINDS[name](spark, source, place, files)
+        sampled = sample(lineitem(place, scale), KEYS)
+        seconds, boxes = _race(contenders, sampled, repeat)
+        _show(name, seconds, boxes, contenders.reports)
+        found[name] = {"seconds": seconds, "boxes": boxes}
+    console.print(f"planning without Spark: {planned}")
     if save:
-        save.write_text(
-            json.dumps({"seconds": seconds, "boxes": boxes, "planning": planned}, indent=1)
-        )
+        save.write_text(json.dumps({**found, "planning": planned}, indent=1))
     spark.stop()
 
 
-def _race(contenders, base, place, sampled, repeat):
+def _race(contenders, sampled, repeat):
     seconds, boxes = {}, {}
     names = list(contenders.all())
     for number in range(repeat):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            path = fresh(base, place, name.replace(" ", "-"))
+            table = contenders.fresh(name)
+            if name not in boxes:
+                boxes["input"] = shares(contenders.live(table), KEYS, sampled)
             start = time.perf_counter()
-            contenders.all()[name](path)
+            contenders.all()[name](table)
             seconds.setdefault(name, []).append(round(time.perf_counter() - start, 2))
-            boxes[name] = shares(path, KEYS, sampled)
+            boxes[name] = shares(contenders.live(table), KEYS, sampled)
             console.print(f"round {number + 1}: {name} {seconds[name][-1]} s")
     return seconds, boxes
 
 
-def _show(seconds, boxes, reports, planned):
+def _show(table_format, seconds, boxes, reports):
     copy = statistics.median(seconds["plain copy"])
-    table = Table(title="lineitem by l_shipdate, l_partkey, l_suppkey", title_justify="left")
+    table = Table(title=f"{table_format}: lineitem by {', '.join(KEYS)}", title_justify="left")
     heads = "", "s (all)", "s (median)", "x copy", "files", "row groups", "MB"
     heads = [*heads, "by file", "by row group"]
     for head in heads:
@@ -87,7 +93,6 @@ def _show(seconds, boxes, reports, planned):
         phases = {name: round(value, 2) for name, value in report.seconds.items()}
         share = f"predicted {report.plan.share_after:.3f}, found {report.share_after:.3f}"
         console.print(f"zadapter's phases, s: {phases}; share of rows {share}")
-    console.print(f"planning without Spark: {planned}")
 
 
 if __name__ == "__main__":

@@ -16,22 +16,3 @@ def lineitem(folder, scale, parts=12):
         options = ["--tables=lineitem", f"--parts={parts}", f"--output-dir={made}"]
         subprocess.run([program, "parquet", "-s", str(scale), *options], check=True)
     return made / "lineitem"
-
-
-def base_table(spark, source, folder):
-    """Write the Parquet files as a Delta table, a file each, and return its path."""
-    path = Path(folder) / "base"
-    if path.exists():
-        shutil.rmtree(path)
-    files = len(list(source.glob("*.parquet")))
-    spark.read.parquet(str(source)).repartition(files).write.format("delta").save(str(path))
-    return path
-
-
-def fresh(base, folder, name):
-    """Copy the table, so that every contender starts from the same files."""
-    path = Path(folder) / name
-    if path.exists():
-        shutil.rmtree(path)
-    shutil.copytree(base, path)
-    return path

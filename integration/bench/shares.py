@@ -1,6 +1,5 @@
 """Share of all rows that min/max cannot exclude, from the footers written."""
 
-import deltalake
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,14 +10,9 @@ from zadapter.filestats import column_type
 SAMPLE = 100_000
 
 
-def live(path):
-    """The live files of a Delta table, found by delta-rs."""
-    return [uri.removeprefix("file://") for uri in deltalake.DeltaTable(str(path)).file_uris()]
-
-
-def sample(path, keys):
+def sample(folder, keys):
     """Key values of rows drawn at random from the input: the same for every contender."""
-    table = deltalake.DeltaTable(str(path)).to_pyarrow_table(columns=keys)
+    table = pq.read_table(folder, columns=keys)
     picked = np.random.default_rng(1).choice(len(table), min(SAMPLE, len(table)), replace=False)
     return [table[key].take(pa.array(picked)).combine_chunks() for key in keys]
 
@@ -49,9 +43,8 @@ def _groups(path):
     return [_Group(metadata.row_group(i), names) for i in range(metadata.num_row_groups)]
 
 
-def shares(path, keys, sampled):
+def shares(paths, keys, sampled):
     """Files, row groups, megabytes, and the share of rows to read by file and by row group."""
-    paths = live(path)
     files = [_groups(file) for file in paths]
     groups = [[group] for file in files for group in file]
     found = {}
