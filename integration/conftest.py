@@ -13,10 +13,13 @@ def pytest_addoption(parser):
     parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
 
 
-@pytest.fixture(scope="session")
-def table_format(request):
-    """The format under test."""
-    return request.config.getoption("--format")
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests of other formats."""
+    others = [f for f in FORMATS if f != config.getoption("--format")]
+    marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
+    left_out = [item for item in items if any(mark in item.nodeid for mark in marks)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

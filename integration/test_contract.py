@@ -17,11 +17,6 @@ def in_order(rows):
 class TestDelta(BackendContract):
     """Delta keeps the contract."""
 
-    @pytest.fixture(autouse=True)
-    def _only_delta(self, table_format):
-        if table_format != "delta":
-            pytest.skip("another format is under test")
-
     @pytest.fixture
     def backend(self, spark):
         return DeltaBackend(spark)
@@ -45,11 +40,6 @@ class TestDelta(BackendContract):
 
 class TestIceberg(BackendContract):
     """Iceberg keeps the contract."""
-
-    @pytest.fixture(autouse=True)
-    def _only_iceberg(self, table_format):
-        if table_format != "iceberg":
-            pytest.skip("another format is under test")
 
     @pytest.fixture
     def backend(self, spark):

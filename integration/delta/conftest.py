@@ -9,12 +9,6 @@ import zadapter
 from zadapter_delta import DeltaBackend
 
 
-@pytest.fixture(autouse=True)
-def _only_delta(table_format):
-    if table_format != "delta":
-        pytest.skip("another format is under test")
-
-
 class Lake:
     """A folder of Delta tables, looked at without zadapter."""
 

@@ -11,12 +11,6 @@ from zadapter_iceberg import IcebergBackend
 _numbers = count()
 
 
-@pytest.fixture(autouse=True)
-def _only_iceberg(table_format):
-    if table_format != "iceberg":
-        pytest.skip("another format is under test")
-
-
 class Lake:
     """Tables of the catalog ``ice``, looked at without zadapter."""
 
