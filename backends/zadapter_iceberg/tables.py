@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.names import Parts, quote, split
 from zadapter.thrown import causes, first_line
+from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
 NEWEST = 3
@@ -14,6 +15,8 @@ NEWEST = 3
 
 _BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
+_NOT_THE_USERS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
+"""Catalogs that Iceberg, and we, set up for paths, staged tables and functions."""
 _ABSENT = re.compile(
     r"NoSuch(Table|Namespace|Database|Catalog)|(TABLE|SCHEMA)\w*_NOT_FOUND|REQUIRES_SINGLE_PART"
 )
@@ -82,7 +85,9 @@ def catalogs(jvm: Jvm) -> list[str]:
     found = [
         name[1]
         for key, value in sorted(settings.items())
-        if (name := _CATALOG.match(key)) and value.startswith("org.apache.iceberg.spark.Spark")
+        if (name := _CATALOG.match(key))
+        and name[1] not in _NOT_THE_USERS
+        and value.startswith("org.apache.iceberg.spark.Spark")
     ]
     current = jvm.session.sessionState().catalogManager().currentCatalog().name()
     return sorted(found, key=lambda name: (name != current, name))
