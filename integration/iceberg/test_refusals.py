@@ -31,8 +31,8 @@ def table(lake, spark):
 )
 def test_what_is_no_table_is_named(table, spark, name, says):
     """And what there is instead, be there catalogs of Iceberg's own making."""
-    for made in ("default_iceberg", "default_rewrite_catalog"):
-        spark.conf.set(f"spark.sql.catalog.{made}", "org.apache.iceberg.spark.SparkCatalog")
+    spark.read.format("iceberg").load(table)
+    assert spark.conf.get("spark.sql.catalog.default_iceberg")
     with pytest.raises(errors.UnknownTableError, match=says):
         zadapter.plan(name.format(table), by="a", backend="iceberg", spark=spark)
 
