@@ -30,7 +30,6 @@ def million(files=1_000_000, partitions=1_000):
         pa.array(random.integers(1 << 20, 1 << 27, files)),
         pa.array(np.full(files, 10_000)),
         pa.nulls(files, pa.string()),
-        pa.nulls(files, pa.int32()),
         pa.StructArray.from_arrays([partition], fields=list(made.field("partition").type)),
         pa.StructArray.from_arrays(stats, fields=list(made.field("stats").type)),
     ]
