@@ -86,7 +86,7 @@ _Where = Annotated[
 ]
 _Backend = Annotated[
     str | None,
-    typer.Option(metavar="FORMAT", help="The table's format, delta; found out if not given."),
+    typer.Option(metavar="FORMAT", help="delta or iceberg; found out if not given."),
 ]
 _Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
 _TargetFileSize = Annotated[
