@@ -46,7 +46,10 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
         transaction.commitTransaction()
     except Exception as error:
         raise _outcome(jvm, located, rewrite, error) from error
-    return _made(located, rewrite)
+    try:
+        return _made(located, rewrite)
+    except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
+        raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
 
 
 def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:

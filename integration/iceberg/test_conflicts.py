@@ -201,6 +201,22 @@ def test_i11_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, 
     assert any("zadapter-" in path for path in stored(lake, name))
 
 
+def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeypatch):
+    """The catalog goes away when the new head is looked up: what landed is never discarded."""
+    name = lake.make(numbers(spark))
+    before = lake.read(name)
+
+    def gone(located, rewrite):
+        raise ConnectionError("the catalog does not answer")
+
+    monkeypatch.setattr(commits, "_made", gone)
+
+    report = lake.optimize(name, backoff=AT_ONCE)
+
+    assert report.versions == (None,)
+    assert before == lake.read(name)
+
+
 def test_i14_an_expired_start_is_no_harm(lake, spark, between):
     """If the version that was read is expired meanwhile, the head is looked at instead."""
     name = lake.make(numbers(spark))
