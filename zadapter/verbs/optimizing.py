@@ -191,8 +191,9 @@ def _run(question: Question, backend: Backend, spark: SparkSession, users: Spark
     if errors and len(errors) == len(prepared.work):
         raise errors[-1]
     if tally.versions and prepared.snapshot.identifier is not None:
-        # the catalog of the user's session may hold on to the old version
-        users.sql(f"REFRESH TABLE {prepared.snapshot.identifier}")
+        # the catalog of the user's session may hold on to the old version, for half a minute or so
+        with suppress(Exception):
+            users.sql(f"REFRESH TABLE {prepared.snapshot.identifier}")
     return _report(prepared, planned, tally)
 
 
