@@ -289,15 +289,3 @@ def test_i12_a_hadoop_tables_failure_is_not_believed(lake, spark, monkeypatch, t
     assert before == sorted(map(str, spark.read.format("iceberg").load(path).collect()))
     monkeypatch.undo()
     assert lake.optimize(path, backend="iceberg").plan.nothing_to_do
-
-
-def test_i18_a_file_that_is_named_twice_is_reported(lake, spark):
-    """Its rows count double already; a rewrite would make that permanent."""
-    name = lake.make(numbers(spark))
-    table = lake.java(name)
-    task = table.newScan().planFiles().iterator().next()
-    table.newFastAppend().appendFile(task.file()).commit()
-    lake.sql(f"REFRESH TABLE {name}")
-
-    with pytest.raises(Exception, match="twice"):
-        lake.optimize(name)

@@ -129,3 +129,15 @@ def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
     for parts in columns:
         lake.optimize(name, by=list(parts), target_file_size="64KB")
         assert before == lake.load(name).selectExpr(*hashed).first(), parts
+
+
+def test_i18_a_file_that_is_named_twice_is_reported(lake, spark):
+    """Its rows count double already; a rewrite would make that permanent."""
+    name = lake.make(spark.range(100).toDF("a"))
+    table = lake.java(name)
+    task = table.newScan().planFiles().iterator().next()
+    table.newFastAppend().appendFile(task.file()).commit()
+    lake.sql(f"REFRESH TABLE {name}")
+
+    with pytest.raises(errors.UnsupportedError, match="twice"):
+        lake.optimize(name)
