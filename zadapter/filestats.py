@@ -54,6 +54,39 @@ def column_type(type_: pa.DataType) -> pa.StructType:
     )
 
 
+def column_stats(
+    bounds: tuple[pa.Array, pa.Array],
+    nulls: pa.Array,
+    nans: pa.Array,
+    rows: tuple[pa.Array, pa.Array],
+    tight: pa.Array,
+    *,
+    exact: bool,
+) -> pa.StructArray:
+    """Return one column's stats from what a format's log says of each file.
+
+    Args:
+        bounds: Lowest and highest values, null where unknown.
+        nulls: Null counts, among all rows that the file holds.
+        nans: NaN counts.
+        rows: Rows that the file holds, and those of them that live.
+        tight: Whether the facts are of the live rows alone. Where they are not, a count of nulls
+            holds only if it is none or all: the rows that were deleted may be the null ones.
+        exact: Whether the log keeps such bounds as they are, neither cut nor rounded.
+    """
+    low, high = bounds
+    held, live = rows
+    all_null = pc.equal(nulls, held)
+    sure = pc.or_(tight, pc.equal(nulls, 0))
+    certain = pc.make_struct(all_null.fill_null(False), sure.fill_null(False))  # noqa: FBT003
+    best = int(Bounds.EXACT if exact else Bounds.WIDENED)
+    known = pc.or_(low.is_valid(), high.is_valid())
+    flags = pc.if_else(tight, best, int(Bounds.WIDENED))
+    flags = pc.if_else(known, flags, int(Bounds.UNKNOWN)).cast(pa.int8())
+    children = [low, high, pc.case_when(certain, live, nulls), nans, flags]
+    return pa.StructArray.from_arrays(children, fields=list(column_type(low.type)))
+
+
 def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Schema:
     """Return the schema of a file table with stats of *columns*."""
     return pa.schema(

@@ -116,14 +116,6 @@ def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
     return optimize(jvm.seq(), columns, False, jvm.option(), False)  # noqa: FBT003
 
 
-def note(rewrite: Rewrite) -> str:
-    """Return what DESCRIBE HISTORY shows as ``userMetadata``."""
-    request = rewrite.layout.request.to_dict()
-    return json.dumps(
-        {"zadapter": {"layout": rewrite.layout.id, "commitId": rewrite.id, **request}}
-    )
-
-
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
     """Return what DESCRIBE HISTORY shows as ``operationMetrics`` of an OPTIMIZE."""
     sizes = sorted(int(add.size()) for add in added) or [0]

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.filestats import Bounds, column_type, schema, structs
+from zadapter.filestats import column_stats, schema, structs
 from zadapter.names import Parts, quote
 from zadapter_delta.schemas import with_bounds
 
@@ -145,26 +145,15 @@ def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) 
     high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
     if wanted.was_float:
         low, high = _rounded(low, high)
-    counted = flat[f"nulls{number}"].combine_chunks()
-    records, live = flat["records"].combine_chunks(), rows.combine_chunks()
-    sure = pc.or_(tight, pc.equal(counted, 0))
-    all_null = pc.equal(counted, records)
-    nulls = pc.case_when(
-        pc.make_struct(all_null.fill_null(False), sure.fill_null(False)),  # noqa: FBT003
-        live,
-        counted,
+    cut = pa.types.is_string(wanted.type) or pa.types.is_timestamp(wanted.type)
+    return column_stats(
+        (low, high),
+        flat[f"nulls{number}"].combine_chunks(),
+        _nans(flat, high),
+        (flat["records"].combine_chunks(), rows.combine_chunks()),
+        tight,
+        exact=not cut,
     )
-    fields = list(column_type(wanted.type))
-    flags = _flags(low, high, tight, wanted.type)
-    return pa.StructArray.from_arrays([low, high, nulls, _nans(flat, high), flags], fields=fields)
-
-
-def _flags(low: Any, high: Any, tight: Any, type_: pa.DataType) -> pa.Array:
-    cut = pa.types.is_string(type_) or pa.types.is_timestamp(type_)
-    exact = Bounds.WIDENED if cut else Bounds.EXACT
-    known = pc.or_(low.is_valid(), high.is_valid())
-    held = pc.if_else(tight, int(exact), int(Bounds.WIDENED))
-    return pc.if_else(known, held, int(Bounds.UNKNOWN)).cast(pa.int8())
 
 
 def _nans(flat: pa.Table, high: Any) -> pa.Array:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.filestats import Bounds, child, column_type, schema, structs
+from zadapter.filestats import child, column_stats, schema, structs
 from zadapter.names import Parts
 
 LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
@@ -104,22 +104,15 @@ def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
 def _column(contents: pa.Table, wanted: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
     low = decoded(entries(contents["lower_bounds"], wanted.id), wanted.type)
     high = decoded(entries(contents["upper_bounds"], wanted.id), wanted.type)
-    counted = entries(contents["null_value_counts"], wanted.id)
-    nans = entries(contents["nan_value_counts"], wanted.id)
-    all_null = pc.equal(counted, contents["record_count"].combine_chunks())
-    sure = pc.or_(tight, pc.equal(counted, 0))
-    nulls = pc.case_when(
-        pc.make_struct(all_null.fill_null(False), sure.fill_null(False)),  # noqa: FBT003
-        live,
-        counted,
-    )
     cut = pa.types.is_string(wanted.type) or pa.types.is_binary(wanted.type)
-    exact = int(Bounds.WIDENED if cut else Bounds.EXACT)
-    held = pc.if_else(tight, exact, int(Bounds.WIDENED))
-    known = pc.or_(low.is_valid(), high.is_valid())
-    flags = pc.if_else(known, held, int(Bounds.UNKNOWN)).cast(pa.int8())
-    arrays = [low, high, nulls, nans, flags]
-    return pa.StructArray.from_arrays(arrays, fields=list(column_type(wanted.type)))
+    return column_stats(
+        (low, high),
+        entries(contents["null_value_counts"], wanted.id),
+        entries(contents["nan_value_counts"], wanted.id),
+        (contents["record_count"].combine_chunks(), live),
+        tight,
+        exact=not cut,
+    )
 
 
 def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:

@@ -1,19 +1,21 @@
 """Stories on Delta tables."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import zadapter
+from integration.lakes import Lake, interrupted
 from zadapter_delta import DeltaBackend
 
 
-class Lake:
+class Tables(Lake):
     """A folder of Delta tables, looked at without zadapter."""
 
     def __init__(self, spark, folder):
-        self.spark, self.folder = spark, Path(folder)
+        super().__init__(spark)
+        self.folder = Path(folder)
 
     def make(self, rows, name="events", partition_by=(), files=4, **properties):
         """Write *rows* as a table of so many files and return its path."""
@@ -27,43 +29,18 @@ class Lake:
     def load(self, path):
         return self.spark.read.format("delta").load(path)
 
-    def sql(self, text):
-        return self.spark.sql(text)
-
-    def rows(self, path):
-        """All rows, as sorted text."""
-        return sorted(map(str, self.load(path).collect()))
-
     def log(self, path):
         """The actions of each version."""
         entries = sorted((Path(path) / "_delta_log").glob("*.json"))
         return [[json.loads(line) for line in e.read_text().splitlines()] for e in entries]
 
-    def optimize(self, path, **arguments):
-        """Optimize by column a, into several small files."""
-        asked = {"by": ["a"], "target_file_size": "2KB", "spark": self.spark} | arguments
-        return zadapter.optimize(path, **asked)
-
 
 @pytest.fixture
 def lake(spark, tmp_path):
-    return Lake(spark, tmp_path)
+    return Tables(spark, tmp_path)
 
 
 @pytest.fixture
 def between():
     """Make a Delta backend that runs an action after staging and before the first commit."""
-
-    def make(action):
-        class Interrupted(DeltaBackend):
-            done = False
-
-            def commit(self, rewrite):
-                if not Interrupted.done:
-                    Interrupted.done = True
-                    action()
-                return super().commit(rewrite)
-
-        return Interrupted
-
-    return make
+    return partial(interrupted, DeltaBackend)

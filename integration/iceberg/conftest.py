@@ -1,21 +1,23 @@
 """Stories on Iceberg tables."""
 
+from functools import partial
 from itertools import count
 
 import pyarrow.parquet as pq
 import pytest
 
-import zadapter
+from integration.lakes import Lake, interrupted
 from zadapter_iceberg import IcebergBackend
 
 _numbers = count()
 
 
-class Lake:
+class Tables(Lake):
     """Tables of the catalog ``ice``, looked at without zadapter."""
 
     def __init__(self, spark, catalog):
-        self.spark, self.catalog = spark, catalog
+        super().__init__(spark)
+        self.catalog = catalog
         self.jvm, self.session = spark._jvm, spark._jsparkSession  # noqa: SLF001
         spark.sql("CREATE NAMESPACE IF NOT EXISTS ice.db")
 
@@ -35,13 +37,6 @@ class Lake:
 
     def load(self, name):
         return self.spark.table(name)
-
-    def sql(self, text):
-        return self.spark.sql(text)
-
-    def rows(self, name):
-        """All rows by Spark, as sorted text."""
-        return sorted(map(str, self.load(name).collect()))
 
     def table(self, name):
         """The table, as pyiceberg sees it."""
@@ -75,31 +70,13 @@ class Lake:
         found.refresh()
         return found
 
-    def optimize(self, name, **arguments):
-        """Optimize by column a, into several small files."""
-        asked = {"by": ["a"], "target_file_size": "2KB", "spark": self.spark} | arguments
-        return zadapter.optimize(name, **asked)
-
 
 @pytest.fixture
 def lake(spark, catalog):
-    return Lake(spark, catalog)
+    return Tables(spark, catalog)
 
 
 @pytest.fixture
 def between():
     """Make an Iceberg backend that runs an action after staging and before the first commit."""
-
-    def make(action):
-        class Interrupted(IcebergBackend):
-            done = False
-
-            def commit(self, rewrite):
-                if not Interrupted.done:
-                    Interrupted.done = True
-                    action()
-                return super().commit(rewrite)
-
-        return Interrupted
-
-    return make
+    return partial(interrupted, IcebergBackend)

@@ -6,6 +6,7 @@ writes, so that several processes can use it without a server.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -44,3 +45,11 @@ def embedded(stated: Mapping[str, str]) -> dict[str, str]:
         ".warehouse": (place / "iceberg").as_uri(),
     }
     return {f"spark.sql.catalog.{NAME}{key}": value for key, value in settings.items()}
+
+
+def make_folder(stated: Mapping[str, str]) -> None:
+    """Make the warehouse's folder, where that may be: SQLite makes its file, but not the folder."""
+    place = folder(stated)
+    if place is not None:
+        with suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)

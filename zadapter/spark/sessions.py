@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from typing import Any
 
@@ -39,8 +39,7 @@ def session(
     which pyiceberg's ``SqlCatalog`` reads, too. On a local master, and only where nothing was
     said: no web UI, two shuffle partitions a core, one for the state of a Delta table, and half of
     the machine's memory, at most 4 GiB, for the driver; Python workers run this Python. Spark
-    downloads the
-    packages when it first needs them.
+    downloads the packages when it first needs them.
 
     Args:
         conf: Spark settings. They win; where they are lists, they are completed.
@@ -174,9 +173,10 @@ def _start(conf: dict[str, str], formats: Sequence[str]) -> SparkSession:
         raise SessionError(_NO_CONNECT)
     added = {**settings.local_defaults(stated), **settings.additions(stated, formats)}
     if "iceberg" in formats and stated.get(settings.MASTER, "local").startswith("local"):
-        added |= catalogs.embedded(stated)
-        with suppress(OSError, AttributeError):  # SQLite makes the file, but not its folder
-            catalogs.folder(stated).mkdir(parents=True, exist_ok=True)  # type: ignore[union-attr]
+        embedded = catalogs.embedded(stated)
+        added |= embedded
+        if embedded:
+            catalogs.make_folder(stated)
     if _has_jvm():
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)

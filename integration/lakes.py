@@ -1,0 +1,37 @@
+"""What stories on tables of every format share."""
+
+import zadapter
+
+
+class Lake:
+    """Tables of one format; a subclass says how to ``load`` one without zadapter."""
+
+    def __init__(self, spark):
+        self.spark = spark
+
+    def sql(self, text):
+        return self.spark.sql(text)
+
+    def rows(self, table):
+        """All rows by Spark, as sorted text."""
+        return sorted(map(str, self.load(table).collect()))
+
+    def optimize(self, table, **arguments):
+        """Optimize by column a, into several small files."""
+        asked = {"by": ["a"], "target_file_size": "2KB", "spark": self.spark} | arguments
+        return zadapter.optimize(table, **asked)
+
+
+def interrupted(backend, action):
+    """Make a backend that runs *action* after staging and before the first commit."""
+
+    class Interrupted(backend):
+        done = False
+
+        def commit(self, rewrite):
+            if not Interrupted.done:
+                Interrupted.done = True
+                action()
+            return super().commit(rewrite)
+
+    return Interrupted
