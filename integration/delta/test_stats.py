@@ -8,7 +8,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from integration.delta.conftest import Lake
+from integration.delta.conftest import Tables
 from tests import extremes
 from zadapter import filestats
 from zadapter.ranks import rank
@@ -35,7 +35,7 @@ def arrow():
 
 @pytest.fixture(scope="module")
 def lake(spark, tmp_path_factory):
-    return Lake(spark, tmp_path_factory.mktemp("lake"))
+    return Tables(spark, tmp_path_factory.mktemp("lake"))
 
 
 @pytest.fixture(scope="module")
