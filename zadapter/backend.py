@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 
+from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
@@ -37,6 +38,9 @@ class Backend(Protocol):
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the files of *snapshot* with stats of *columns* (see ``filestats``)."""
 
+    def uri(self, snapshot: Snapshot, path: str) -> str:
+        """Return where the file with *path* in the file table lies."""
+
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Have the table collect stats of *columns* from now on."""
 
@@ -47,7 +51,7 @@ class Backend(Protocol):
         """
 
     def write(
-        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, most: int | None = None
+        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, encoding: Encoding
     ) -> Written:
         """Write each partition of *rows*, in order, as one file that no reader sees.
 
@@ -55,7 +59,7 @@ class Backend(Protocol):
             snapshot: The version the rows were read from.
             rows: The rows.
             layout: What placed them.
-            most: Rows in a row group, at most; None leaves that to the format.
+            encoding: How the rows are put into Parquet.
         """
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:

@@ -16,10 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.backend import Backend
 from zadapter.commit import Backoff, publish
+from zadapter.encoding import Encoding
 from zadapter.errors import ConflictError, UnknownTableError
 from zadapter.filestats import column, total
 from zadapter.fitting import fit
 from zadapter.layout import Layout, Request
+from zadapter.names import Parts
+from zadapter.spark.footers import metadata, read
 from zadapter.spark.verification import staged
 from zadapter.table import Exchange, Rewrite, Snapshot
 
@@ -40,7 +43,7 @@ def rewrite_of(
     """Stage *files* as one file and return the rewrite that would commit it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
-    made = staged(backend, snapshot, backend.write(snapshot, rows, layout), spark)
+    made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
     exchange = Exchange(removed=files, added=made.files)
     return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=made)
 
@@ -74,6 +77,18 @@ class BackendContract:
 
         assert len(self.rows_behind(spark, table)) == total(files, "rows")
         assert len(set(files["path"].to_pylist())) == files.num_rows
+
+    def test_files_are_where_their_uris_say(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """Each file is there, with its size and its rows by the footer."""
+        snapshot = backend.snapshot(table)
+        files = backend.files(snapshot)
+
+        found = read(spark, [backend.uri(snapshot, path) for path in files["path"].to_pylist()])
+
+        assert files["size"].to_pylist() == [footer.size for footer in found]
+        assert files["rows"].to_pylist() == [footer.rows for footer in found]
 
     def test_bounds_contain_the_rows(
         self, spark: SparkSession, backend: Backend, table: str
@@ -116,6 +131,24 @@ class BackendContract:
         assert before == self.rows_behind(spark, table)
         assert version == backend.snapshot(table).version
         assert backend.files(backend.snapshot(table)).num_rows == 1
+
+    @pytest.mark.parametrize("plain", [frozenset({("b",)}), frozenset()])
+    def test_rows_are_encoded_as_asked(
+        self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[Parts]
+    ) -> None:
+        """Row groups are cut by rows, and a column has a dictionary unless it is to be plain."""
+        snapshot = backend.snapshot(table)
+        rows = backend.read(snapshot, backend.files(snapshot)).coalesce(1)
+        encoding = Encoding(row_group=ROWS // 4, plain=plain)
+
+        written = backend.write(snapshot, rows, one_file_layout(), encoding)
+
+        (footer,) = (metadata(spark, uri)[1] for uri in written.paths.values())
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        assert [group.num_rows for group in groups] == [ROWS // 4] * 4
+        chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+        dictionaries = {c.has_dictionary_page for c in chunks if c.path_in_schema == "b"}
+        assert {not plain} == dictionaries
 
     def test_a_commit_can_be_found_again(
         self, spark: SparkSession, backend: Backend, table: str

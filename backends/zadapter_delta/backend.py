@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.encoding import Encoding
 from zadapter.errors import UnsupportedError
 from zadapter.filestats import partition as partition_values
 from zadapter.layout import Layout
@@ -34,6 +35,7 @@ KEPT = 256
 """Characters of a key that the log keeps, where it keeps fewer of other columns: texts that share
 a long prefix, as URLs do, would be all alike."""
 _ROW_LIMIT = "parquet.block.row.count.limit"
+_DICTIONARY = "parquet.enable.dictionary#"
 """Spark hands a session's setting on to the Parquet writer."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -118,6 +120,11 @@ class DeltaBackend:
                 )
         return made
 
+    def uri(self, snapshot: Snapshot, path: str) -> str:
+        """Return where the file with *path* in the log lies: within the table, or anywhere."""
+        root = str(snapshot.handle.located.log.dataPath())
+        return str(self._jvm.delta.util.DeltaFileOperations.absolutePath(root, path).toUri())
+
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, in one commit.
 
@@ -155,7 +162,7 @@ class DeltaBackend:
         return self._collected[2]
 
     def write(
-        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, most: int | None = None
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
@@ -165,15 +172,15 @@ class DeltaBackend:
             # a footer has no bounds at all where whole values are too long for it
             "parquet.statistics.truncate.length": str(KEPT),
         }
-        if most is not None:
-            settings[_ROW_LIMIT] = str(most)
+        if encoding.row_group is not None:
+            settings[_ROW_LIMIT] = str(encoding.row_group)
+        for parts in encoding.plain:
+            settings[_DICTIONARY + ".".join(snapshot.physical[parts])] = "false"
         with self._set(settings):
             written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
         adds = [commits.tagged(self._jvm, add, layout.id) for add in written]
-        absolute = self._jvm.delta.util.DeltaFileOperations.absolutePath
-        root = str(located.log.dataPath())
         return Written(
-            paths={add.path(): str(absolute(root, add.path()).toUri()) for add in adds},
+            paths={add.path(): self.uri(snapshot, add.path()) for add in adds},
             handle=(layout.request.columns, {add.path(): add for add in adds}),
         )
 

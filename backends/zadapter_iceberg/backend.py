@@ -6,6 +6,8 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.encoding import Encoding
+from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, leaves, quote, resolve
@@ -29,6 +31,11 @@ from zadapter_iceberg.versions import (
 )
 
 _ENDLESS = str(1 << 62)
+_TASKS = 4
+"""Tasks a core reads, so that no core waits long for the last one."""
+_SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
+"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
+_DICTIONARY = "write.parquet.dict-encoding-enabled.column."
 
 
 class IcebergBackend:
@@ -112,6 +119,10 @@ class IcebergBackend:
             if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
         ]
 
+    def uri(self, snapshot: Snapshot, path: str) -> str:  # noqa: ARG002 - it is the path
+        """Return where the file with *path* in the manifests lies."""
+        return self._jvm.uri(path)
+
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
         update = snapshot.handle.located.table.updateProperties()
@@ -126,7 +137,8 @@ class IcebergBackend:
         group = self._hold(version.pinned)
         tasks = self._jvm.list(version.tasks[path] for path in files["path"].to_pylist())
         self._jvm.scans.stageTasks(version.pinned, group, tasks)
-        rows = self._spark.read.format("iceberg").load(group)
+        reader = self._spark.read.option("split-size", str(self._split_size(files)))
+        rows = reader.format("iceberg").load(group)
         added = version.computed
         if not added:
             return rows
@@ -137,12 +149,17 @@ class IcebergBackend:
         self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.warehouse", snapshot.location)
         return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
 
+    def _split_size(self, files: pa.Table) -> int:
+        """Return the bytes of a task; Iceberg evens tasks out only where it plans them itself."""
+        tasks = _TASKS * int(self._spark.sparkContext.defaultParallelism)
+        return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
+
     def write(
-        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, most: int | None = None
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write *rows* through Iceberg's writer, into a folder that names the layout."""
         version: Version = snapshot.handle
-        settings = self._settings(snapshot, layout, most)
+        settings = self._settings(snapshot, layout, encoding)
         group = self._hold(with_properties(self._jvm, version.pinned, settings))
         added = (each.name for each in version.computed)
         writer = rows.drop(*added).write.format("iceberg").mode("append")
@@ -152,7 +169,7 @@ class IcebergBackend:
         writer.option("target-file-size-bytes", _ENDLESS).save(group)
         new = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         return Written(
-            paths={file.location(): self._jvm.uri(file.location()) for file in new},
+            paths={file.location(): self.uri(snapshot, file.location()) for file in new},
             handle=commits.Files(
                 sequence=int(version.pinned.snapshot(version.snapshot_id).sequenceNumber()),
                 removed=version.tasks,
@@ -160,19 +177,23 @@ class IcebergBackend:
             ),
         )
 
-    def _settings(self, snapshot: Snapshot, layout: Layout, most: int | None) -> dict[str, str]:
+    def _settings(self, snapshot: Snapshot, layout: Layout, encoding: Encoding) -> dict[str, str]:
         """Return table properties that hold while these files are written."""
-        data = dict(snapshot.handle.pinned.properties()).get("write.data.path")
-        folder = (data or f"{snapshot.location}/data").rstrip("/")
+        own = dict(snapshot.handle.pinned.properties())
+        folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
         settings = {"write.data.path": f"{folder}/zadapter-{layout.id}"}
         for parts in layout.request.columns:
             # bounds cut to 16 characters are all alike where texts share a prefix
             settings[METRICS + ".".join(parts)] = "full"
-        if most is not None:
+        for parts in encoding.plain:
+            name = _DICTIONARY + ".".join(parts)
+            settings[name] = own.get(name, "false")
+        if encoding.row_group is not None:
+            most = str(encoding.row_group)
             # once in so many rows the writer looks, and finds the row group large enough
             settings["write.parquet.row-group-size-bytes"] = "1"
-            settings["write.parquet.row-group-check-min-record-count"] = str(most)
-            settings["write.parquet.row-group-check-max-record-count"] = str(most)
+            settings["write.parquet.row-group-check-min-record-count"] = most
+            settings["write.parquet.row-group-check-max-record-count"] = most
         return settings
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has counted

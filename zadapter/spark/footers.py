@@ -62,7 +62,23 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         pyarrow.ArrowInvalid: A file is no Parquet file.
     """
     with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(lambda uri: _read(spark, uri), uris))
+        return list(pool.map(lambda uri: _footer(*metadata(spark, uri)), uris))
+
+
+def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
+    """Return the bytes of a file and its footer as it is.
+
+    Raises:
+        FileNotFoundError: The file is not there.
+        pyarrow.ArrowInvalid: It is no Parquet file.
+    """
+    parsed = urlparse(uri)
+    if parsed.scheme in {"", "file"}:
+        path = unquote(parsed.path) if parsed.scheme else uri
+        with pa.OSFile(path) as source:
+            return source.size(), pq.read_metadata(source)
+    with closing(_HadoopFile(spark, uri)) as stream:
+        return stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r"))
 
 
 def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
@@ -111,16 +127,6 @@ def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
         return pa.array(found, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
         return None
-
-
-def _read(spark: SparkSession, uri: str) -> Footer:
-    parsed = urlparse(uri)
-    if parsed.scheme in {"", "file"}:
-        path = unquote(parsed.path) if parsed.scheme else uri
-        with pa.OSFile(path) as source:
-            return _footer(source.size(), pq.read_metadata(source))
-    with closing(_HadoopFile(spark, uri)) as stream:
-        return _footer(stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r")))
 
 
 def _footer(size: int, metadata: pq.FileMetaData) -> Footer:

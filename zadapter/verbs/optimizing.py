@@ -22,13 +22,13 @@ from zadapter.errors import (
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
 from zadapter.report import Plan, Report
-from zadapter.spark.rewriting import clustered
 from zadapter.spark.scratch import scratch
 from zadapter.spark.verification import check_rows, live_rows, staged
 from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
 from zadapter.verbs.question import By, Question
+from zadapter.verbs.writing import write
 
 TIMEZONE = "spark.sql.session.timeZone"
 
@@ -202,7 +202,7 @@ def _rewrite(
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
     with tally.timing("write"):
-        written = _write(prepared, work)
+        written = write(prepared, work, spark)
     try:
         with tally.timing("verify"):
             made = staged(prepared.backend, prepared.snapshot, written, spark)
@@ -227,15 +227,6 @@ def _rewrite(
         prepared.backend.discard(_only(made, landed.stale))
     tally.note(landed, exchanges)
     return None
-
-
-def _write(prepared: Prepared, work: Work) -> Written:
-    snapshot, files = prepared.snapshot, work.job.files
-    rows = live_rows(files)
-    parts = sum(group.cut_into for group in work.job.groups) * prepared.request.row_groups
-    most = None if rows is None else max(1, -(-rows // parts))
-    moved = clustered(prepared.backend.read(snapshot, files), work.layout, snapshot.partition)
-    return prepared.backend.write(snapshot, moved, work.layout, most)
 
 
 def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
