@@ -18,6 +18,7 @@ VALUES = (
     "encoding",
     "errors",
     "filestats",
+    "footers",
     "layout",
     "layouts",
     "names",

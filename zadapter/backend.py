@@ -81,9 +81,6 @@ class Backend(Protocol):
             UnknownOutcomeError: It may or may not have been committed.
         """
 
-    def discard(self, written: Written) -> None:
-        """Remove what was written; absent files are fine. Never after an unknown outcome."""
-
     def close(self) -> None:
         """Let go of what the session holds for reads and writes; files stay."""
 

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError, ZadapterError
-from zadapter.table import Exchange, Rewrite, Snapshot
+from zadapter.table import C, Change, Exchange, Snapshot
+
+C_contra = TypeVar("C_contra", bound=Change, contravariant=True)
 
 
-class Log(Protocol):
+class Log(Protocol[C_contra]):
     """The part of a backend that the loop needs."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
@@ -28,7 +30,7 @@ class Log(Protocol):
     def files(self, snapshot: Snapshot) -> pa.Table:
         """Return the files of that version."""
 
-    def commit(self, rewrite: Rewrite) -> int:
+    def commit(self, change: C_contra, /) -> int:
         """Try once."""
 
 
@@ -83,8 +85,8 @@ class Clock:
     jitter: Callable[[], float] = random.random  # noqa: S311 - spreads waits, guards nothing
 
 
-def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = None) -> Landed:
-    """Commit *rewrite*, trying again after lost races and lost answers.
+def publish(log: Log[C], change: C, backoff: Backoff, clock: Clock | None = None) -> Landed:
+    """Commit *change*, trying again after lost races and lost answers.
 
     Raises:
         StaleRewriteError: All its files were changed by others; nothing was committed.
@@ -92,13 +94,13 @@ def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = 
         UnknownOutcomeError: It is not known whether it landed; nothing may be discarded.
     """
     clock = clock or Clock()
-    start = rewrite.base
+    start = change.base
     waits = backoff.waits(clock.jitter)
     end = clock.now() + backoff.deadline
     stale: tuple[Exchange, ...] = ()
     doubtful = False
     for attempt in count(1):
-        version, failure = _try(log, rewrite, doubtful=doubtful)
+        version, failure = _try(log, change, doubtful=doubtful)
         if failure is None:
             return Landed(version=version, attempts=attempt, stale=stale, doubtful=doubtful)
         doubtful = doubtful or isinstance(failure, UnknownOutcomeError)
@@ -106,31 +108,31 @@ def publish(log: Log, rewrite: Rewrite, backoff: Backoff, clock: Clock | None = 
         if wait is not None and clock.now() + wait > end:
             wait = None
         clock.sleep(wait or 0.0)
-        with _doubts(rewrite, doubtful=doubtful):
+        with _doubts(change, doubtful=doubtful):
             head = log.snapshot(start.table, since=start)
-            if rewrite.id in head.applied:
+            if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
             if wait is None or clock.now() > end:
                 raise failure
-            rewrite, left = rewrite.rebased(head, log.files(head))
+            change, left = change.rebased(head, log.files(head))
         stale += left
     raise AssertionError("unreachable")
 
 
-def _try(log: Log, rewrite: Rewrite, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
+def _try(log: Log[C], change: C, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
     try:
-        with _doubts(rewrite, doubtful=doubtful):
-            return log.commit(rewrite), None
+        with _doubts(change, doubtful=doubtful):
+            return log.commit(change), None
     except (ConflictError, UnknownOutcomeError) as failure:
         return None, failure
 
 
 @contextmanager
-def _doubts(rewrite: Rewrite, *, doubtful: bool) -> Iterator[None]:
+def _doubts(change: Change, *, doubtful: bool) -> Iterator[None]:
     """Report whatever goes wrong after an attempt of unknown outcome as just that."""
     try:
         yield
     except Exception as error:
         if doubtful and not isinstance(error, UnknownOutcomeError):
-            raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+            raise UnknownOutcomeError(change.base.table, change.id) from error
         raise

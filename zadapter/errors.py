@@ -10,6 +10,9 @@ ZadapterError
 │   └── MissingStatsError            let zadapter widen the table's stats
 ├── ConflictError                    nothing was committed; try again
 │   └── StaleRewriteError            plan again; the inputs are gone
+├── VersionExpiredError              read a newer version
+├── ForeignChangeError               look at what other programs did to the table's files
+├── CorruptLogError                  restore the table's log
 ├── VerificationError                nothing was committed; what was staged is wrong
 └── UnknownOutcomeError              look before you touch anything
 """
@@ -90,6 +93,40 @@ class StaleRewriteError(ConflictError):
             f"{table}: {len(gone)} of the files being rewritten changed meanwhile, "
             f"{gone[0]!r} among them; run optimize() again to take up the new state"
         )
+
+
+class VersionExpiredError(ZadapterError):
+    """A version whose files vacuum may have removed.
+
+    Attributes:
+        oldest: The oldest version that can still be read.
+    """
+
+    def __init__(self, table: str, version: int, oldest: int) -> None:
+        self.table = table
+        self.version = version
+        self.oldest = oldest
+        super().__init__(
+            f"{table}: version {version} has expired; the oldest that can be read is {oldest}"
+        )
+
+
+class ForeignChangeError(ZadapterError):
+    """Files of the table were added, removed or changed by a program other than zadapter.
+
+    Attributes:
+        paths: The files in question.
+    """
+
+    def __init__(self, table: str, what: str, paths: Sequence[str], advice: str) -> None:
+        self.table = table
+        self.paths = tuple(paths)
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        super().__init__(f"{table}: {paths[0]!r}{more} {what} behind the table's log; {advice}")
+
+
+class CorruptLogError(ZadapterError):
+    """The table's log does not say what zadapter has written; nothing was read or changed."""
 
 
 class VerificationError(ZadapterError):

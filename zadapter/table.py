@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import Self
 
 from zadapter.errors import StaleRewriteError
 from zadapter.layout import Kept, Layout
@@ -72,17 +73,19 @@ class Exchange:
     added: pa.Table = field(repr=False)
 
 
+C = TypeVar("C", bound="Change")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Rewrite:
+class Change:
     """Exchanges that become visible at once."""
 
     base: Snapshot
     exchanges: tuple[Exchange, ...]
-    layout: Layout
     staged: Staged
     id: str = field(default_factory=lambda: uuid4().hex)
 
-    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Rewrite", tuple[Exchange, ...]]:
+    def rebased(self, head: Snapshot, live: pa.Table) -> tuple[Self, tuple[Exchange, ...]]:
         """Put the exchanges whose files are unchanged on top of *head*.
 
         Args:
@@ -90,7 +93,7 @@ class Rewrite:
             live: Its file table.
 
         Returns:
-            The rewrite that can go on, and the exchanges that were left behind.
+            The change that can go on, and the exchanges that were left behind.
 
         Raises:
             StaleRewriteError: Nothing can go on.
@@ -103,6 +106,13 @@ class Rewrite:
             raise StaleRewriteError(self.base.table, sorted(gone))
         kept = tuple(e for e in self.exchanges if e not in stale)
         return replace(self, base=head, exchanges=kept), stale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewrite(Change):
+    """Exchanges of files with the same rows, placed along a layout."""
+
+    layout: Layout
 
 
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:

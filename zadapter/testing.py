@@ -22,6 +22,7 @@ from zadapter.filestats import column, total
 from zadapter.fitting import fit
 from zadapter.layout import Layout, Request
 from zadapter.names import Parts
+from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.spark.verification import staged
 from zadapter.table import Exchange, Rewrite, Snapshot
@@ -204,8 +205,8 @@ class BackendContract:
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
-        backend.discard(rewrite.staged)
-        backend.discard(rewrite.staged)
+        discard(spark, rewrite.staged)
+        discard(spark, rewrite.staged)
 
         assert before == self.rows_behind(spark, table)
 

@@ -239,13 +239,6 @@ class DeltaBackend:
         removes = list(self._adds(rewrite.base.handle.snapshot, removed))
         return commits.commit(self._jvm, rewrite, removes, adds)
 
-    def discard(self, written: Written) -> None:
-        """Remove the files."""
-        for uri in written.paths.values():
-            path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
-            files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
-            files.delete(path, False)  # noqa: FBT003
-
     def close(self) -> None:
         """Delta's own classes hold nothing for us."""
 

@@ -221,13 +221,6 @@ class IcebergBackend:
         Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
         return commits.commit(self._jvm, rewrite.base.handle.located, rewrite)
 
-    def discard(self, written: Written) -> None:
-        """Remove the files."""
-        for uri in written.paths.values():
-            path = self._jvm.root.org.apache.hadoop.fs.Path(self._jvm.root.java.net.URI(uri))
-            files = path.getFileSystem(self._jvm.session.sessionState().newHadoopConf())
-            files.delete(path, False)  # noqa: FBT003
-
     def _hold(self, table: JavaObject) -> str:
         """Give Spark a name to read or write *table* by."""
         group = uuid4().hex

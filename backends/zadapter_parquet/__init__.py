@@ -1,1 +1,5 @@
-"""The plain Parquet backend; it is not there yet, its name is reserved."""
+"""Plain Parquet for zadapter: a log of versions and a table of stats in the folder itself."""
+
+from zadapter_parquet.backend import ParquetBackend
+
+__all__ = ["ParquetBackend"]

@@ -11,6 +11,7 @@ import pytest
 
 from zadapter import filestats
 from zadapter.errors import VerificationError
+from zadapter.footers import ColumnFooter, file_table
 from zadapter.names import leaves
 from zadapter.spark import footers
 from zadapter.spark.verification import check_files
@@ -34,7 +35,7 @@ def test_row_groups_are_taken_together(tmp_path, spark):
 
     assert found.rows == 6
     assert found.row_groups == (2, 2, 2)
-    assert found.columns["a"] == footers.ColumnFooter(-3, 7, 3)
+    assert found.columns["a"] == ColumnFooter(-3, 7, 3)
 
 
 def test_s25_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spark):
@@ -47,7 +48,7 @@ def test_s25_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spar
     (found,) = footers.read(spark, [f"{path}/{p.name}" for p in Path(path).glob("*.parquet")])
 
     assert found.row_groups == (2, 2)
-    assert found.columns["a"] == footers.ColumnFooter(None, None, None)
+    assert found.columns["a"] == ColumnFooter(None, None, None)
 
 
 def test_s01_nan_makes_bounds_unknown(tmp_path, spark):
@@ -61,7 +62,7 @@ def test_names_with_dots_are_not_mixed_up(tmp_path, spark):
     """Two columns whose paths read the same are both unknown."""
     table = pa.table({"a.b": [1], "a": pa.array([{"b": 2}])})
 
-    assert footer(tmp_path, spark, table).columns["a.b"] == footers.ColumnFooter(None, None, None)
+    assert footer(tmp_path, spark, table).columns["a.b"] == ColumnFooter(None, None, None)
 
 
 def test_a_missing_and_a_broken_file_are_told(tmp_path, spark):
@@ -112,7 +113,7 @@ def test_a_log_that_would_lie_is_not_written(tmp_path, spark, name, lie):
     table = pa.table({"a": [5, 7]})
     pq.write_table(table, path)
     read = dict(zip(["file.parquet"], footers.read(spark, [path.as_uri()]), strict=True))
-    files = footers.file_table(snapshot(table.schema), read)
+    files = file_table(snapshot(table.schema), read)
     check_files(snapshot(table.schema), Staged(files=files, paths={}), read)
 
     if name in files.column_names:
@@ -146,7 +147,7 @@ def test_stats_have_the_columns_own_types(tmp_path, spark):
     pq.write_table(table, path)
     read = {"p": footers.read(spark, [path.as_uri()])[0]}
 
-    files = footers.file_table(snapshot(table.schema), read)
+    files = file_table(snapshot(table.schema), read)
 
     for name in table.column_names:
         stats = filestats.column(files, (name,))

@@ -1,57 +1,18 @@
-"""Parquet footers: how many rows a file has, and bounds that can be trusted.
+"""Parquet footers, read wherever Spark can read."""
 
-A footer's bounds count only if every row group that holds a value has them, min and max together;
-a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
-``Statistics``).
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from zadapter.filestats import Bounds, column_type, schema, structs
-from zadapter.layout import orders
-from zadapter.names import leaves
-from zadapter.table import Snapshot
+from zadapter.footers import Footer, parse
 
 THREADS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFooter:
-    """What a footer says of one column: None where it says nothing that holds."""
-
-    min: Any
-    max: Any
-    nulls: int | None
-
-
-_UNKNOWN = ColumnFooter(None, None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Footer:
-    """One file's footer.
-
-    Attributes:
-        size: Bytes of the file.
-        rows: Rows of the file.
-        row_groups: Rows of each row group.
-        columns: By the column's path in the file, parts joined by dots.
-    """
-
-    size: int
-    rows: int
-    row_groups: tuple[int, ...]
-    columns: Mapping[str, ColumnFooter]
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
@@ -62,7 +23,7 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         pyarrow.ArrowInvalid: A file is no Parquet file.
     """
     with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(lambda uri: _footer(*metadata(spark, uri)), uris))
+        return list(pool.map(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
@@ -79,97 +40,6 @@ def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
             return source.size(), pq.read_metadata(source)
     with closing(_HadoopFile(spark, uri)) as stream:
         return stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r"))
-
-
-def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
-    """Return size, rows, and stats of every column that has one value a row.
-
-    Args:
-        snapshot: The table's version, for its columns and their names in the files.
-        footers: Footers of files that zadapter has written, by path.
-    """
-    found = list(footers.values())
-    columns = {
-        parts: type_
-        for parts, type_ in leaves(snapshot.schema)
-        if parts[0] not in snapshot.partition and orders(type_)
-    }
-    stats = []
-    for parts, type_ in columns.items():
-        path = ".".join(snapshot.physical.get(parts, parts))
-        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
-    made = schema(columns, {})
-    known = {
-        "path": list(footers),
-        "size": [footer.size for footer in found],
-        "rows": [footer.rows for footer in found],
-        "stats": structs(stats, made.field("stats").type, len(found)),
-    }
-    return pa.table(
-        [known.get(field.name, pa.nulls(len(found), field.type)) for field in made], schema=made
-    )
-
-
-def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
-    low, high = typed([f.min for f in found], type_), typed([f.max for f in found], type_)
-    if low is None or high is None:
-        low = high = pa.nulls(len(found), type_)
-    nulls = pa.array([f.nulls for f in found], pa.int64())
-    known = low.is_valid()
-    flags = pc.if_else(known, int(Bounds.WIDENED), int(Bounds.UNKNOWN)).cast(pa.int8())
-    arrays = [low, high, nulls, pa.nulls(len(found), pa.int64()), flags]
-    return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
-
-
-def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
-    """Return a footer's values as an array, or None where the file has them as another type."""
-    try:
-        return pa.array(found, type_)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-        return None
-
-
-def _footer(size: int, metadata: pq.FileMetaData) -> Footer:
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    columns: dict[str, ColumnFooter] = {}
-    for i in range(metadata.num_columns):
-        path = metadata.schema.column(i).path
-        merged = _merged([(group.column(i).statistics, group.num_rows) for group in groups])
-        # a dot within a name: two columns that cannot be told apart
-        columns[path] = _UNKNOWN if path in columns else merged
-    return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)
-
-
-def _merged(chunks: Sequence[tuple[Any, int]]) -> ColumnFooter:
-    counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
-    bounds = list(_bounds(chunks, counts))
-    known = all(bound is not None for bound in bounds)
-    pairs = [bound for bound in bounds if bound]
-    return ColumnFooter(
-        min=min((low for low, _ in pairs), default=None) if known else None,
-        max=max((high for _, high in pairs), default=None) if known else None,
-        nulls=None if None in counts else sum(counts),  # type: ignore[arg-type]
-    )
-
-
-def _bounds(
-    chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None]
-) -> Iterator[tuple[Any, Any] | tuple[()] | None]:
-    """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
-    for (stats, rows), nulls in zip(chunks, counts, strict=True):
-        if nulls == rows:
-            yield ()
-            continue
-        low, high = _pair(stats)
-        usable = low is not None and high is not None and low == low and high == high  # noqa: PLR0124
-        yield (low, high) if usable else None
-
-
-def _pair(stats: Any) -> tuple[Any, Any]:
-    try:
-        return (stats.min, stats.max) if stats is not None and stats.has_min_max else (None, None)
-    except (NotImplementedError, ValueError, OverflowError):
-        return None, None  # a type or a year that Python has no value for
 
 
 class _HadoopFile:

@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from zadapter.backend import Backend
 from zadapter.errors import VerificationError
 from zadapter.filestats import column, total
+from zadapter.footers import Footer, file_table, typed
 from zadapter.grouping import Group
 from zadapter.names import Parts, join, split
 from zadapter.ranks import rank
-from zadapter.spark.footers import Footer, file_table, read, typed
+from zadapter.spark.footers import read
 from zadapter.table import Snapshot, Staged, Written
 
 

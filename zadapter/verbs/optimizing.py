@@ -22,6 +22,7 @@ from zadapter.errors import (
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
 from zadapter.report import Plan, Report
+from zadapter.spark.files import discard
 from zadapter.spark.scratch import scratch
 from zadapter.spark.verification import check_rows, live_rows, staged
 from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
@@ -215,16 +216,16 @@ def _rewrite(
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
-        prepared.backend.discard(written)
+        discard(spark, written)
         tally.stale.append(str(error))
         return error
     except Exception:
         # nothing was committed: an attempt of unknown outcome would have said so
         with suppress(Exception):
-            prepared.backend.discard(written)
+            discard(spark, written)
         raise
     if landed.stale and not landed.doubtful:
-        prepared.backend.discard(_only(made, landed.stale))
+        discard(spark, _only(made, landed.stale))
     tally.note(landed, exchanges)
     return None
 

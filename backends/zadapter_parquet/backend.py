@@ -1,0 +1,177 @@
+"""The backend contract, for plain Parquet files under a log of our own."""
+
+import json
+import re
+from collections.abc import Sequence
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter import filestats
+from zadapter.encoding import Encoding
+from zadapter.errors import StaleRewriteError, VersionExpiredError
+from zadapter.layout import Layout
+from zadapter.layouts import Layouts
+from zadapter.names import Parts, resolve
+from zadapter.table import Change, Rewrite, Snapshot, Staged, Written
+from zadapter_parquet import changes, foreign, registration, rows, stats
+from zadapter_parquet.entries import Operation
+from zadapter_parquet.log import Log
+from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.stores import Files
+from zadapter_parquet.versions import Version, snapshot, with_partition
+
+DATA = f"{HIDDEN}/data"
+_BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
+
+
+class ParquetBackend:
+    """Folders of Parquet files, each with a log of versions and a table of stats inside it."""
+
+    format = "parquet"
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        """Return the current version; -1 is a folder that no commit has made a table yet.
+
+        Raises:
+            UnknownTableError: There are no Parquet files.
+            UnsupportedError: They cannot be taken as one table.
+            CorruptLogError: The log is damaged.
+            ForeignChangeError: There are files that the log does not know.
+        """
+        files = opened(table) if since is None else since.handle.files
+        log = Log(files, table)
+        if not log.exists():
+            return snapshot(table, files, registration.found(self._spark, files, table))
+        entry = log.head()
+        if since is None:
+            foreign.check_added(files, table, log.entry(0))
+            return snapshot(table, files, Version(entry=entry))
+        news = list(log.between(since.version, entry.version))
+        ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
+        version = Version(entry=entry, aborted=frozenset(ruled_out))
+        return snapshot(table, files, version, frozenset(e.transaction for e in news))
+
+    def at(self, table: str, version: int) -> Snapshot:
+        """Return an older version.
+
+        Raises:
+            UnknownTableError: There is no such table or version.
+            VersionExpiredError: Its files may be gone.
+        """
+        files = opened(table)
+        log = Log(files, table)
+        oldest = log.head().oldest
+        entry = log.entry(version)
+        if version < oldest:
+            raise VersionExpiredError(table, version, oldest)
+        return snapshot(table, files, Version(entry=entry))
+
+    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+        """Return the live files with the stats of *columns*."""
+        version: Version = snapshot.handle.version
+        asked = dict(resolve(parts, snapshot.schema) for parts in columns)
+        wanted = {parts: t for parts, t in asked.items() if parts[0] not in snapshot.partition}
+        if version.found is not None:
+            return filestats.narrowed(version.found, filestats.schema(wanted, snapshot.partition))
+        return stats.load(snapshot.handle.files, version.entry.parts, wanted, snapshot.partition)
+
+    def uri(self, snapshot: Snapshot, path: str) -> str:
+        """Return where the file with *path* in the log lies."""
+        return rows.uri(self._spark, snapshot.handle.files.location(path))
+
+    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
+        """Return *snapshot*: stats of all columns are kept."""
+        return snapshot
+
+    def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
+        """Return the rows of *files*.
+
+        Raises:
+            ForeignChangeError: One is gone, or is not the one that the log knows.
+        """
+        store: Files = snapshot.handle.files
+        foreign.check_live(store, snapshot.table, files)
+        columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
+        values = {name: filestats.partition(files, name) for name in snapshot.partition}
+        return rows.read(
+            self._spark,
+            columns,
+            [store.location(path) for path in files["path"].to_pylist()],
+            values,
+        )
+
+    def write(
+        self, snapshot: Snapshot, rows_: DataFrame, layout: Layout | None, encoding: Encoding
+    ) -> Written:
+        """Write *rows_* into a folder of their own, which no reader looks into."""
+        store: Files = snapshot.handle.files
+        folder = f"{DATA}/{uuid4().hex}"
+        rows.write(rows_, store.location(folder), tuple(snapshot.partition), encoding)
+        paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))
+        return Written(
+            paths={path: self.uri(snapshot, path) for path in paths},
+            handle=(folder, None if layout is None else layout.id),
+        )
+
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
+        """Return *written* with the stats of the footers."""
+        files = files.filter(pc.greater(files["rows"], 0))
+        _, layout = written.handle
+        known = with_partition(files, dict(snapshot.partition), layout)
+        return Staged(files=known, paths=written.paths, handle=written.handle)
+
+    def commit(self, rewrite: Rewrite) -> int:
+        """Exchange the files by one entry in the log, after keeping the layout.
+
+        Raises:
+            ConflictError: Another writer was faster; nothing was committed.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        Layouts(rewrite.base.handle.files).keep(rewrite.layout)
+        return self.publish(rewrite, Operation.OPTIMIZE)
+
+    def publish(self, change: Change, operation: Operation) -> int:
+        """Make *change* the next version.
+
+        Raises:
+            ConflictError: Another writer was faster; nothing was committed.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        table, store = change.base.table, change.base.handle.files
+        version: Version = change.base.handle.version
+        folder, _ = change.staged.handle
+        if folder in version.aborted:
+            raise StaleRewriteError(table, [folder])
+        log, base = Log(store, table), version.entry
+        if version.found is not None:
+            base = registration.register(log, store, version, version.found)
+        store.sync(path for e in change.exchanges for path in e.added["path"].to_pylist())
+        said = changes.exchanged(
+            store, base, [e.removed for e in change.exchanges], [e.added for e in change.exchanges]
+        )
+        entry = changes.following(
+            log, base, operation, transaction=change.id, folder=folder, **said
+        )
+        log.claim(entry)
+        return entry.version
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def opened(table: str) -> Files:
+    """Return the files of a table: a path, a URI, or ``parquet.`path```.
+
+    Raises:
+        UnknownTableError: There is no such folder.
+        UnsupportedError: There is no way to keep a table there.
+    """
+    by_path = _BY_PATH.match(table)
+    return Files(by_path["path"].replace("``", "`") if by_path else table)

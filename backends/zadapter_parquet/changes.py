@@ -1,0 +1,65 @@
+"""The entries that commits add to the log."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from zadapter.filestats import total
+from zadapter_parquet import stats
+from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.log import Log
+from zadapter_parquet.stores import Files
+
+
+def first(files: Files, found: Entry, table: pa.Table) -> Entry:
+    """Return version 0, after writing its stats."""
+    summary = {"files_added": table.num_rows, "rows_added": total(table, "rows")}
+    return replace(
+        found,
+        version=0,
+        timestamp=now(),
+        parts=stats.rewritten(files, (), set(), table),
+        summary=summary,
+    )
+
+
+def exchanged(
+    files: Files, base: Entry, removed: Sequence[pa.Table], added: Sequence[pa.Table]
+) -> dict[str, Any]:
+    """Write the stats of a version that has other files, and return what its entry says of them."""
+    gone, come = pa.concat_tables(removed), pa.concat_tables(added)
+    paths = set(gone["path"].to_pylist())
+    return {
+        "parts": stats.rewritten(files, base.parts, paths, come),
+        "files": base.files - gone.num_rows + come.num_rows,
+        "size": base.size - total(gone, "size") + total(come, "size"),
+        "rows": base.rows - total(gone, "rows") + total(come, "rows"),
+        "summary": {
+            "files_added": come.num_rows,
+            "files_removed": gone.num_rows,
+            "rows_added": total(come, "rows"),
+            "rows_removed": total(gone, "rows"),
+        },
+    }
+
+
+def following(log: Log, base: Entry, operation: Operation, **said: Any) -> Entry:
+    """Return an entry for the version after *base*, the same but for what is *said*."""
+    return replace(
+        base,
+        version=base.version + 1,
+        previous=log.hash_of(base.version),
+        read_version=base.version,
+        operation=operation,
+        # another machine's clock may be ahead of ours
+        timestamp=max(now(), base.timestamp + 1),
+        **{"folder": None, "summary": {}} | said,
+    )
+
+
+def now() -> int:
+    """Return milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,133 @@
+"""Entries of a table's log: what each version is.
+
+An entry says all of its version, so that no other entry needs to be read to use it; the hash of the
+one before makes a chain of them.  Its last line is the hash of what stands before, which a torn
+entry lacks.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+from zadapter.errors import CorruptLogError, UnsupportedError
+from zadapter_parquet.paths import checked
+
+FORMAT = 1
+"""Version of this format. A table of a higher one is refused."""
+LARGEST = 64 << 20
+"""Bytes; an entry that is larger was not written by zadapter."""
+
+
+class Operation(str, Enum):
+    """What made a version."""
+
+    REGISTER = "register"
+    APPEND = "append"
+    DELETE = "delete"
+    OVERWRITE = "overwrite"
+    OPTIMIZE = "optimize"
+    RESTORE = "restore"
+    VACUUM = "vacuum"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A piece of the stats table: a Parquet file, never changed."""
+
+    path: str
+    files: int
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One version of a table."""
+
+    version: int
+    previous: str
+    """SHA-256 of the entry before, in hexadecimal; empty for version 0."""
+    transaction: str
+    """Id of the commit. No two entries have the same."""
+    operation: Operation
+    read_version: int
+    """The version that the commit was planned on."""
+    timestamp: int
+    """Milliseconds since 1970, UTC; higher than that of the version before."""
+    table: str
+    """Id of the table, drawn when it was registered."""
+    schema: str
+    """Spark's JSON of all columns."""
+    partition: tuple[str, ...]
+    parts: tuple[Part, ...]
+    """The stats table: each live file is in one of them."""
+    files: int
+    size: int
+    """Bytes of all files."""
+    rows: int
+    oldest: int
+    """The oldest version that can still be read: what later ones do not need may be gone."""
+    folder: str | None = None
+    """Folder of the data files that this commit added; for an abort, whose commit it rules out."""
+    summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Files and rows that were added and removed."""
+
+
+def encode(entry: Entry) -> bytes:
+    """Return the bytes of *entry*, the same whenever and wherever it is encoded."""
+    said = {each.name: getattr(entry, each.name) for each in fields(entry)}
+    said["parts"] = [asdict(part) for part in entry.parts]
+    said["summary"] = dict(entry.summary)
+    body = json.dumps({"format": FORMAT, **said}, sort_keys=True, separators=(",", ":"))
+    return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
+
+
+def digest(data: bytes) -> str:
+    """Return SHA-256 in hexadecimal."""
+    return sha256(data).hexdigest()
+
+
+def decode(data: bytes, version: int) -> Entry:
+    """Return the entry of *version*.
+
+    Raises:
+        CorruptLogError: The bytes are no such entry: torn, changed, or in the wrong place.
+        UnsupportedError: A newer zadapter has written it.
+    """
+    body, _, end = data.rstrip(b"\n").rpartition(b"\n")
+    try:
+        whole = json.loads(end)["end"] == digest(body)
+        said = json.loads(body) if whole else {}
+    except (ValueError, LookupError, TypeError):
+        whole = False
+    if not whole:
+        raise CorruptLogError(f"entry {version} of the log is torn or was changed")
+    if said.pop("format", None) != FORMAT:
+        raise UnsupportedError(f"entry {version} of the log was written by a newer zadapter")
+    try:
+        entry = _entry(said)
+    except (ValueError, LookupError, TypeError) as error:
+        raise CorruptLogError(f"entry {version} of the log makes no sense: {error}") from error
+    if entry.version != version:
+        raise CorruptLogError(f"entry {version} of the log says that it is {entry.version}")
+    return entry
+
+
+def _entry(said: dict[str, Any]) -> Entry:
+    parts = tuple(Part(**part) for part in said["parts"])
+    for part in parts:
+        checked(part.path)
+    return Entry(
+        **said
+        | {
+            "operation": Operation(said["operation"]),
+            "partition": tuple(said["partition"]),
+            "parts": parts,
+            "summary": MappingProxyType(said["summary"]),
+        }
+    )

@@ -1,0 +1,69 @@
+"""What the names of files and folders say: what is hidden, and partition values, as Hive has it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from zadapter.errors import UnsupportedError
+from zadapter_parquet.stores import Found
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive and Spark name the folder of a null."""
+
+
+def visible(files: Iterable[Found]) -> list[Found]:
+    """Return the files that Spark would read: none whose path has a hidden part."""
+    return [file for file in files if not any(map(_hidden, file.path.split("/")))]
+
+
+def _hidden(name: str) -> bool:
+    return (name.startswith("_") and "=" not in name) or name.startswith(".")
+
+
+def partition_values(path: str) -> dict[str, str | None]:
+    """Return the values in the names of a file's folders, ``column=value``, as text."""
+    pairs = (name.split("=", 1) for name in path.split("/")[:-1] if "=" in name)
+    return {unquote(key): None if value == NULL else unquote(value) for key, value in pairs}
+
+
+def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
+    """Return the names of the partition columns.
+
+    Raises:
+        UnsupportedError: The files do not agree.
+    """
+    first = tuple(partition_values(files[0].path)) if files else ()
+    for file in files:
+        found = tuple(partition_values(file.path))
+        if found != first:
+            raise UnsupportedError(
+                f"{file.path} lies in the partition columns {list(found)}, "
+                f"{files[0].path} in {list(first)}"
+            )
+    return first
+
+
+def column_type(texts: Iterable[str | None]) -> str:
+    """Return the type, as Spark's JSON has it, of a partition column with these values."""
+    present = [text for text in texts if text is not None]
+    if present and all(_parses(int, text) for text in present):
+        fits = all(-(1 << 31) <= int(text) < 1 << 31 for text in present)
+        long = all(-(1 << 63) <= int(text) < 1 << 63 for text in present)
+        return "integer" if fits else "long" if long else "string"
+    return "date" if present and all(_parses(date.fromisoformat, t) for t in present) else "string"
+
+
+def _parses(convert: Any, text: str) -> bool:
+    try:
+        convert(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text and not text[:1].isspace() and "+" not in text
+
+
+def values(paths: Iterable[str], column: str, type_: pa.DataType) -> pa.Array:
+    """Return the value of a partition column in each file, in its type."""
+    return pa.array([partition_values(path)[column] for path in paths], pa.string()).cast(type_)

@@ -1,0 +1,54 @@
+"""What other programs did to a table's files behind its log."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+
+from zadapter.errors import ForeignChangeError
+from zadapter_parquet import folders, stats
+from zadapter_parquet.entries import Entry
+from zadapter_parquet.stores import Files
+
+THREADS = 16
+_RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
+
+
+def check_added(files: Files, table: str, original: Entry) -> None:
+    """Refuse files that lie beside those of the table.
+
+    All that commits add is hidden, so what is not was there when the folder became a table.
+
+    Args:
+        files: The table's files.
+        table: The table as the caller named it.
+        original: Version 0.
+
+    Raises:
+        ForeignChangeError: There are some.
+    """
+    known = set(stats.load(files, original.parts, {}, {})["path"].to_pylist())
+    added = sorted({file.path for file in folders.visible(files.listed())} - known)
+    if added:
+        advice = "move them out, and append their rows with zadapter.append()"
+        raise ForeignChangeError(table, "came", added, advice)
+
+
+def check_live(files: Files, table: str, live: pa.Table) -> None:
+    """Refuse files that are gone or have another size.
+
+    Args:
+        files: The table's files.
+        table: The table as the caller named it.
+        live: File table of those that are about to be read.
+
+    Raises:
+        ForeignChangeError: There are some.
+    """
+    paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(files.size, paths))
+    told = list(zip(paths, sizes, found, strict=True))
+    if gone := [path for path, _, now in told if now is None]:
+        raise ForeignChangeError(table, "went", gone, _RESTORE)
+    if edited := [path for path, size, now in told if now != size]:
+        raise ForeignChangeError(table, "changed", edited, _RESTORE)

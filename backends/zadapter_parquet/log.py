@@ -1,0 +1,121 @@
+"""The log of a table: dense versions, each created once and never changed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+from zadapter.errors import ConflictError, CorruptLogError, UnknownOutcomeError, UnknownTableError
+from zadapter_parquet.entries import Entry, decode, digest, encode
+from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.stores import Outcome, Store
+
+FOLDER = f"{HIDDEN}/log"
+HINT = f"{FOLDER}/_head"
+_TRIES = 5
+
+
+def path_of(version: int) -> str:
+    """Return where the entry of *version* lies."""
+    return f"{FOLDER}/{version:020d}.json"
+
+
+class Log:
+    """Reads and extends a table's log.
+
+    A version is whoever creates its entry first.  So once an entry can be read, all other attempts
+    at that version have failed for good, and as long as it is absent the same bytes may be sent
+    again: an entry is committed at most once, without locks and clocks.
+    """
+
+    def __init__(self, store: Store, table: str) -> None:
+        self._store = store
+        self._table = table
+
+    def exists(self) -> bool:
+        """Tell whether there is a version 0."""
+        return self._store.has(path_of(0))
+
+    def head(self) -> Entry:
+        """Return the newest version.
+
+        Raises:
+            UnknownTableError: There is no log.
+            CorruptLogError: Its newest entry is damaged, or does not follow the one before.
+        """
+        low = self._hinted()
+        if not self._has(low) and not self._has(low := 0):
+            raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+        step = 1
+        while self._has(low + step):
+            low, step = low + step, step * 2
+        high = low + step  # low is there, high is not, and versions are dense
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._has(middle) else (low, middle)
+        return self.entry(low)
+
+    def entry(self, version: int) -> Entry:
+        """Return one version.
+
+        Raises:
+            UnknownTableError: There is no such version.
+            CorruptLogError: The entry is damaged, or does not follow the one before.
+        """
+        data = self._store.read(path_of(version)) if version >= 0 else None
+        if data is None:
+            raise UnknownTableError(f"{self._table}: there is no version {version}")
+        entry = decode(data, version)
+        before = self._store.read(path_of(version - 1)) if version else b""
+        if version and (before is None or digest(before) != entry.previous):
+            raise CorruptLogError(
+                f"{self._table}: entry {version} of the log does not follow entry {version - 1}"
+            )
+        return entry
+
+    def between(self, after: int, until: int) -> Iterator[Entry]:
+        """Yield the versions after *after*, up to and with *until*."""
+        return map(self.entry, range(after + 1, until + 1))
+
+    def hash_of(self, version: int) -> str:
+        """Return what the entry after *version* has as ``previous``."""
+        return digest(self._store.read(path_of(version)) or b"") if version >= 0 else ""
+
+    def claim(self, entry: Entry) -> None:
+        """Make *entry* a version of the table.
+
+        Raises:
+            ConflictError: The version is somebody else's.
+            UnknownOutcomeError: It is not known whether it is ours.
+        """
+        data, path = encode(entry), path_of(entry.version)
+        for _ in range(_TRIES):
+            if self._store.create(path, data) is Outcome.CREATED:
+                return self._hint(entry.version)
+            found = self._read_back(path)
+            if found is None:
+                continue  # nothing is decided, and the same bytes may be sent again
+            # an earlier attempt of ours may have arrived after it was given up
+            if decode(found, entry.version).transaction == entry.transaction:
+                return None
+            raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
+        raise UnknownOutcomeError(self._table, entry.transaction)
+
+    def _read_back(self, path: str) -> bytes | None:
+        with suppress(OSError):
+            return self._store.read(path)
+        return None
+
+    def _has(self, version: int) -> bool:
+        return self._store.has(path_of(version))
+
+    def _hinted(self) -> int:
+        """Return where to start to look; whatever the hint says is checked."""
+        with suppress(ValueError, TypeError, LookupError, CorruptLogError):
+            return max(0, int(json.loads(self._store.read(HINT) or b"0")))
+        return 0
+
+    def _hint(self, version: int) -> None:
+        # every so many versions will do: from there on each is looked for
+        if version % 64 == 0:
+            with suppress(Exception):
+                self._store.write(HINT, str(version).encode())

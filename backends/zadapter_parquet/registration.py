@@ -1,0 +1,186 @@
+"""A folder of Parquet files, as it is found, becomes version 0 of a table."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from zadapter.errors import UnknownTableError, UnsupportedError
+from zadapter.footers import Footer, file_table, parse
+from zadapter_parquet import changes, folders, rows
+from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.log import Log
+from zadapter_parquet.stores import Files, Found, probe
+from zadapter_parquet.versions import Version, snapshot, with_partition
+
+THREADS = 16
+UNREGISTERED = -1
+"""Version of a folder that is no table yet."""
+
+_OTHERS = {
+    ("_delta_log", ""): "Delta",
+    ("metadata", ".metadata.json"): "Iceberg",
+    (".hoodie", ""): "Hudi",
+}
+"""Folders, and how a file in it ends, by the format that has them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A file's footer."""
+
+    footer: Footer
+    columns: str
+    """Parquet's schema as text: files with the same one have the same columns."""
+
+
+def found(spark: SparkSession, files: Files, table: str) -> Version:
+    """Return what a folder holds, as the version before the first.
+
+    Raises:
+        UnknownTableError: It holds no files.
+        UnsupportedError: They cannot be taken as one table.
+    """
+    _refuse_others(files)
+    listed = folders.visible(files.listed())
+    if not listed:
+        raise UnknownTableError(f"{table}: there are no Parquet files")
+    partition = folders.partition_columns(listed)
+    read = _read_footers(files, [file.path for file in listed])
+    columns = _merged(_schemas(spark, files, read))
+    entry = _entry(_with_partition(columns, partition, listed), partition, listed, read)
+    unknown = snapshot(table, files, Version(entry=entry))
+    known = file_table(unknown, {path: each.footer for path, each in read.items()})
+    return Version(entry=entry, found=with_partition(known, unknown.partition, layout=None))
+
+
+def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
+    """Make what was found version 0.
+
+    Raises:
+        ConflictError: Somebody else was faster.
+        UnsupportedError: The store cannot hold a log.
+    """
+    probe(files)
+    entry = changes.first(files, found.entry, table)
+    log.claim(entry)
+    return entry
+
+
+def _entry(
+    schema: dict[str, Any],
+    partition: tuple[str, ...],
+    listed: Sequence[Found],
+    read: Mapping[str, Read],
+) -> Entry:
+    return Entry(
+        version=UNREGISTERED,
+        previous="",
+        transaction=uuid4().hex,
+        operation=Operation.REGISTER,
+        read_version=UNREGISTERED,
+        timestamp=0,
+        table=uuid4().hex,
+        schema=json.dumps(schema),
+        partition=partition,
+        parts=(),
+        files=len(listed),
+        size=sum(file.size for file in listed),
+        rows=sum(each.footer.rows for each in read.values()),
+        oldest=0,
+    )
+
+
+def _with_partition(
+    columns: dict[str, Any], partition: Sequence[str], listed: Sequence[Found]
+) -> dict[str, Any]:
+    known = {field["name"].lower(): field["name"] for field in columns["fields"]}
+    for name in partition:
+        if name.lower() in known:
+            raise UnsupportedError(
+                f"{known[name.lower()]!r} is a column of the files, and {name!r} one of the folders"
+            )
+    values = [folders.partition_values(file.path) for file in listed]
+    added = [
+        {
+            "name": n,
+            "type": folders.column_type(v[n] for v in values),
+            "nullable": True,
+            "metadata": {},
+        }
+        for n in partition
+    ]
+    return columns | {"fields": [*columns["fields"], *added]}
+
+
+def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dict[str, str]:
+    """Return Spark's schema of one file for each distinct one of Parquet's."""
+    first = {each.columns: path for path, each in reversed(list(read.items()))}
+    return {path: rows.schema_of(spark, files.location(path)) for path in reversed(first.values())}
+
+
+def _read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:
+    """Read the footers of *paths*.
+
+    Raises:
+        UnsupportedError: A file is none of Parquet's, is cut off, or encrypted.
+        CorruptLogError: A link leads out of the table.
+    """
+    with ThreadPoolExecutor(THREADS) as pool:
+        return dict(zip(paths, pool.map(lambda path: _read(store, path), paths), strict=True))
+
+
+def _read(store: Files, path: str) -> Read:
+    try:
+        with store.opened(path) as file:
+            metadata = pq.read_metadata(file)
+            # the first line is where the object lies in memory
+            columns = str(metadata.schema).partition("\n")[2]
+            return Read(footer=parse(file.size(), metadata), columns=columns)
+    except (pa.ArrowException, OSError) as error:
+        raise UnsupportedError(
+            f"{store.location(path)} cannot be read as Parquet: {error}"
+        ) from error
+
+
+def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
+    """Return one schema for files whose columns differ by some that were added.
+
+    Args:
+        schemas: Spark's JSON of each distinct schema, by the path of a file that has it.
+
+    Raises:
+        UnsupportedError: A column has two types, or two columns differ in case only.
+    """
+    fields: dict[str, tuple[str, dict[str, Any]]] = {}
+    for path, text in schemas.items():
+        for field in json.loads(text)["fields"]:
+            name = field["name"]
+            said = field | {"nullable": True, "metadata": {}}
+            first, known = fields.setdefault(name.lower(), (path, said))
+            if known["name"] != name or known["type"] != said["type"]:
+                raise UnsupportedError(
+                    f"{path} has the column {name!r} of type {said['type']}, {first} has "
+                    f"{known['name']!r} of type {known['type']}; files may differ by added columns"
+                )
+    return {"type": "struct", "fields": [said for _, said in fields.values()]}
+
+
+def _refuse_others(store: Files) -> None:
+    """Refuse the folder of another format's table.
+
+    Raises:
+        UnsupportedError: It is one.
+    """
+    for (folder, ending), name in _OTHERS.items():
+        if any(file.path.endswith(ending) for file in store.listed(folder)):
+            raise UnsupportedError(
+                f"{store.uri} has a folder {folder}: it looks like a table of {name}, whose files "
+                "are not all live"
+            )

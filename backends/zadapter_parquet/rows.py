@@ -1,0 +1,125 @@
+"""Rows of a table, read and written by Spark's own Parquet reader and writer."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.encoding import Encoding
+from zadapter.names import quote
+
+KEPT = 256
+"""Bytes of a bound in the footer, which has none at all where a whole value is too long for it."""
+
+_PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
+_STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
+"""What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
+_STRICT = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    # a file may be called what looks like a pattern
+    "__globPaths__": "false",
+}
+
+
+def uri(spark: SparkSession, location: str) -> str:
+    """Return a location, which is written as it is, as the URI by which Spark speaks of it."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
+
+
+def read(
+    spark: SparkSession,
+    columns: T.StructType,
+    locations: Sequence[str],
+    partition: Mapping[str, pa.Array],
+) -> DataFrame:
+    """Return the rows of some files.
+
+    Args:
+        spark: A session.
+        columns: All columns of the table; those that a file lacks are null.
+        locations: Where the files lie, unescaped.
+        partition: For each partition column, which no file has, its value in each file.
+    """
+    if not locations:
+        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
+        return spark.range(0).select(*nothing)
+    stored = T.StructType([field for field in columns if field.name not in partition])
+    rows = spark.read.schema(stored).options(**_STRICT).parquet(*locations)
+    if not partition:
+        return rows
+    of_file = _values(spark, [uri(spark, location) for location in locations], partition)
+    path = F.regexp_replace(F.col("_metadata.file_path"), _STORE, "")
+    known = rows.withColumn(_PATH, path).join(F.broadcast(of_file), _PATH, "left")
+    lost = F.raise_error(F.concat(F.lit("no partition values are known of "), F.col(_PATH)))
+    values = {
+        name: F.when(F.col(_KNOWN), F.col(_VALUE.format(number))).otherwise(lost)
+        for number, name in enumerate(partition)
+    }
+    return known.select(
+        *(
+            values.get(field.name, F.col(quote((field.name,))))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in columns
+        )
+    )
+
+
+def _values(
+    spark: SparkSession, uris: Sequence[str], partition: Mapping[str, pa.Array]
+) -> DataFrame:
+    """Return the partition values of each file, as text."""
+    arrays = {_VALUE.format(number): values for number, values in enumerate(partition.values())}
+    paths = [re.sub(_STORE, "", uri) for uri in uris]
+    texts = {_PATH: paths} | {name: a.cast(pa.string()).to_pylist() for name, a in arrays.items()}
+    fields = ", ".join(f"{quote((name,))}: string" for name in texts)
+    listed = [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
+    told = F.from_json(F.lit(json.dumps(listed)), f"array<struct<{fields}>>")
+    return spark.range(1).select(F.inline(told)).withColumn(_KNOWN, F.lit(True))  # noqa: FBT003
+
+
+def schema_of(spark: SparkSession, location: str) -> str:
+    """Return the columns of one file, as Spark's JSON."""
+    return spark.read.options(**_STRICT).parquet(location).schema.json()
+
+
+def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: Encoding) -> None:
+    """Write each partition of *rows* as one file for each of its partition values.
+
+    Args:
+        rows: The rows.
+        location: A folder that is not there yet, unescaped.
+        partition: Columns that become folders.
+        encoding: How the rows are put into Parquet.
+    """
+    options = {
+        "maxRecordsPerFile": "0",
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "parquet.statistics.truncate.length": str(KEPT),
+    }
+    if encoding.row_group is not None:
+        options["parquet.block.row.count.limit"] = str(encoding.row_group)
+    for parts in encoding.plain:
+        options["parquet.enable.dictionary#" + ".".join(parts)] = "false"
+    for name in partition:
+        rows = rows.withColumn(name, _no_empty_text(rows, name))
+    rows.write.mode("error").options(**options).partitionBy(*partition).parquet(location)
+
+
+def _no_empty_text(rows: DataFrame, name: str) -> Column:
+    """Return a partition column whose empty texts are an error: Spark would make them null."""
+    column = F.col(quote((name,)))
+    if not isinstance(rows.schema[name].dataType, T.StringType):
+        return column
+    what = f"an empty text in the partition column {name!r} would be read as null"
+    return F.when(column == "", F.raise_error(F.lit(what))).otherwise(column)
