@@ -21,6 +21,10 @@ class Lake:
         asked = {"by": ["a"], "target_file_size": "2KB", "spark": self.spark} | arguments
         return zadapter.optimize(table, **asked)
 
+    def plan(self, table, **arguments):
+        """Predict, on this session."""
+        return zadapter.plan(table, **{"by": ["a"], "spark": self.spark} | arguments)
+
 
 def interrupted(backend, action):
     """Make a backend that runs *action* after staging and before the first commit."""

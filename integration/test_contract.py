@@ -5,9 +5,12 @@ from contextlib import closing
 import pytest
 from pyspark.sql import functions as F
 
+import zadapter
+from integration.parquet.lake import live
 from zadapter.testing import BackendContract
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
+from zadapter_parquet import ParquetBackend
 
 
 def in_order(rows):
@@ -36,6 +39,28 @@ class TestDelta(BackendContract):
         return in_order(
             spark.read.format("delta").load(table).select(F.col("a"), F.col("b")).collect()
         )
+
+
+class TestParquet(BackendContract):
+    """Parquet keeps the contract."""
+
+    @pytest.fixture
+    def backend(self, spark):
+        return ParquetBackend(spark)
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path):
+        self.folder = tmp_path
+
+    def make(self, spark, name, rows):
+        rows.write.parquet(f"{self.folder}/{name}")
+        return f"{self.folder}/{name}"
+
+    def append(self, spark, table, rows):
+        zadapter.append(table, rows, backend="parquet")
+
+    def rows_behind(self, spark, table):
+        return in_order(row.values() for row in live(table).to_pylist())
 
 
 class TestIceberg(BackendContract):

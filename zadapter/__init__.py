@@ -9,18 +9,49 @@ if TYPE_CHECKING:
     from zadapter.commit import Backoff
     from zadapter.layout import Curve, Layout
     from zadapter.report import Plan, Report
+    from zadapter.table import Commit
+    from zadapter.verbs.changing import append, delete, overwrite
     from zadapter.verbs.optimizing import optimize, plan
+    from zadapter.verbs.reading import files, read
+    from zadapter.verbs.versions import history, restore, vacuum
     from zadapter.zvalues import zvalue
 
-__all__ = ["Backoff", "Curve", "Layout", "Plan", "Report", "optimize", "plan", "zvalue"]
+__all__ = [
+    "Backoff",
+    "Commit",
+    "Curve",
+    "Layout",
+    "Plan",
+    "Report",
+    "append",
+    "delete",
+    "files",
+    "history",
+    "optimize",
+    "overwrite",
+    "plan",
+    "read",
+    "restore",
+    "vacuum",
+    "zvalue",
+]
 
 _HOME = {
     "Backoff": "zadapter.commit",
+    "Commit": "zadapter.table",
     "Curve": "zadapter.layout",
     "Layout": "zadapter.layout",
     "Plan": "zadapter.report",
     "Report": "zadapter.report",
+    "append": "zadapter.verbs.changing",
+    "delete": "zadapter.verbs.changing",
+    "files": "zadapter.verbs.reading",
+    "history": "zadapter.verbs.versions",
     "optimize": "zadapter.verbs.optimizing",
+    "overwrite": "zadapter.verbs.changing",
+    "read": "zadapter.verbs.reading",
+    "restore": "zadapter.verbs.versions",
+    "vacuum": "zadapter.verbs.versions",
     "plan": "zadapter.verbs.optimizing",
     "zvalue": "zadapter.zvalues",
 }

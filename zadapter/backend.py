@@ -1,8 +1,9 @@
 """What zadapter needs to know about a table format, and where to find it."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -10,7 +11,7 @@ from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Rewrite, Snapshot, Staged, Written
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,6 +86,36 @@ class Backend(Protocol):
         """Let go of what the session holds for reads and writes; files stay."""
 
 
+@runtime_checkable
+class Versioned(Backend, Protocol):
+    """A backend that writes rows and keeps versions itself, for lack of an engine that does."""
+
+    def at(self, table: str, when: int | datetime) -> Snapshot:
+        """Return an older version: the one with this number, or the newest at that time.
+
+        Raises:
+            UnknownTableError: There is no such table or version.
+            VersionExpiredError: Its files may be gone.
+        """
+
+    def write(
+        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout | None, encoding: Encoding
+    ) -> Written:
+        """Write *rows* as files that no reader sees, along a layout or not."""
+
+    def publish(self, change: Change, operation: str) -> int:
+        """Make *change* the next version, as :meth:`Backend.commit` does."""
+
+    def history(self, table: str) -> list[Commit]:
+        """Return the commits of all versions, newest first."""
+
+    def restore(self, table: str, version: int) -> int:
+        """Make the files of an older version those of a new one."""
+
+    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
+        """Delete what no version needs that is newer than *older_than*; return it."""
+
+
 Factory = Callable[["SparkSession"], Backend]
 """What an entry point names: a backend's class, say."""
 
@@ -120,5 +151,9 @@ def _load(entry: EntryPoint) -> Factory:
     except ImportError as error:
         raise MissingBackendError(
             f"backend {entry.name!r} needs {error.name}; pip install 'zadapter[{entry.name}]'"
+        ) from error
+    except AttributeError as error:
+        raise MissingBackendError(
+            f"backend {entry.name!r} is not in what is installed: {error}; install it anew"
         ) from error
     return cast("Factory", loaded)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from typing_extensions import Self
 
 from zadapter.errors import StaleRewriteError
 from zadapter.layout import Kept, Layout
@@ -85,7 +85,9 @@ class Change:
     staged: Staged
     id: str = field(default_factory=lambda: uuid4().hex)
 
-    def rebased(self, head: Snapshot, live: pa.Table) -> tuple[Self, tuple[Exchange, ...]]:
+    def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
+        self: C, head: Snapshot, live: pa.Table
+    ) -> tuple[C, tuple[Exchange, ...]]:
         """Put the exchanges whose files are unchanged on top of *head*.
 
         Args:
@@ -113,6 +115,21 @@ class Rewrite(Change):
     """Exchanges of files with the same rows, placed along a layout."""
 
     layout: Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """What a version's commit has done."""
+
+    version: int
+    timestamp: datetime
+    """In UTC."""
+    operation: str
+    id: str
+    files_added: int = 0
+    files_removed: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
 
 
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:

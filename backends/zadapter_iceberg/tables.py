@@ -1,10 +1,10 @@
 """Find an Iceberg table, and refuse it where it cannot be rewritten safely."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from zadapter.errors import UnknownTableError, UnsupportedError
+from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter.names import Parts, quote, split
 from zadapter.thrown import causes, first_line
 from zadapter_iceberg.columns import FUNCTIONS
@@ -127,6 +127,11 @@ def _refused(table: str, error: Exception) -> Exception:
         return UnsupportedError(
             f"{table}: this Iceberg version cannot read it: {first_line(error)}"
         )
+    if any("UnsupportedFileSystemException" in line for line in lines):
+        return SessionError(
+            f"{table}: {first_line(error)}; give the session its jar, for S3 "
+            "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
+        )
     if any("ot an iceberg table" in line.lower() for line in lines):
         return UnknownTableError(f"{table} is not an Iceberg table")
     return error
@@ -151,7 +156,14 @@ def _absent(jvm: Jvm, parts: Parts) -> str:
     views = [name for name in known if _is_view(jvm, name, parts)]
     if views:
         return f"it is a view in catalog {views[0]}; name the table behind it"
-    return f"no such table in the Iceberg catalogs of this session: {', '.join(known)}"
+    return f"no such table in the Iceberg catalogs of this session: {_places(jvm, known)}"
+
+
+def _places(jvm: Jvm, known: Sequence[str]) -> str:
+    """Name catalogs, and where their tables lie: the embedded one depends on the folder."""
+    warehouses = [jvm.spark.conf.get(f"spark.sql.catalog.{name}.warehouse", None) for name in known]
+    named = zip(known, warehouses, strict=True)
+    return ", ".join(name if place is None else f"{name} ({place})" for name, place in named)
 
 
 def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:

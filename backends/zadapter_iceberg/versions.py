@@ -16,7 +16,9 @@ from zadapter_iceberg.tables import Located
 
 METRICS = "write.metadata.metrics.column."
 """Property that says, by a column's name, what the manifests keep of it."""
-WITHOUT_BOUNDS = ("uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map")
+WITHOUT_BOUNDS = frozenset(
+    {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
+)
 """Types that Spark has no match for, or that have more than one value a row."""
 
 
@@ -110,7 +112,8 @@ def physical_names(jvm: Jvm, known: Mapping[Parts, Column]) -> dict[Parts, Parts
 def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
     """Return the columns of a type whose bounds mean nothing to Spark."""
     types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
-    return frozenset(parts for parts, type_ in types.items() if type_.startswith(WITHOUT_BOUNDS))
+    words = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
+    return frozenset(parts for parts, word in words.items() if word in WITHOUT_BOUNDS)
 
 
 def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,19 +13,17 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import filestats
 from zadapter.encoding import Encoding
-from zadapter.errors import StaleRewriteError, VersionExpiredError
+from zadapter.errors import StaleRewriteError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
-from zadapter.table import Change, Rewrite, Snapshot, Staged, Written
-from zadapter_parquet import changes, foreign, registration, rows, stats
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
+from zadapter_parquet import changes, foreign, registration, retention, rows, stats
 from zadapter_parquet.entries import Operation
 from zadapter_parquet.log import Log
-from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 from zadapter_parquet.versions import Version, snapshot, with_partition
 
-DATA = f"{HIDDEN}/data"
 _BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
 
 
@@ -56,21 +55,18 @@ class ParquetBackend:
         news = list(log.between(since.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
         version = Version(entry=entry, aborted=frozenset(ruled_out))
-        return snapshot(table, files, version, frozenset(e.transaction for e in news))
+        changed = (e.transaction for e in news if e.operation is not Operation.REGISTER)
+        return snapshot(table, files, version, frozenset(changed))
 
-    def at(self, table: str, version: int) -> Snapshot:
-        """Return an older version.
+    def at(self, table: str, when: int | datetime) -> Snapshot:
+        """Return an older version: the one with this number, or the newest at that time.
 
         Raises:
             UnknownTableError: There is no such table or version.
             VersionExpiredError: Its files may be gone.
         """
         files = opened(table)
-        log = Log(files, table)
-        oldest = log.head().oldest
-        entry = log.entry(version)
-        if version < oldest:
-            raise VersionExpiredError(table, version, oldest)
+        entry = retention.find(Log(files, table), table, when)
         return snapshot(table, files, Version(entry=entry))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -112,7 +108,7 @@ class ParquetBackend:
     ) -> Written:
         """Write *rows_* into a folder of their own, which no reader looks into."""
         store: Files = snapshot.handle.files
-        folder = f"{DATA}/{uuid4().hex}"
+        folder = f"{retention.DATA}/{uuid4().hex}"
         rows.write(rows_, store.location(folder), tuple(snapshot.partition), encoding)
         paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))
         return Written(
@@ -135,9 +131,9 @@ class ParquetBackend:
             UnknownOutcomeError: It may or may not have been committed.
         """
         Layouts(rewrite.base.handle.files).keep(rewrite.layout)
-        return self.publish(rewrite, Operation.OPTIMIZE)
+        return self.publish(rewrite, Operation.OPTIMIZE.value)
 
-    def publish(self, change: Change, operation: Operation) -> int:
+    def publish(self, change: Change, operation: str) -> int:
         """Make *change* the next version.
 
         Raises:
@@ -152,15 +148,31 @@ class ParquetBackend:
         log, base = Log(store, table), version.entry
         if version.found is not None:
             base = registration.register(log, store, version, version.found)
-        store.sync(path for e in change.exchanges for path in e.added["path"].to_pylist())
+        try:
+            for exchange in change.exchanges:
+                store.sync(exchange.added["path"].to_pylist())
+        except FileNotFoundError as error:  # vacuum has ruled this commit out
+            raise StaleRewriteError(table, [folder]) from error
         said = changes.exchanged(
             store, base, [e.removed for e in change.exchanges], [e.added for e in change.exchanges]
         )
         entry = changes.following(
-            log, base, operation, transaction=change.id, folder=folder, **said
+            log, base, Operation(operation), transaction=change.id, folder=folder, **said
         )
         log.claim(entry)
         return entry.version
+
+    def history(self, table: str) -> list[Commit]:
+        """Return the commits of all versions, newest first."""
+        return retention.history(Log(opened(table), table))
+
+    def restore(self, table: str, version: int) -> int:
+        """Make the files of an older version those of a new one."""
+        return retention.restore(opened(table), table, version)
+
+    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
+        """Delete what no version needs that is newer than *older_than*; return it."""
+        return retention.vacuum(opened(table), table, older_than, dry_run=dry_run)
 
     def close(self) -> None:
         """Nothing is held."""

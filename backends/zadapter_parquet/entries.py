@@ -60,7 +60,7 @@ class Entry:
     timestamp: int
     """Milliseconds since 1970, UTC; higher than that of the version before."""
     table: str
-    """Id of the table, drawn when it was registered."""
+    """Id of the table, made of the files that it was registered with."""
     schema: str
     """Spark's JSON of all columns."""
     partition: tuple[str, ...]

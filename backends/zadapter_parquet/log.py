@@ -110,7 +110,7 @@ class Log:
 
     def _hinted(self) -> int:
         """Return where to start to look; whatever the hint says is checked."""
-        with suppress(ValueError, TypeError, LookupError, CorruptLogError):
+        with suppress(ValueError, TypeError, OverflowError, LookupError, CorruptLogError):
             return max(0, int(json.loads(self._store.read(HINT) or b"0")))
         return 0
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.footers import Footer, file_table, parse
 from zadapter_parquet import changes, folders, rows
-from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Files, Found, probe
 from zadapter_parquet.versions import Version, snapshot, with_partition
@@ -86,7 +86,8 @@ def _entry(
         operation=Operation.REGISTER,
         read_version=UNREGISTERED,
         timestamp=0,
-        table=uuid4().hex,
+        # whoever else registers these files at the same time gives the table the same id
+        table=digest("\n".join(sorted(f"{file.path} {file.size}" for file in listed)).encode()),
         schema=json.dumps(schema),
         partition=partition,
         parts=(),

@@ -23,8 +23,6 @@ _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "mergeSchema": "false",
-    # a file may be called what looks like a pattern
-    "__globPaths__": "false",
 }
 
 
@@ -54,7 +52,7 @@ def read(
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
         return spark.range(0).select(*nothing)
     stored = T.StructType([field for field in columns if field.name not in partition])
-    rows = spark.read.schema(stored).options(**_STRICT).parquet(*locations)
+    rows = spark.read.schema(stored).options(**_STRICT).parquet(*map(_no_pattern, locations))
     if not partition:
         return rows
     of_file = _values(spark, [uri(spark, location) for location in locations], partition)
@@ -88,9 +86,18 @@ def _values(
     return spark.range(1).select(F.inline(told)).withColumn(_KNOWN, F.lit(True))  # noqa: FBT003
 
 
+def _no_pattern(location: str) -> str:
+    """Return a location that Spark, which takes it for a pattern, finds this one file by.
+
+    The option ``__globPaths__`` is no way out: Spark 4.1 then reads each such file as many times
+    as there are files.
+    """
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", location)
+
+
 def schema_of(spark: SparkSession, location: str) -> str:
     """Return the columns of one file, as Spark's JSON."""
-    return spark.read.options(**_STRICT).parquet(location).schema.json()
+    return spark.read.options(**_STRICT).parquet(_no_pattern(location)).schema.json()
 
 
 def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: Encoding) -> None:

@@ -78,6 +78,35 @@ def test_i26_no_metrics_mode_hides_a_row(lake, spark, mode):
     backend.close()
 
 
+@pytest.mark.parametrize("type_", ["timestamp", "timestamp_ntz", "date", "decimal(20,3)", "double"])
+def test_times_and_numbers_are_keys_and_conditions(lake, spark, type_):
+    """Their bounds are used: files are left out by a condition, and clustering helps."""
+    made = "timestamp_seconds(id * 86400)" if type_[:4] in {"time", "date"} else "id"
+    rows = spark.range(2_000).selectExpr(f"CAST({made} AS {type_}) AS a", "id AS b")
+    name = lake.make(rows)
+
+    report = lake.optimize(name, target_file_size="4KB")
+
+    assert report.share_after < 0.5
+    early = rows.where("b = 7").first().a
+    literal = "7" if made == "id" else f"{type_} '{early}'"
+    asked = lake.plan(name, by="b", where=f"a <= {literal}")
+    assert asked.files_asked == 1 < asked.files_before
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_row_groups_are_as_asked_although_rows_are_deleted(lake, spark, version):
+    """Where the live rows are not counted, the files say about how many there are."""
+    name = lake.make(
+        numbers(spark), format_version=version, **{"write.delete.mode": "merge-on-read"}
+    )
+    lake.sql(f"DELETE FROM {name} WHERE b = 7")
+
+    lake.optimize(name, target_file_size="4KB", row_groups=4)
+
+    assert {footer.num_row_groups for footer in lake.footers(name)} <= {4, 5}
+
+
 def test_i30_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
     """Files that add_files has brought in keep their values under the columns' new names."""
     name = lake.make(numbers(spark, 0))

@@ -30,7 +30,7 @@ _NO_KEYS = (
 
 
 def open_table(
-    question: Question, backend: str | Factory | None, spark: SparkSession | None
+    name: str, backend: str | Factory | None, spark: SparkSession | None
 ) -> tuple[SparkSession, Factory]:
     """Return a session that fits, and the table's backend, to be called with a session.
 
@@ -40,7 +40,7 @@ def open_table(
         SessionError: The session cannot handle the format.
     """
     if backend is None:
-        return _detected(question.name, spark or running() or start({}, None))
+        return _detected(name, spark or running() or start({}, None))
     if isinstance(backend, str):
         return _loaded(backend, spark)
     if not callable(backend):
@@ -77,6 +77,8 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
         raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
     if len(reasons) == 1:
         raise reasons[0]
+    # first those who have looked for the table, then those who could not
+    reasons.sort(key=lambda reason: not isinstance(reason, UnknownTableError))
     raise UnknownTableError("; ".join(map(str, reasons)))
 
 
@@ -86,7 +88,10 @@ def _tried(
     """Return a session and the backend that knows the table, or why it does not."""
     try:
         found, factory = _loaded(name, spark)
-        factory(found).snapshot(table)
+        if factory(found).snapshot(table).version < 0:
+            return UnknownTableError(
+                f"{table}: to make a table of these files, say backend={name!r}"
+            )
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error
     return found, factory

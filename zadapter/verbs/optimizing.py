@@ -91,7 +91,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
         backoff=Backoff() if backoff is None else backoff,
     )
-    session, factory = open_table(question, backend, spark)
+    session, factory = open_table(question.name, backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
         return _run(question, opened, own, session)
 
@@ -132,7 +132,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         widen_stats=widen_stats,
         force=force,
     )
-    session, factory = open_table(question, backend, spark)
+    session, factory = open_table(question.name, backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
         return prepare(question, opened, own.conf.get(TIMEZONE), write=False).plan()
 

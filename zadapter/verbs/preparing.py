@@ -159,7 +159,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
     asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
     if question.where is not None and files.num_rows:
-        _check_types(backend.read(snapshot, files.slice(0, 1)), question.where)
+        check_types(backend.read(snapshot, files.slice(0, 1)), question.where)
     planned = jobs(
         asked,
         request,
@@ -181,7 +181,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     )
 
 
-def _check_types(rows: DataFrame, where: str) -> None:
+def check_types(rows: DataFrame, where: str) -> None:
     """Have Spark look at the condition, without running it.
 
     Raises:

@@ -1,0 +1,193 @@
+"""What users do with a folder of Parquet files."""
+
+from datetime import datetime, timedelta, timezone
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+import zadapter
+from zadapter import errors
+
+ROWS = 4_000
+
+
+def numbers(spark, rows=ROWS):
+    return spark.range(rows).selectExpr(
+        "id * 7919 % 4001 AS a", "concat('v', id % 97) AS b", "id AS c", "cast(id % 3 AS int) AS p"
+    )
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_a_folder_is_clustered_once(lake, spark, partition_by):
+    """Same rows, fewer of them to be read; readers of the folder see what they saw before."""
+    table = lake.make(numbers(spark), *partition_by)
+    before, seen = lake.read(table), lake.rows_of_folder(table)
+
+    report = lake.optimize(table, by=["a", "c"])
+    again = lake.optimize(table, by=["a", "c"])
+
+    assert before == lake.read(table)
+    assert seen == lake.rows_of_folder(table)
+    assert report.share_after < 0.7
+    assert again.nothing_to_do
+    assert len(lake.files(table)) == report.files_added
+
+
+def test_a_plan_writes_nothing(lake, spark):
+    table = lake.make(numbers(spark))
+    lake.plan(table)
+
+    assert not any("_zadapter" in str(path) for path in lake.folder.rglob("*"))
+
+
+def test_without_a_word_no_folder_becomes_a_table(lake, spark):
+    """A backend is found for tables only; a folder must be said to be one."""
+    table = lake.make(numbers(spark))
+
+    with pytest.raises(errors.UnknownTableError, match="say backend='parquet'"):
+        lake.optimize(table, backend=None)
+    lake.optimize(table)
+    assert lake.optimize(table, backend=None).nothing_to_do
+
+
+def test_rows_are_read_from_the_files_that_may_hold_them(lake, spark):
+    """By Spark through zadapter, and by DuckDB and pyarrow over the files it names."""
+    table = lake.make(numbers(spark), "p")
+    wanted = numbers(spark).where("a < 40 AND p = 1").count()
+    lake.optimize(table)
+
+    rows = zadapter.read(table, where="a < 40 AND p = 1", spark=spark)
+    files = zadapter.files(table, where="a < 40 AND p = 1", spark=spark)["path"].to_pylist()
+
+    assert rows.count() == wanted
+    assert rows.schema.simpleString() == "struct<a:bigint,b:string,c:bigint,p:int>"
+    assert 0 < len(files) < len(lake.files(table)) / 3
+    query = f"SELECT count(*) FROM read_parquet({files}) WHERE a < 40"
+    assert duckdb.sql(query).fetchall() == [(wanted,)]
+    found = [pq.read_table(file, filters=[("a", "<", 40)], partitioning=None) for file in files]
+    assert sum(table.num_rows for table in found) == wanted
+
+
+def test_rows_are_appended_deleted_and_overwritten(lake, spark):
+    """Each is a version of its own, and every version can be read."""
+    table = lake.make(numbers(spark), "p")
+    zadapter.append(table, numbers(spark, 10), backend="parquet")
+    condition = "a = 0 OR b = 'v5'"
+    gone = sum(numbers(spark, n).where(condition).count() for n in (ROWS, 10))
+    assert zadapter.delete(table, condition) == gone
+    zadapter.overwrite(table, numbers(spark, 5).where("p = 1"))
+
+    counts = [zadapter.read(table, version=v, spark=spark).count() for v in range(4)]
+    history = zadapter.history(table)
+
+        rest = f"p <> 1 AND NOT ({condition})"
+    others = sum(numbers(spark, n).where(rest).count() for n in (ROWS, 10))
+    assert counts == [ROWS, ROWS + 10, ROWS + 10 - gone, others + 2]
+    assert [len(lake.read(table, version)) for version in range(4)] == counts
+    assert [each.operation for each in history] == ["overwrite", "delete", "append", "register"]
+    changes = [each.rows_added - each.rows_removed for each in reversed(history)]
+    assert [sum(changes[: n + 1]) for n in range(4)] == counts
+
+
+def test_a_condition_that_is_null_deletes_nothing(lake, spark):
+    table = lake.make(spark.sql("SELECT * FROM VALUES (1), (2), (NULL) AS t(a)"))
+
+    assert zadapter.delete(table, "a > 1", backend="parquet") == 1
+    assert zadapter.delete(table, "a > 1", backend="parquet") == 0
+    assert lake.read(table) == ["{'a': 1}", "{'a': None}"]
+
+
+def test_time_travel(lake, spark):
+    """By number and by time; what is not there yet or any more is said so."""
+    table = lake.make(numbers(spark, 100))
+    zadapter.append(table, numbers(spark, 10), backend="parquet")
+    first = zadapter.history(table)[-1].timestamp
+
+    def count(version):
+        return zadapter.read(table, version=version, spark=spark).count()
+
+    assert count(first) == count(0) == 100
+    assert count(datetime.now(timezone.utc)) == 110
+    with pytest.raises(errors.UnknownTableError, match="no version 2"):
+        count(2)
+    with pytest.raises(errors.UnknownTableError, match="younger"):
+        count(first - timedelta(days=1))
+
+
+def test_vacuum_takes_what_no_kept_version_needs(lake, spark):
+    """By default nothing goes; then the files of replaced versions do, and those alone."""
+    table = lake.make(numbers(spark))
+    before = lake.read(table)
+    lake.optimize(table)
+    none = timedelta(0)
+    stranger = lake.folder / "events" / ".hidden"
+    stranger.write_text("mine")
+
+    assert zadapter.vacuum(table) == []
+    wanted = zadapter.vacuum(table, older_than=none)
+    assert len([path for path in wanted if path.startswith("part-")]) == 4
+    assert before == lake.read(table, version=0)
+    assert zadapter.vacuum(table, older_than=none, dry_run=False) == wanted
+
+    assert before == lake.read(table)
+    assert zadapter.read(table, spark=spark).count() == ROWS
+    assert stranger.exists()
+    with pytest.raises(errors.VersionExpiredError, match="oldest that can be read is 1"):
+        zadapter.read(table, version=0, spark=spark)
+    assert zadapter.vacuum(table, older_than=none) == []
+    assert lake.optimize(table).nothing_to_do
+
+
+def test_what_was_never_committed_goes_after_its_commit_is_ruled_out(lake, spark, between):
+    """A writer that comes back after the clean-up cannot commit files that are gone."""
+    table = lake.make(numbers(spark))
+    before = lake.read(table)
+    clean = between(
+        lambda: zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, backend="parquet")
+    )
+    zadapter.append(table, numbers(spark, 0), backend="parquet")
+
+    with pytest.raises(errors.ConflictError):
+        lake.optimize(table, backend=clean)
+
+    assert before == lake.read(table)
+    assert "abort" in [each.operation for each in zadapter.history(table)]
+
+
+def test_an_older_version_is_restored(lake, spark):
+    table = lake.make(numbers(spark))
+    before = lake.read(table)
+    zadapter.delete(table, "a < 2000", backend="parquet")
+
+    assert zadapter.restore(table, 0) == 2
+
+    assert before == lake.read(table)
+    assert zadapter.history(table)[0].operation == "restore"
+
+
+def test_files_may_differ_by_added_columns(lake, spark):
+    """What a file lacks is null."""
+    table = lake.make(numbers(spark, 100).select("a", "b"))
+    numbers(spark, 50).write.mode("append").parquet(table)
+
+    lake.optimize(table)
+
+    rows = zadapter.read(table, spark=spark)
+    assert rows.count() == 150
+    assert rows.where("c IS NULL").count() == 100
+    assert rows.agg({"c": "sum"}).first()[0] == sum(range(50))
+
+
+@pytest.mark.parametrize("value", ["a b", "a/b", "100%", "ü=ö", "[x]*?", "#", "a:b", "'\"`", None])
+def test_partition_values_of_every_kind(lake, spark, value):
+    """Their folders' names are escaped by Spark, and are no patterns."""
+    rows = spark.createDataFrame([(n, value) for n in range(50)], "a long, k string")
+    table = lake.make(rows, "k", name="odd [1] %20 name")
+
+    lake.optimize(table, target_file_size="1KB")
+    zadapter.append(table, rows)
+
+    found = zadapter.read(table, spark=spark)
+    assert {row.k for row in found.collect()} == {value}
+    assert found.count() == 100

@@ -1,0 +1,84 @@
+"""A log of plain Parquet in memory, on a store that loses answers."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+from zadapter_parquet.entries import Entry, Operation, digest, encode
+from zadapter_parquet.stores import Found, Outcome
+
+ENTRY = Entry(
+    version=0,
+    previous="",
+    transaction="first",
+    operation=Operation.REGISTER,
+    read_version=-1,
+    timestamp=1,
+    table="t",
+    schema='{"type":"struct","fields":[]}',
+    partition=(),
+    parts=(),
+    files=0,
+    size=0,
+    rows=0,
+    oldest=0,
+)
+
+
+def entry_after(log, **said):
+    """An entry for the version after the newest."""
+    head = log.head()
+    return replace(
+        head,
+        version=head.version + 1,
+        previous=digest(encode(head)),
+        transaction=uuid4().hex,
+        operation=Operation.APPEND,
+        **said,
+    )
+
+
+class MemoryStore:
+    """Files in memory.
+
+    The fate of each creation is the next of *fates*: "fine", or that its answer is "lost" after it
+    arrived, that it "never" arrives, or arrives "late", when ``deliver`` is called.
+    """
+
+    def __init__(self, fates=()):
+        self.held, self.fates, self.late = {}, iter(fates), []
+
+    def create(self, path, data):
+        fate = next(self.fates, "fine")
+        if fate == "late":
+            self.late.append((path, data))
+        if fate in {"never", "late"}:
+            return Outcome.UNKNOWN
+        taken = path in self.held
+        self.held.setdefault(path, data)
+        if fate == "lost":
+            return Outcome.UNKNOWN
+        return Outcome.EXISTS if taken else Outcome.CREATED
+
+    def deliver(self):
+        """Let what was late arrive."""
+        for path, data in self.late:
+            self.held.setdefault(path, data)
+        self.late.clear()
+
+    def has(self, path):
+        return path in self.held
+
+    def read(self, path):
+        return self.held.get(path)
+
+    def write(self, path, data):
+        self.held[path] = data
+
+    def delete(self, paths):
+        for path in paths:
+            self.held.pop(path, None)
+
+    def listed(self, folder=""):
+        for path, data in sorted(self.held.items()):
+            if path.startswith(folder):
+                yield Found(path=path, size=len(data), modified=0)

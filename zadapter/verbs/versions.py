@@ -1,0 +1,101 @@
+"""``history``, ``restore`` and ``vacuum``, for tables that zadapter keeps the versions of."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from os import PathLike, fspath
+
+from pyspark.sql import SparkSession
+
+from zadapter.backend import Factory, Versioned
+from zadapter.errors import UnsupportedError, UsageError
+from zadapter.table import Commit
+from zadapter.verbs.asking import open_table
+
+WEEK = timedelta(days=7)
+
+
+def history(
+    table: str | PathLike[str],
+    *,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> list[Commit]:
+    """Return the commits of all versions of *table*, newest first.
+
+    Raises:
+        UsageError: There is no such table.
+        UnsupportedError: The table's format keeps its own history.
+        CorruptLogError: An entry of the log is damaged, or the chain is broken.
+    """
+    with _versioned(table, backend, spark) as opened:
+        return opened.history(str(fspath(table)))
+
+
+def restore(
+    table: str | PathLike[str],
+    version: int,
+    *,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> int:
+    """Make the rows of an older version those of a new one, and return its number.
+
+    Raises:
+        UsageError: There is no such table or version.
+        VersionExpiredError: The version's files may be gone.
+        ForeignChangeError: Some of its files are gone, or were changed behind the log.
+        ConflictError: Another writer was faster; nothing was committed.
+        UnknownOutcomeError: It is not known whether the commit landed.
+    """
+    with _versioned(table, backend, spark) as opened:
+        return opened.restore(str(fspath(table)), version)
+
+
+def vacuum(
+    table: str | PathLike[str],
+    *,
+    older_than: timedelta = WEEK,
+    dry_run: bool = True,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> list[str]:
+    """Delete the files that only versions need that were replaced longer ago than *older_than*.
+
+    Versions that lose files can no longer be read. Files that zadapter does not know are never
+    touched, nor those of commits that are under way.
+
+    Args:
+        table: A path.
+        older_than: How long replaced versions are kept. Shorter than the longest query or write, it
+            takes files away from under it.
+        dry_run: Only say what would be deleted.
+        backend: ``"parquet"``, or a backend's class; None finds it out.
+        spark: A session; None is the running one, or a new one.
+
+    Returns:
+        Paths within the table.
+
+    Raises:
+        UsageError: There is no such table, or the time is negative.
+        UnsupportedError: The table's format has a clean-up of its own.
+        ConflictError: Other writers were faster; nothing was deleted.
+    """
+    if older_than < timedelta(0):
+        raise UsageError(f"older_than= takes no negative time: {older_than}")
+    with _versioned(table, backend, spark) as opened:
+        return opened.vacuum(str(fspath(table)), older_than, dry_run=dry_run)
+
+
+@contextmanager
+def _versioned(
+    table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
+) -> Iterator[Versioned]:
+    session, factory = open_table(str(fspath(table)), backend, spark)
+    with closing(factory(session)) as opened:
+        if not isinstance(opened, Versioned):
+            raise UnsupportedError(
+                f"{table}: its format keeps its own versions; use DESCRIBE HISTORY, RESTORE and "
+                "VACUUM for Delta, and the procedures of Iceberg's catalog"
+            )
+        yield opened
