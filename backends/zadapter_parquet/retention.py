@@ -120,6 +120,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
 
     Raises:
         ConflictError: Other writers were faster; nothing was deleted.
+        UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
     """
     log = Log(files, table)
     cutoff = changes.now() - older_than // timedelta(milliseconds=1)

@@ -81,7 +81,7 @@ def test_rows_are_appended_deleted_and_overwritten(lake, spark):
     counts = [zadapter.read(table, version=v, spark=spark).count() for v in range(4)]
     history = zadapter.history(table)
 
-        rest = f"p <> 1 AND NOT ({condition})"
+    rest = f"p <> 1 AND NOT ({condition})"
     others = sum(numbers(spark, n).where(rest).count() for n in (ROWS, 10))
     assert counts == [ROWS, ROWS + 10, ROWS + 10 - gone, others + 2]
     assert [len(lake.read(table, version)) for version in range(4)] == counts

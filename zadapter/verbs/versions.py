@@ -80,6 +80,7 @@ def vacuum(
         UsageError: There is no such table, or the time is negative.
         UnsupportedError: The table's format has a clean-up of its own.
         ConflictError: Other writers were faster; nothing was deleted.
+        UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
     """
     if older_than < timedelta(0):
         raise UsageError(f"older_than= takes no negative time: {older_than}")

@@ -1,0 +1,277 @@
+"""The real code of Parquet tables, on a store in memory, step by step as a seed decides.
+
+Actors are threads of which one runs at a time: each access to the store is a step, after which the
+seed says whose turn it is, what becomes of a request, and who dies.
+"""
+
+import random
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID
+
+import pyarrow as pa
+
+from tests.parquetlog import ENTRY, MemoryStore
+from zadapter.commit import Backoff, publish
+from zadapter.errors import ConflictError, UnknownOutcomeError
+from zadapter.filestats import schema
+from zadapter.table import Change, Exchange, Staged
+from zadapter_parquet import ParquetBackend, changes, retention, stats
+from zadapter_parquet.log import Log
+from zadapter_parquet.versions import Version, snapshot
+
+
+class Died(BaseException):
+    """The actor's process is gone."""
+
+
+def table_of(paths):
+    """A file table of these paths, of one row each."""
+    columns = {"path": paths, "size": [1] * len(paths), "rows": [1] * len(paths)}
+    made = schema({}, {})
+    arrays = [
+        pa.array(columns.get(f.name, [{}] * len(paths) if f.name in {"partition", "stats"}
+                             else [None] * len(paths)), f.type)
+        for f in made
+    ]  # fmt: skip
+    return pa.table(arrays, schema=made)
+
+
+class Scheduler:
+    """Whose turn it is."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.turn = threading.Condition()
+        self.ready, self.chosen, self.errors = set(), None, []
+
+    def run(self, actors):
+        """Let *actors*, by name, run until all are done."""
+        threads = [threading.Thread(target=self._act, args=item) for item in actors.items()]
+        self.ready = set(actors)
+        self.chosen = self.random.choice(sorted(self.ready))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _act(self, name, action):
+        threading.current_thread().name = name
+        try:
+            self._wait(name)
+            action()
+        except (Died, FileNotFoundError):
+            pass  # a clean-up without patience takes versions away from under who reads them
+        except Exception as error:  # noqa: BLE001 - told by check()
+            self.errors.append(error)
+        finally:
+            with self.turn:
+                self.ready.discard(name)
+                self._choose()
+
+    def step(self):
+        """Give the turn away, and wait for it to come back."""
+        name = threading.current_thread().name
+        if name not in self.ready:
+            return
+        with self.turn:
+            self._choose()
+        self._wait(name)
+
+    def _choose(self):
+        self.chosen = self.random.choice(sorted(self.ready)) if self.ready else None
+        self.turn.notify_all()
+
+    def _wait(self, name):
+        with self.turn:
+            self.turn.wait_for(lambda: self.chosen == name)
+
+
+class Network(MemoryStore):
+    """A store that is far away."""
+
+    uri = "memory:"
+
+    def __init__(self, scheduler, faults):
+        super().__init__()
+        self.scheduler, self.faults = scheduler, faults
+        self.bad = scheduler.random.choice([0.1, 0.5, 1.0])
+
+    def _step(self):
+        self.scheduler.step()
+        if self.faults and self.scheduler.random.random() < 0.01:
+            raise Died
+        if self.late and self.scheduler.random.random() < 0.1:
+            self.deliver()
+
+    def create(self, path, data):
+        self._step()
+        bad = self.faults and self.scheduler.random.random() < self.bad
+        fates = ["lost", "never", "late"] if bad else ["fine"]
+        self.fates = iter([self.scheduler.random.choice(fates)])
+        return super().create(path, data)
+
+    def read(self, path):
+        self._step()
+        return super().read(path)
+
+    def write(self, path, data):
+        self._step()
+        super().write(path, data)
+
+    def delete(self, paths):
+        for path in paths:
+            self._step()
+            super().delete([path])
+
+    def has(self, path):
+        self._step()
+        return super().has(path)
+
+    def size(self, path):
+        return len(self.held[path]) if path in self.held else None
+
+    def opened(self, path):
+        self._step()
+        if path not in self.held:
+            raise FileNotFoundError(path)
+        return pa.BufferReader(self.held[path])
+
+    def sync(self, paths):
+        for path in paths:
+            if path not in self.held:
+                raise FileNotFoundError(path)
+
+
+@dataclass
+class World:
+    """A table of four files, some writers, and a clean-up."""
+
+    seed: int
+    faults: bool = True
+    rows: dict = field(default_factory=dict)
+    """Rows of each file that was ever written."""
+    outcomes: dict = field(default_factory=dict)
+    """What each transaction's author was told."""
+    appended: dict = field(default_factory=dict)
+    removed: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.scheduler = Scheduler(self.seed)
+        self.store = Network(self.scheduler, self.faults)
+        self.backend = ParquetBackend(None)
+        self.ids = random.Random(self.seed)
+        paths = [f"{n}.parquet" for n in range(4)]
+        for n, path in enumerate(paths):
+            self.store.held[path], self.rows[path] = b"x", [n]
+        self.store.faults = False
+        entry = changes.first(self.store, ENTRY, table_of(paths))
+        Log(self.store, "t").claim(replace(entry, timestamp=1))
+        self.store.faults = self.faults
+
+    def run(self):
+        """Let everybody act, and then let all requests arrive."""
+        self.scheduler.run({
+            "rewriter": lambda: [self.rewrite(2) for _ in range(2)],
+            "rival": lambda: self.rewrite(3),
+            "appender": lambda: [self.append(100 + n) for n in range(2)],
+            "deleter": self.delete_one,
+            "cleaner": self.clean,
+        })  # fmt: skip
+        self.store.faults = False
+        self.store.deliver()
+        return self
+
+    def _base(self):
+        base = snapshot("t", self.store, Version(entry=Log(self.store, "t").head()))
+        return base, self.backend.files(base)
+
+    def _write(self, contents):
+        folder = f"{retention.DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
+        paths = [f"{folder}/{n}.parquet" for n in range(len(contents))]
+        for path, rows in zip(paths, contents, strict=True):
+            self.rows[path] = rows
+            self.store.write(path, b"x")
+        handle = (folder, None)
+        return Staged(files=table_of(paths), paths={p: p for p in paths}, handle=handle)
+
+    def _publish(self, operation, base, removed, staged):
+        change = Change(
+            base=base, exchanges=(Exchange(removed=removed, added=staged.files),), staged=staged
+        )
+        self.outcomes[change.id] = "died"
+        try:
+            publish(
+                _Log(self.backend, operation),
+                change,
+                Backoff(attempts=self.seed % 4 + 1, initial=0.0),
+            )
+            self.outcomes[change.id] = "landed"
+        except UnknownOutcomeError:
+            self.outcomes[change.id] = "unknown"
+        except ConflictError:
+            self.outcomes[change.id] = "lost"
+            self.store.delete(staged.paths)
+        return change.id
+
+    def rewrite(self, files):
+        base, live = self._base()
+        going = live.slice(0, files)
+        rows = [row for path in going["path"].to_pylist() for row in self.rows[path]]
+        self._publish("optimize", base, going, self._write([rows]))
+
+    def append(self, row):
+        base, live = self._base()
+        staged = self._write([[row]])
+        self.appended[staged.handle[0]] = [row]
+        self._publish("append", base, live.slice(0, 0), staged)
+
+    def delete_one(self):
+        base, live = self._base()
+        path = live["path"].to_pylist()[-1]
+        staged = self._write([self.rows[path][1:]])
+        self.removed[staged.handle[0]] = self.rows[path][:1]
+        self._publish("delete", base, live.slice(live.num_rows - 1), staged)
+
+    def clean(self):
+        with suppress(ConflictError, UnknownOutcomeError):
+            retention.vacuum(self.store, "t", timedelta(0), dry_run=False)
+
+    def check(self):
+        """Raise AssertionError if a law is broken."""
+        assert self.scheduler.errors == []
+        log = Log(self.store, "t")
+        entries = list(log.between(-1, log.head().version))
+        assert [e.version for e in entries] == list(range(len(entries)))
+        times = Counter(e.transaction for e in entries)
+        assert max(times.values()) == 1, "a commit landed twice"
+        for transaction, outcome in self.outcomes.items():
+            assert outcome != "landed" or times[transaction], "a commit that landed is gone"
+            assert outcome != "lost" or not times[transaction], "a lost commit has landed"
+        expected = Counter(range(4))
+        for entry in entries:
+            if entry.operation.value != "abort":
+                expected.update(self.appended.get(entry.folder, ()))
+                expected.subtract(self.removed.get(entry.folder, ()))
+            if entry.version >= entries[-1].oldest or entry is entries[-1]:
+                live = stats.load(self.store, entry.parts, {}, {})["path"].to_pylist()
+                assert Counter(row for p in live for row in self.rows[p]) == +expected, "rows"
+                assert all(path in self.store.held for path in live), "a live file was deleted"
+
+
+@dataclass
+class _Log:
+    backend: ParquetBackend
+    operation: str
+
+    def snapshot(self, table, since=None):
+        return self.backend.snapshot(table, since)
+
+    def files(self, head):
+        return self.backend.files(head)
+
+    def commit(self, change, /):
+        return self.backend.publish(change, self.operation)
