@@ -98,7 +98,7 @@ class Network(MemoryStore):
     def __init__(self, scheduler, faults):
         super().__init__()
         self.scheduler, self.faults = scheduler, faults
-        self.bad = scheduler.random.choice([0.1, 0.5, 1.0])
+        self.bad = scheduler.random.choice([0.1, 0.5, 0.9])
 
     def _step(self):
         self.scheduler.step()
@@ -110,7 +110,9 @@ class Network(MemoryStore):
     def create(self, path, data):
         self._step()
         bad = self.faults and self.scheduler.random.random() < self.bad
-        fates = ["lost", "never", "late"] if bad else ["fine"]
+        # in the worst of worlds nearly all outcomes stay unknown
+        lost = ["never", "late"] if self.bad > 0.5 else ["lost", "never", "late"]
+        fates = lost if bad else ["fine"]
         self.fates = iter([self.scheduler.random.choice(fates)])
         return super().create(path, data)
 

@@ -1,8 +1,11 @@
 """The log of plain Parquet tables: one winner a version, and nothing believed that is damaged."""
 
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,6 +23,8 @@ from zadapter_parquet.entries import decode, digest, encode
 from zadapter_parquet.log import HINT, Log, path_of
 from zadapter_parquet.paths import checked
 from zadapter_parquet.stores import Files, Outcome, probe
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -183,3 +188,30 @@ def test_a_store_that_overwrites_is_refused():
     with pytest.raises(UnsupportedError, match="commits could be lost"):
         probe(Overwriting())
     probe(MemoryStore())
+
+
+RACER = """
+import sys
+from tests.parquetlog import entry_after
+from zadapter.errors import ConflictError
+from zadapter_parquet.log import Log
+from zadapter_parquet.stores import Files
+
+log, landed = Log(Files(sys.argv[1]), "t"), 0
+while landed < 25:
+    try:
+        log.claim(entry_after(log))
+    except ConflictError:
+        continue
+    landed += 1
+"""
+
+
+def test_eight_processes_claim_versions_at_once(tmp_path, log):
+    """Every commit that its author took for landed is there, once, in one chain."""
+    command = [sys.executable, "-c", RACER, str(tmp_path)]
+    racers = [subprocess.Popen(command, cwd=ROOT) for _ in range(8)]
+
+    assert [racer.wait(timeout=300) for racer in racers] == [0] * 8
+    assert log.head().version == 200
+    assert len({entry.transaction for entry in log.between(-1, 200)}) == 201

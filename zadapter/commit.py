@@ -108,8 +108,10 @@ def publish(log: Log[C], change: C, backoff: Backoff, clock: Clock | None = None
         if wait is not None and clock.now() + wait > end:
             wait = None
         clock.sleep(wait or 0.0)
-        with _doubts(change, doubtful=doubtful):
+        # a client may have tried twice by itself, and lost to its first try: only the table knows
+        with _doubts(change, doubtful=True):
             head = log.snapshot(start.table, since=start)
+        with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
             if wait is None or clock.now() > end:

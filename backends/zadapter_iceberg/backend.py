@@ -56,7 +56,7 @@ class IcebergBackend:
             UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version.
         """
         located = since.handle.located if since is not None else locate(self._jvm, table)
-        version = newest(self._jvm, located)
+        version = newest(self._jvm, located, None if since is None else since.handle)
         refuse(table, version.pinned)
         named = schema(self._jvm, version.pinned.schema())
         return Snapshot(
@@ -67,8 +67,9 @@ class IcebergBackend:
             identifier=None if located.name is None else quote(located.name),
             schema=named,
             partition=partition_types(self._jvm, version),
-            # files know their columns by id and their partition spec, so both may change
-            definition=str(version.pinned.uuid()),
+            # files know their columns by id and their partition spec, so both may change; rows get
+            # ids when a table becomes one of version 3
+            definition=f"{version.pinned.uuid()} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
             without_stats=without_stats(self._jvm, version, named),
             without_bounds=without_bounds(version, named),
@@ -87,7 +88,7 @@ class IcebergBackend:
         version: Version = snapshot.handle
         wanted = self._wanted(snapshot, columns)
         found = self._contents(version, wanted)
-        gone = scans.deletes(version.tasks) if version.has_deletes else {}
+        gone = scans.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
         return file_table(found, wanted, snapshot.partition, gone, spec)
 
@@ -164,14 +165,17 @@ class IcebergBackend:
         added = (each.name for each in version.computed)
         writer = rows.drop(*added).write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
-        # rows come sorted by partition, so one open file at a time will do
-        writer = writer.option("fanout-enabled", "false")
+        # rows come sorted by partition, so one open file at a time will do; but 0.0 and -0.0, which
+        # Spark sorts as one, are two partitions
+        mixed = any(map(pa.types.is_floating, snapshot.partition.values()))
+        writer = writer.option("fanout-enabled", str(mixed).lower())
         writer.option("target-file-size-bytes", _ENDLESS).save(group)
         new = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         return Written(
             paths={file.location(): self.uri(snapshot, file.location()) for file in new},
             handle=commits.Files(
-                sequence=int(version.pinned.snapshot(version.snapshot_id).sequenceNumber()),
+                planned=version.snapshot_id or 0,
+                sequence=version.sequence,
                 removed=version.tasks,
                 added={file.location(): file for file in new},
             ),

@@ -79,6 +79,11 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
                 f"partition field {field['name']!r} is made of a column that was dropped; "
                 "ALTER TABLE … DROP PARTITION FIELD first"
             )
+        if table[source].type == "uuid" and field["transform"] != "identity":
+            raise UnsupportedError(
+                f"partition field {field['name']!r} is made of a uuid, which Spark's functions "
+                "take for a text"
+            )
         expression = _expression(field["name"], field["transform"], quote(source))
         found.append(Field(field["name"], source, expression))
     return found

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
+from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError, UnsupportedError
 from zadapter.names import join
 from zadapter.table import Rewrite, keys
 from zadapter.thrown import first_line
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, ancestors
+from zadapter_iceberg.versions import ROW_LINEAGE
 
 COMMIT = "zadapter.commit-id"
 
@@ -20,12 +21,14 @@ class Files:
     """What a rewrite exchanges.
 
     Attributes:
-        sequence: Sequence number of the snapshot that was read. The new files get it, so that
+        planned: The snapshot that was read.
+        sequence: Its sequence number. New files get it if rows stay in their partitions, so that
             equality deletes that arrive meanwhile apply to them, and older ones do not.
         removed: Every ``FileScanTask`` of the snapshot by the path of its file.
         added: Every ``DataFile`` that was written, by its path.
     """
 
+    planned: int
     sequence: int
     removed: Mapping[str, JavaObject] = field(repr=False)
     added: Mapping[str, JavaObject] = field(repr=False)
@@ -44,6 +47,8 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
         _name_layout(transaction, rewrite)
         _exchange(transaction, located, rewrite)
         transaction.commitTransaction()
+    except StaleRewriteError:
+        raise
     except Exception as error:
         raise _outcome(jvm, located, rewrite, error) from error
     try:
@@ -70,8 +75,11 @@ def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
 
 def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> None:
     files: Files = rewrite.staged.handle
+    moves = _moves(rewrite)
+    _check(transaction, located, rewrite, moves=moves)
     update = transaction.newRewrite().validateFromSnapshot(rewrite.base.version)
-    update.dataSequenceNumber(files.sequence)
+    if not moves:
+        update.dataSequenceNumber(files.sequence)
     update.set(COMMIT, rewrite.id)
     if located.branch is not None:
         update.toBranch(located.branch)
@@ -81,6 +89,35 @@ def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> No
         for path, _ in keys(exchange.added):
             update.addFile(files.added[path])
     update.commit()
+
+
+def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves: bool) -> None:
+    """Refuse what Iceberg would let pass.
+
+    Raises:
+        StaleRewriteError: The branch is gone, rows have got ids, or equality deletes came for rows
+            that move to another partition spec, where these do not apply.
+    """
+    table = rewrite.base.table
+    if located.branch is not None and located.branch not in dict(transaction.table().refs()):
+        # Iceberg would make it anew, from main
+        raise StaleRewriteError(table, [f"branch {located.branch}"])
+    now = int(located.table.operations().current().formatVersion())
+    if (now >= ROW_LINEAGE) != rewrite.base.handle.has_row_ids:
+        raise StaleRewriteError(table, ["rows without an id"])
+    planned = rewrite.staged.handle.planned
+    news = ancestors(located.table, rewrite.base.version, planned) if moves else ()
+    # those that come from here on are found by Iceberg
+    if any(each.summary().get("added-equality-delete-files") is not None for each in news):
+        raise StaleRewriteError(table, ["rows by an equality delete"])
+
+
+def _moves(rewrite: Rewrite) -> bool:
+    """Tell whether rows move to another partition spec, where other equality deletes apply."""
+    files: Files = rewrite.staged.handle
+    specs = {int(file.specId()) for file in files.added.values()}
+    gone = [path for exchange in rewrite.exchanges for path, _ in keys(exchange.removed)]
+    return any(int(files.removed[path].file().specId()) not in specs for path in gone)
 
 
 def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> Exception:

@@ -51,4 +51,6 @@ def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_binary(type_):
         return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
     texts = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
+    if pa.types.is_floating(type_):  # NaN and infinities are written as texts
+        return pa.array([None if v is None else float(v) for v in values], type_)
     return pa.array(values, pa.string()).cast(type_) if texts else pa.array(values, type_)

@@ -1,10 +1,13 @@
 """What Iceberg plans to read: data files, each with the row-level deletes on it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from zadapter.errors import UnsupportedError
 from zadapter_iceberg.contents import Deletes
 from zadapter_iceberg.jvm import JavaObject
+
+POSITIONS = "POSITION_DELETES"
 
 
 def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
@@ -32,17 +35,39 @@ def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
     return found
 
 
-def deletes(planned: Mapping[str, JavaObject]) -> dict[str, Deletes]:
+@dataclass(frozen=True, kw_only=True)
+class Since:
+    """What a rewrite was planned on, for those who ask whether it still holds.
+
+    Attributes:
+        sequence: Sequence number of its snapshot, which the new files get.
+        spec: Partition spec of the new files.
+    """
+
+    sequence: int
+    spec: int
+
+    def covers(self, file: JavaObject, delete: JavaObject) -> bool:
+        """Tell whether a delete on *file* is an equality delete that applies to what replaces it.
+
+        That is so if it came later, and the rows stay in their partition.
+        """
+        number = delete.dataSequenceNumber()
+        late = number is not None and number > self.sequence
+        return late and delete.content().name() != POSITIONS and file.specId() == self.spec
+
+
+def deletes(planned: Mapping[str, JavaObject], since: Since | None) -> dict[str, Deletes]:
     """Return the row-level deletes on each file that has some."""
-    found = {path: list(task.deletes()) for path, task in planned.items()}
-    return {path: _of(each) for path, each in found.items() if each}
+    found = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
+    return {path: _of(file, each, since) for path, (file, each) in found.items() if each}
 
 
-def _of(files: Iterable[JavaObject]) -> Deletes:
+def _of(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
     """Join the deletes on one file.
 
-    Equality deletes are no part of the id: those that arrive during a rewrite apply to its result,
-    too, by their sequence number.
+    Equality deletes that arrive during a rewrite and apply to its result, too, are no part of the
+    id.
     """
     names, rows = [], 0
     known = True
@@ -51,6 +76,6 @@ def _of(files: Iterable[JavaObject]) -> Deletes:
         known &= vector
         if vector:
             rows += int(file.recordCount())
-        if file.content().name() == "POSITION_DELETES":
+        if since is None or not since.covers(data, file):
             names.append(f"{file.location()}@{file.contentOffset()}")
     return Deletes(" ".join(sorted(names)) or None, rows if known else None)

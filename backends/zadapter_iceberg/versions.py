@@ -7,8 +7,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from zadapter.errors import UnsupportedError
 from zadapter.names import Parts, leaves
 from zadapter.schemas import arrow_schema
+from zadapter.thrown import first_line
 from zadapter_iceberg import scans
 from zadapter_iceberg.columns import Column, Field, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -20,6 +22,9 @@ WITHOUT_BOUNDS = frozenset(
     {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
 )
 """Types that Spark has no match for, or that have more than one value a row."""
+
+ROW_LINEAGE = 3
+"""Format version from which on rows have ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +39,35 @@ class Version:
     columns: Mapping[Parts, Column] = field(repr=False)
     fields: Sequence[Field] = field(repr=False)
     """Fields of the current partition spec."""
+    since: scans.Since | None = None
+    """What is asked to be still the same, if anything."""
 
     @property
     def computed(self) -> list[Field]:
         """The fields that are no columns of the table."""
         return [each for each in self.fields if (each.name,) not in self.columns]
 
+    @property
+    def sequence(self) -> int:
+        """Sequence number of the snapshot."""
+        return int(self.pinned.snapshot(self.snapshot_id).sequenceNumber())
+
+    @property
+    def still(self) -> scans.Since | None:
+        """What a rewrite of this version needs to stay as it is."""
+        if self.snapshot_id is None:
+            return None
+        return scans.Since(sequence=self.sequence, spec=int(self.pinned.spec().specId()))
+
     @cached_property
     def tasks(self) -> dict[str, JavaObject]:
         """For each live data file, by its path, Iceberg's ``FileScanTask``."""
         return scans.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether rows have ids of their own (row lineage)."""
+        return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE
 
     @property
     def has_deletes(self) -> bool:
@@ -54,11 +78,12 @@ class Version:
         return not snapshot.deleteManifests(self.pinned.io()).isEmpty()
 
 
-def newest(jvm: Jvm, located: Located) -> Version:
-    """Return the table's newest version.
+def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
+    """Return the table's newest version, to be compared with *since*.
 
     Raises:
-        UnsupportedError: A partition field is made by a transform that zadapter does not know.
+        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
+            has a column's name in other case.
     """
     live = located.table
     live.refresh()
@@ -66,13 +91,27 @@ def newest(jvm: Jvm, located: Located) -> Version:
     head = live.snapshot(located.branch or "main")
     known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
+    made = fields(spec, known)
+    _refuse_twins(made, known)
+    head_id = None if head is None else int(head.snapshotId())
     return Version(
         located=located,
         pinned=pinned,
-        snapshot_id=None if head is None else int(head.snapshotId()),
+        snapshot_id=head_id,
         columns=known,
-        fields=fields(spec, known),
+        fields=made,
+        since=None if since is None else since.still,
     )
+
+
+def _refuse_twins(made: Sequence[Field], known: Mapping[Parts, Column]) -> None:
+    columns = {parts[0].lower(): parts[0] for parts in known}
+    for each in made:
+        twin = columns.get(each.name.lower(), each.name)
+        if twin != each.name:
+            raise UnsupportedError(
+                f"the partition field {each.name!r} and the column {twin!r} differ in case only"
+            )
 
 
 def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) -> JavaObject:
@@ -91,8 +130,15 @@ def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) 
 
 
 def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
-    """Return a schema in Arrow's types, as Spark sees it."""
-    converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
+    """Return a schema in Arrow's types, as Spark sees it.
+
+    Raises:
+        UnsupportedError: Spark has no match for a column's type.
+    """
+    try:
+        converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
+    except Exception as error:
+        raise UnsupportedError(f"Spark cannot read the table: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
 
 

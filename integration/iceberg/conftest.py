@@ -2,7 +2,9 @@
 
 from functools import partial
 from itertools import count
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -69,6 +71,26 @@ class Tables(Lake):
         found = self.jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.session, name)
         found.refresh()
         return found
+
+    def delete_equal(self, name, value, spec=None, partition=None):
+        """Commit an equality delete of ``a = value``, as Flink does."""
+        table, path = self.java(name), f"{self.folder(name)}/data/eq-{value}.parquet"
+        number = table.schema().findField("a").fieldId()
+        field = pa.field("a", pa.int64(), metadata={"PARQUET:field_id": str(number)})
+        pq.write_table(pa.table([[value]], schema=pa.schema([field])), path)
+        ids = self.spark.sparkContext._gateway.new_array(self.jvm.int, 1)  # noqa: SLF001
+        ids[0] = number
+        builder = (
+            self.jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(
+                table.spec() if spec is None else table.specs()[spec]
+            )
+            .ofEqualityDeletes(ids).withPath(f"file:{path}").withFormat("parquet")
+            .withFileSizeInBytes(Path(path).stat().st_size).withRecordCount(1)
+        )  # fmt: skip
+        if partition is not None:
+            builder.withPartitionPath(partition)
+        table.newRowDelta().addDeletes(builder.build()).commit()
+        self.sql(f"REFRESH TABLE {name}")
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from zadapter.commit import Backoff
@@ -63,28 +61,12 @@ def test_i02_only_the_partition_that_changed_is_left_behind(lake, spark, between
     assert {f.partition[0] for f in lake.files(name) if "zadapter-" in f.file_path} == {0}
 
 
-def equality_delete(lake, name, value):
-    """Commit an equality delete of ``a = value``, as Flink does."""
-    table, path = lake.java(name), f"{lake.folder(name)}/data/eq-{value}.parquet"
-    number = table.schema().findField("a").fieldId()
-    field = pa.field("a", pa.int64(), metadata={"PARQUET:field_id": str(number)})
-    pq.write_table(pa.table([[value]], schema=pa.schema([field])), path)
-    ids = lake.spark.sparkContext._gateway.new_array(lake.jvm.int, 1)  # noqa: SLF001
-    ids[0] = number
-    delete = (
-        lake.jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec())
-        .ofEqualityDeletes(ids).withPath(f"file:{path}").withFormat("parquet")
-        .withFileSizeInBytes(Path(path).stat().st_size).withRecordCount(1).build()
-    )  # fmt: skip
-    table.newRowDelta().addDeletes(delete).commit()
-
-
 def test_i03_an_equality_delete_in_between_stays_effective(lake, spark, between):
     """It applies to the new files as well, and what was deleted before stays deleted."""
     name = lake.make(numbers(spark))
-    equality_delete(lake, name, 11)
+    lake.delete_equal(name, 11)
 
-    lake.optimize(name, backend=between(lambda: equality_delete(lake, name, 12)))
+    lake.optimize(name, backend=between(lambda: lake.delete_equal(name, 12)))
     lake.sql(f"REFRESH TABLE {name}")
 
     assert lake.load(name).where("a IN (11, 12)").count() == 0
@@ -128,7 +110,6 @@ def test_i05_of_two_rewrites_one_wins(lake, spark, between):
         "ALTER TABLE {} ADD COLUMN e string",
         "ALTER TABLE {} DROP COLUMN b",
         "ALTER TABLE {} ADD PARTITION FIELD bucket(3, a)",
-        "ALTER TABLE {} SET TBLPROPERTIES ('format-version' = '3')",
     ],
 )
 def test_i06_i07_i28_a_change_of_schema_spec_or_version_in_between_is_kept(

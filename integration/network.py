@@ -1,0 +1,89 @@
+"""A network between a server and us that refuses requests and loses answers."""
+
+import urllib.error
+import urllib.request
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+HOST = "127.0.0.1"
+DROPPED = {"transfer-encoding", "connection", "content-length"}
+
+
+class Network(ThreadingHTTPServer):
+    """Passes requests on to a server. The fate of each commit is what ``fates`` says, in turn.
+
+    With "lost" the answer never arrives, with "late" neither does the request, until ``deliver`` is
+    called; other fates are answered as *answers* says, and not passed on.
+
+    Args:
+        port: The server's, on this machine.
+        is_commit: Tells by method, path and headers whether a request is a commit.
+        answers: Code and content by fate.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port, is_commit, answers):
+        super().__init__((HOST, 0), Handler)
+        self.is_commit, self.answers = is_commit, answers
+        self.fates, self.held, self.upstream = deque(), [], f"http://{HOST}:{port}"
+        Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def uri(self):
+        return f"http://{HOST}:{self.server_address[1]}"
+
+    def deliver(self):
+        """Pass on the commits that were held back, and return the answers' codes."""
+        return [send(request)[0] for request in self.held]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    def log_message(self, *said):
+        pass
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        # urllib would say that it is a form
+        kept = {"Content-Type": "application/octet-stream"} | {
+            key.title(): value for key, value in self.headers.items() if key.lower() != "host"
+        }
+        request = urllib.request.Request(
+            self.server.upstream + self.path, body or None, kept, method=self.command
+        )
+        code, headers, content = self.fated(request)
+        size = headers.get("Content-Length", "0") if self.command == "HEAD" else len(content)
+        self.send_response(code)
+        for key, value in headers.items():
+            if key.lower() not in DROPPED:
+                self.send_header(key, value)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815 - the base class's names
+
+    def fated(self, request):
+        server = self.server
+        is_commit = server.is_commit(self.command, self.path, self.headers)
+        fate = server.fates.popleft() if is_commit and server.fates else None
+        if fate == "lost":
+            send(request)
+        if fate == "late":
+            server.held.append(request)
+        if fate is None:
+            return send(request)
+        code, content = server.answers[fate]
+        return code, {"Content-Type": "application/json"}, content.encode()
+
+
+def send(request):
+    """Return code, headers and content of the answer."""
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
