@@ -52,7 +52,7 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
     if not listed:
         raise UnknownTableError(f"{table}: there are no Parquet files")
     partition = folders.partition_columns(listed)
-    read = _read_footers(files, [file.path for file in listed])
+    read = read_footers(files, [file.path for file in listed])
     columns = _merged(_schemas(spark, files, read))
     entry = _entry(_with_partition(columns, partition, listed), partition, listed, read)
     unknown = snapshot(table, files, Version(entry=entry))
@@ -126,7 +126,7 @@ def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dic
     return {path: rows.schema_of(spark, files.location(path)) for path in reversed(first.values())}
 
 
-def _read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:
+def read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:
     """Read the footers of *paths*.
 
     Raises:

@@ -12,27 +12,34 @@ from rich.console import Console
 from rich.table import Table
 
 import zadapter.spark
-from integration.bench import rewriters
+from integration.bench import folders, rewriters
 from integration.bench.contenders import DeltaContenders
 from integration.bench.data import KEYS, lineitem
 from integration.bench.planning import planning
 from integration.bench.shares import sample, shares
 
 console = Console(width=120)
-KINDS = {"delta": DeltaContenders, "iceberg": rewriters.IcebergContenders}
+KINDS = {
+    "delta": DeltaContenders,
+    "iceberg": rewriters.IcebergContenders,
+    "parquet": folders.FolderContenders,
+}
 
 
 def main(
     scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1: 6 million rows.")] = 1.0,
     repeat: Annotated[int, typer.Option(help="Rounds; the order rotates.")] = 3,
     files: Annotated[int, typer.Option(help="Files to write.")] = 12,
-    formats: Annotated[str, typer.Option(help="Of delta and iceberg, by comma.")] = "delta",
+    formats: Annotated[
+        str, typer.Option(help="Of delta, iceberg and parquet, by comma.")
+    ] = "delta",
     folder: Annotated[Path | None, typer.Option(help="Keep the data here.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the figures as JSON, too.")] = None,
 ) -> None:
     """Time whole rewrites of lineitem by three columns, and look at the boxes they leave."""
     place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
     planned = planning()
+    logged = folders.log() if "parquet" in formats else {}
     spark = zadapter.spark.session(
         {"spark.master": "local[2]", "spark.driver.memory": "4g", **rewriters.settings(place)}
     )
@@ -45,8 +52,11 @@ def main(
         _show(name, seconds, boxes, contenders.reports)
         found[name] = {"seconds": seconds, "boxes": boxes}
     console.print(f"planning without Spark: {planned}")
+    if logged:
+        console.print(f"the log of a folder, without Spark: {logged}")
     if save:
-        save.write_text(json.dumps({**found, "planning": planned}, indent=1))
+        figures = {**found, "planning": planned, "log": logged}
+        save.write_text(json.dumps(figures, indent=1))
     spark.stop()
 
 
