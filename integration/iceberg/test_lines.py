@@ -116,15 +116,21 @@ def test_partitions_of_doubles(lake, spark):
 
 def test_a_table_whose_paths_have_no_scheme(lake, spark, tmp_path):
     """Odd characters in its path are no escapes."""
-    for key, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop",
-                       ".warehouse": f"{tmp_path}/sp ace%20"}.items():  # fmt: skip
-        spark.conf.set(f"spark.sql.catalog.bare{key}", value)
+    settings = {
+        "spark.sql.catalog.bare": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.bare.type": "hadoop",
+        "spark.sql.catalog.bare.warehouse": f"{tmp_path}/sp ace%20",
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
     numbers(spark).repartition(4).writeTo("bare.db.t").using("iceberg").create()
 
     report = lake.optimize("bare.db.t")
 
     assert report.share_after < 0.7
-    assert spark.table("bare.db.t").count() == 1_000
+    assert len(values(lake, "bare.db.t")) == 1_000
+    for key in settings:
+        spark.conf.unset(key)
 
 
 def test_a_field_and_a_column_that_differ_in_case_only(lake, spark):

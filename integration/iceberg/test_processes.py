@@ -64,6 +64,7 @@ def port(tmp_path_factory):
     data = ["-D", f"{folder}/data"]
     postgres("initdb", *data, "-A", "trust", "-U", "zadapter")
     options = f"-p {free} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+    data += ["-t", "300"]  # seconds, should the machine be busy
     postgres("pg_ctl", *data, "-w", "-l", f"{folder}/log", "-o", options, "start")
     yield free
     postgres("pg_ctl", *data, "-m", "fast", "stop")
