@@ -66,7 +66,7 @@ def test_an_unknown_backend_is_one_line_before_spark_starts():
     """No traceback: the user mistyped, nothing is broken."""
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id", "--backend", "detla")
 
-    assert answer.stderr == "error: no backend 'detla'; installed: delta, iceberg\n"
+    assert answer.stderr == "error: no backend 'detla'; installed: delta, iceberg, parquet\n"
     assert answer.stdout == ""
     assert answer.exit_code == 2
 

@@ -62,6 +62,7 @@ def test_entry_points_lead_to_modules_that_are_there(wheel):
         "zadapter.backends": {
             "delta": "zadapter_delta:DeltaBackend",
             "iceberg": "zadapter_iceberg:IcebergBackend",
+            "parquet": "zadapter_parquet:ParquetBackend",
         },
     }
     assert {"zadapter/cli.py", "zadapter_delta/__init__.py"} <= set(wheel.namelist())
