@@ -74,6 +74,9 @@ class MemoryStore:
     def write(self, path, data):
         self.held[path] = data
 
+    def has_after(self, path):
+        return any(other > path and other.endswith(".json") for other in self.held)
+
     def delete(self, paths):
         for path in paths:
             self.held.pop(path, None)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parquetlog import ENTRY, MemoryStore, entry_after
+from tests.parquetworld import table_of
 from zadapter.errors import (
     ConflictError,
     CorruptLogError,
@@ -19,6 +21,7 @@ from zadapter.errors import (
     UnknownTableError,
     UnsupportedError,
 )
+from zadapter_parquet import stats
 from zadapter_parquet.entries import decode, digest, encode
 from zadapter_parquet.log import HINT, Log, path_of
 from zadapter_parquet.paths import checked
@@ -215,3 +218,61 @@ def test_eight_processes_claim_versions_at_once(tmp_path, log):
     assert [racer.wait(timeout=300) for racer in racers] == [0] * 8
     assert log.head().version == 200
     assert len({entry.transaction for entry in log.between(-1, 200)}) == 201
+
+
+class Outage(MemoryStore):
+    """After the first creation nothing answers any more."""
+
+    down = False
+
+    def create(self, path, data):
+        if self.down:
+            raise UnsupportedError("403")
+        self.down = True
+        return super().create(path, data)
+
+    def read(self, path):
+        if self.down:
+            raise ConnectionError("no route")
+        return super().read(path)
+
+
+@pytest.mark.parametrize("fate", ["lost", "never", "late"])
+def test_an_outage_after_a_request_is_an_unknown_outcome(fate):
+    """The entry may be there, or arrive yet: its files must stay."""
+    with pytest.raises(UnknownOutcomeError):
+        Log(Outage(fates=[fate]), "t").claim(ENTRY)
+
+
+def test_a_refusal_of_ones_own_second_try():
+    """A store's client has sent it twice by itself; the first arrived, the second was refused."""
+
+    class Strict(MemoryStore):
+        def create(self, path, data):
+            super().create(path, data)
+            raise UnsupportedError("403")
+
+    Log(Strict(), "t").claim(ENTRY)
+    with pytest.raises(UnsupportedError, match="403"):
+        Log(Strict(fates=["never"]), "t").claim(ENTRY)
+
+
+@pytest.mark.parametrize("lost", range(9))
+def test_an_entry_that_is_missing_hides_no_version(files, log, lost):
+    """Or does no harm; an older version is never shown as the newest."""
+    grown(log, 9)
+    files.delete([path_of(lost)])
+
+    found = []
+    with suppress(CorruptLogError):
+        found.append(log.head().version)
+
+    assert found in ([], [9])
+
+
+def test_the_stats_of_two_versions_are_never_the_same_file(files):
+    """What one version no longer needs, a clean-up may be about to delete."""
+    table = table_of(["a.parquet"])
+    first, second = (stats.rewritten(files, (), set(), table) for _ in range(2))
+
+    assert first[0].path != second[0].path

@@ -5,6 +5,7 @@ a missing null count is unknown, not 0; NaN is left out of bounds by some writer
 ``Statistics``).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,9 @@ class ColumnFooter:
     nulls: int | None
 
 
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""What Spark notes where days and moments are those of another calendar than it reads them by."""
+_TIMES = {"DATE", "TIMESTAMP"}
 _UNKNOWN = ColumnFooter(None, None, None)
 
 
@@ -62,8 +66,11 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
         if parts[0] not in snapshot.partition and orders(type_)
     }
     stats = []
+    paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}
+    twice = {path for path, count in Counter(paths.values()).items() if count > 1}
     for parts, type_ in columns.items():
-        path = ".".join(snapshot.physical.get(parts, parts))
+        # a column a.b, and the field b of a: in another file it may be the other one
+        path = "" if paths[parts] in twice else paths[parts]
         stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
     made = schema(columns, {})
     known = {
@@ -100,9 +107,12 @@ def parse(size: int, metadata: pq.FileMetaData) -> Footer:
     """Return what a file of *size* bytes says of itself."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     columns: dict[str, ColumnFooter] = {}
+    legacy = any(key in (metadata.metadata or {}) for key in _LEGACY)
     for i in range(metadata.num_columns):
         path = metadata.schema.column(i).path
         merged = _merged([(group.column(i).statistics, group.num_rows) for group in groups])
+        if legacy and metadata.schema.column(i).logical_type.type in _TIMES:
+            merged = ColumnFooter(None, None, merged.nulls)
         # a dot within a name: two columns that cannot be told apart
         columns[path] = _UNKNOWN if path in columns else merged
     return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)

@@ -50,7 +50,7 @@ class ParquetBackend:
             return snapshot(table, files, registration.found(self._spark, files, table))
         entry = log.head()
         if since is None:
-            foreign.check_added(files, table, log.entry(0))
+            foreign.check_visible(files, table, log.entry(0), entry)
             return snapshot(table, files, Version(entry=entry))
         news = list(log.between(since.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)

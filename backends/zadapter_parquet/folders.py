@@ -1,8 +1,9 @@
 """What the names of files and folders say: what is hidden, and partition values, as Hive has it."""
 
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import date
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow as pa
 from zadapter.errors import UnsupportedError
 from zadapter_parquet.stores import Found
 
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark name the folder of a null."""
 
@@ -36,8 +39,13 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
         UnsupportedError: The files do not agree.
     """
     first = tuple(partition_values(files[0].path)) if files else ()
+    if len({name.lower() for name in first}) < len(first):
+        raise UnsupportedError(f"partition columns differ in case only: {', '.join(first)}")
     for file in files:
-        found = tuple(partition_values(file.path))
+        values = partition_values(file.path)
+        found = tuple(values)
+        if "" in values.values():
+            raise UnsupportedError(f"{file.path} lies in a partition folder without a value")
         if found != first:
             raise UnsupportedError(
                 f"{file.path} lies in the partition columns {list(found)}, "
@@ -49,19 +57,17 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
 def column_type(texts: Iterable[str | None]) -> str:
     """Return the type, as Spark's JSON has it, of a partition column with these values."""
     present = [text for text in texts if text is not None]
-    if present and all(_parses(int, text) for text in present):
+    if present and all(map(_INTEGER.fullmatch, present)):
         fits = all(-(1 << 31) <= int(text) < 1 << 31 for text in present)
         long = all(-(1 << 63) <= int(text) < 1 << 63 for text in present)
         return "integer" if fits else "long" if long else "string"
-    return "date" if present and all(_parses(date.fromisoformat, t) for t in present) else "string"
+    return "date" if present and all(map(_is_date, present)) else "string"
 
 
-def _parses(convert: Any, text: str) -> bool:
-    try:
-        convert(text)
-    except ValueError:
-        return False
-    return text.isascii() and "_" not in text and not text[:1].isspace() and "+" not in text
+def _is_date(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
+    return False
 
 
 def values(paths: Iterable[str], column: str, type_: pa.DataType) -> pa.Array:

@@ -13,24 +13,34 @@ THREADS = 16
 _RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
 
 
-def check_added(files: Files, table: str, original: Entry) -> None:
-    """Refuse files that lie beside those of the table.
+def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:
+    """Refuse a folder whose visible files are not those that it became a table with.
 
-    All that commits add is hidden, so what is not was there when the folder became a table.
+    All that commits add is hidden.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
         original: Version 0.
+        head: The current version.
 
     Raises:
-        ForeignChangeError: There are some.
+        ForeignChangeError: Files came, changed, or are live and gone.
     """
-    known = set(stats.load(files, original.parts, {}, {})["path"].to_pylist())
-    added = sorted({file.path for file in folders.visible(files.listed())} - known)
-    if added:
+    known = _sizes(stats.load(files, original.parts, {}, {}))
+    found = {file.path: file.size for file in folders.visible(files.listed())}
+    if added := sorted(found.keys() - known):
         advice = "move them out, and append their rows with zadapter.append()"
         raise ForeignChangeError(table, "came", added, advice)
+    if edited := sorted(path for path, size in found.items() if size != known[path]):
+        raise ForeignChangeError(table, "changed", edited, _RESTORE)
+    live = _sizes(stats.load(files, head.parts, {}, {}))
+    if gone := sorted((live.keys() & known.keys()) - found.keys()):
+        raise ForeignChangeError(table, "went", gone, _RESTORE)
+
+
+def _sizes(files: pa.Table) -> dict[str, int]:
+    return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
 
 
 def check_live(files: Files, table: str, live: pa.Table) -> None:

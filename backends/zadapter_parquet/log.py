@@ -4,7 +4,13 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 
-from zadapter.errors import ConflictError, CorruptLogError, UnknownOutcomeError, UnknownTableError
+from zadapter.errors import (
+    ConflictError,
+    CorruptLogError,
+    UnknownOutcomeError,
+    UnknownTableError,
+    UnsupportedError,
+)
 from zadapter_parquet.entries import Entry, decode, digest, encode
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Outcome, Store
@@ -32,8 +38,16 @@ class Log:
         self._table = table
 
     def exists(self) -> bool:
-        """Tell whether there is a version 0."""
-        return self._store.has(path_of(0))
+        """Tell whether there is a log.
+
+        Raises:
+            CorruptLogError: Its first entry is gone.
+        """
+        if self._store.has(path_of(0)):
+            return True
+        if self._store.has_after(path_of(0)):
+            raise CorruptLogError(f"{self._table}: entry 0 of the log is missing")
+        return False
 
     def head(self) -> Entry:
         """Return the newest version.
@@ -43,16 +57,28 @@ class Log:
             CorruptLogError: Its newest entry is damaged, or does not follow the one before.
         """
         low = self._hinted()
-        if not self._has(low) and not self._has(low := 0):
-            raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+        if not self._has(low):
+            if not self.exists():
+                raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+            low = 0
+        low = self._last(low)
+        while self._store.has_after(path_of(low)):
+            # somebody has added a version just now, or one in between is missing
+            if not self._has(low + 1):
+                raise CorruptLogError(f"{self._table}: entry {low + 1} of the log is missing")
+            low = self._last(low + 1)
+        return self.entry(low)
+
+    def _last(self, low: int) -> int:
+        """Return the last version from *low* on, which is there; versions are dense."""
         step = 1
         while self._has(low + step):
             low, step = low + step, step * 2
-        high = low + step  # low is there, high is not, and versions are dense
+        high = low + step
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._has(middle) else (low, middle)
-        return self.entry(low)
+        return low
 
     def entry(self, version: int) -> Entry:
         """Return one version.
@@ -88,22 +114,38 @@ class Log:
             UnknownOutcomeError: It is not known whether it is ours.
         """
         data, path = encode(entry), path_of(entry.version)
-        for _ in range(_TRIES):
-            if self._store.create(path, data) is Outcome.CREATED:
-                return self._hint(entry.version)
-            found = self._read_back(path)
-            if found is None:
-                continue  # nothing is decided, and the same bytes may be sent again
-            # an earlier attempt of ours may have arrived after it was given up
-            if decode(found, entry.version).transaction == entry.transaction:
-                return None
-            raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
-        raise UnknownOutcomeError(self._table, entry.transaction)
+        try:
+            refusal: UnsupportedError | None = None
+            outcome = self._store.create(path, data)
+        except UnsupportedError as error:
+            # a client may have sent it before, by itself, to somebody who was less strict
+            refusal, outcome = error, Outcome.UNKNOWN
+        try:
+            self._settle(entry, data, outcome, refusal)
+        except (ConflictError, UnknownOutcomeError, UnsupportedError):
+            raise
+        except Exception as error:  # something was sent: whatever stops us now proves nothing
+            raise UnknownOutcomeError(self._table, entry.transaction) from error
 
-    def _read_back(self, path: str) -> bytes | None:
-        with suppress(OSError):
-            return self._store.read(path)
-        return None
+    def _settle(
+        self, entry: Entry, data: bytes, outcome: Outcome, refusal: UnsupportedError | None
+    ) -> None:
+        """Find out whose the version is, after one request that may have arrived."""
+        path = path_of(entry.version)
+        for _ in range(_TRIES):
+            if outcome is Outcome.CREATED:
+                return self._hint(entry.version)
+            found = self._store.read(path)
+            if found is not None:
+                # an earlier attempt of ours may have arrived after it was given up
+                if decode(found, entry.version).transaction == entry.transaction:
+                    return None
+                raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
+            if refusal is not None:
+                raise refusal
+            # nothing is decided, and the same bytes may be sent again
+            outcome = self._store.create(path, data)
+        raise UnknownOutcomeError(self._table, entry.transaction)
 
     def _has(self, version: int) -> bool:
         return self._store.has(path_of(version))

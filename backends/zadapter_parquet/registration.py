@@ -16,6 +16,7 @@ from zadapter.footers import Footer, file_table, parse
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log
+from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found, probe
 from zadapter_parquet.versions import Version, snapshot, with_partition
 
@@ -23,12 +24,14 @@ THREADS = 16
 UNREGISTERED = -1
 """Version of a folder that is no table yet."""
 
-_OTHERS = {
-    ("_delta_log", ""): "Delta",
-    ("metadata", ".metadata.json"): "Iceberg",
-    (".hoodie", ""): "Hudi",
+_LOGS = {
+    "_delta_log": "Delta",
+    HIDDEN: "zadapter",
+    ".hoodie": "Hudi",
 }
-"""Folders, and how a file in it ends, by the format that has them."""
+"""Folders that tables have, by the format."""
+_METADATA = ".metadata.json"
+"""How metadata files of Iceberg end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +50,9 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
         UnknownTableError: It holds no files.
         UnsupportedError: They cannot be taken as one table.
     """
-    _refuse_others(files)
-    listed = folders.visible(files.listed())
+    every = list(files.listed())
+    _refuse_others(files, every)
+    listed = folders.visible(every)
     if not listed:
         raise UnknownTableError(f"{table}: there are no Parquet files")
     partition = folders.partition_columns(listed)
@@ -163,7 +167,7 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
     for path, text in schemas.items():
         for field in json.loads(text)["fields"]:
             name = field["name"]
-            said = field | {"nullable": True, "metadata": {}}
+            said = field | {"nullable": True}
             first, known = fields.setdefault(name.lower(), (path, said))
             if known["name"] != name or known["type"] != said["type"]:
                 raise UnsupportedError(
@@ -173,15 +177,23 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
     return {"type": "struct", "fields": [said for _, said in fields.values()]}
 
 
-def _refuse_others(store: Files) -> None:
-    """Refuse the folder of another format's table.
+def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
+    """Refuse a folder with a table in it, or within one: not all its files are live rows.
 
     Raises:
-        UnsupportedError: It is one.
+        UnsupportedError: It is such a folder.
     """
-    for (folder, ending), name in _OTHERS.items():
-        if any(file.path.endswith(ending) for file in store.listed(folder)):
+    for file in listed:
+        # what was staged here and not committed is no table
+        names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
+        found = [_LOGS[name] for name in names if name in _LOGS]
+        if found or file.path.endswith(_METADATA):
             raise UnsupportedError(
-                f"{store.uri} has a folder {folder}: it looks like a table of {name}, whose files "
-                "are not all live"
+                f"{files.uri} holds {file.path}, so a table of {found[0] if found else 'Iceberg'} "
+                "lies in it, whose files are not all live; name that table, or move it out"
             )
+    above = [] if files.root is None else files.root.resolve().parents
+    for folder in above:
+        for name, format_ in _LOGS.items():
+            if (folder / name).is_dir():
+                raise UnsupportedError(f"{files.uri} lies within {folder}, a table of {format_}")

@@ -164,7 +164,14 @@ def _unneeded(files: Files, log: Log, oldest: int) -> list[str]:
     needed = _needs(files, (log.entry(version) for version in range(oldest, head.version + 1)))
     first = {part.path for part in log.entry(0).parts}
     before = _needs(files, (log.entry(version) for version in range(oldest)))
-    return [path for path in sorted(before - needed - first) if files.has(path)]
+    registered = log.entry(0).timestamp
+    # a visible file that is younger than the table is somebody else's, whatever it is called
+    found = {
+        f.path
+        for f in files.listed()
+        if f.path.startswith(HIDDEN) or f.modified <= registered * 1_000
+    }
+    return sorted((before - needed - first) & found)
 
 
 def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:

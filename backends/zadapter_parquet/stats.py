@@ -20,6 +20,7 @@ and files change together, with the entry that names the parts.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 from zadapter import filestats
 from zadapter.filestats import column_type, schema
 from zadapter.names import Parts, join
-from zadapter_parquet.entries import Part, digest
+from zadapter_parquet.entries import Part
 from zadapter_parquet.paths import HIDDEN, checked
 from zadapter_parquet.stores import Files
 
@@ -139,7 +140,7 @@ def _whole(store: Files, part: Part) -> pa.Table:
 
 
 def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
-    """Write *tables* as parts of about the same size, named by what they hold."""
+    """Write *tables* as parts of about the same size."""
     if not tables:
         return []
     whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
@@ -154,6 +155,7 @@ def _write(store: Files, table: pa.Table) -> Part:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     data = sink.getvalue().to_pybytes()
-    path = f"{FOLDER}/{digest(data)}.parquet"
+    # never the name of another part, which a clean-up may be about to delete
+    path = f"{FOLDER}/{uuid4().hex}.parquet"
     store.write(path, data)
     return Part(path=path, files=table.num_rows, size=len(data))

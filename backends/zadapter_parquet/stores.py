@@ -1,13 +1,14 @@
 """Where a table lies: local disk, S3, GCS or Azure, through obstore."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 from uuid import uuid4
 
 import obstore
@@ -19,7 +20,7 @@ from zadapter.errors import CorruptLogError, UnknownTableError, UnsupportedError
 from zadapter_parquet.entries import LARGEST
 from zadapter_parquet.paths import HIDDEN, checked
 
-_RACERS = 16
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
 class Outcome(Enum):
@@ -54,6 +55,9 @@ class Store(Protocol):
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file, or write it anew."""
+
+    def has_after(self, path: str) -> bool:
+        """Tell whether a file of the same folder and ending comes after *path* by name."""
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; absent ones are fine."""
@@ -94,7 +98,8 @@ class Files:
             raise UnsupportedError(f"{self.uri}/{path} cannot be created: {error}") from error
         except (exceptions.BaseError, OSError):
             return Outcome.UNKNOWN
-        self._sync(path)
+        with suppress(OSError):  # it is there, come what may
+            self._sync(path)
         return Outcome.CREATED
 
     def read(self, path: str) -> bytes | None:
@@ -103,10 +108,10 @@ class Files:
         Raises:
             CorruptLogError: It is larger than any file of the log.
         """
-        try:
-            found = obstore.get(self._store, self._inside(path))
-        except FileNotFoundError:
+        if self.size(path) is None:
             return None
+        with _reached():
+            found = obstore.get(self._store, self._inside(path))
         if found.meta["size"] > LARGEST:
             raise CorruptLogError(f"{self.uri}/{path} is too large: {found.meta['size']} bytes")
         return bytes(found.bytes())
@@ -117,9 +122,13 @@ class Files:
 
     def size(self, path: str) -> int | None:
         """Return the bytes of a file, None where there is none."""
+        inside = self._inside(path)
         try:
-            return int(obstore.head(self._store, self._inside(path))["size"])
-        except FileNotFoundError:
+            if self.root is not None:
+                return (self.root / inside).stat().st_size
+            with _reached():
+                return int(obstore.head(self._store, inside)["size"])
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def opened(self, path: str) -> pa.NativeFile:
@@ -146,12 +155,48 @@ class Files:
             with suppress(FileNotFoundError):
                 obstore.delete(self._store, self._inside(path))
 
+    def has_after(self, path: str) -> bool:
+        """Tell whether a file of the same folder and ending comes after *path* by name."""
+        folder, _, name = path.rpartition("/")
+        ending = name[name.rindex(".") :]
+        if self.root is not None:
+            with suppress(FileNotFoundError):
+                found = (self.root / folder).iterdir()
+                return any(each.name > name and each.suffix == ending for each in found)
+            return False
+        with _reached():
+            later = obstore.list(self._store, prefix=folder, offset=path)
+            return any(each["path"].endswith(ending) for batch in later for each in batch)
+
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all files within *folder*, however deep."""
-        for batch in obstore.list(self._store, prefix=folder or None):
-            for each in batch:
-                modified = int(each["last_modified"].timestamp() * 1_000_000)
-                yield Found(path=each["path"], size=each["size"], modified=modified)
+        """Yield all files within *folder*, however deep.
+
+        Raises:
+            CorruptLogError: A link leads out of the table.
+        """
+        if self.root is not None:
+            yield from self._walked(folder)
+            return
+        with _reached():
+            for batch in obstore.list(self._store, prefix=folder or None):
+                for each in batch:
+                    modified = int(each["last_modified"].timestamp() * 1_000_000)
+                    yield Found(path=each["path"], size=each["size"], modified=modified)
+
+    def _walked(self, folder: str) -> Iterator[Found]:
+        """Yield what lies on local disk; obstore leaves out names such as ``part#1``."""
+        root, seen = Path(str(self.root)), set[str]()
+        for above, within, names in os.walk(root / folder, followlinks=True):
+            real = os.path.realpath(above)
+            if real in seen:  # a link in a circle
+                within.clear()
+                continue
+            seen.add(real)
+            for name in names:
+                path = (Path(above).relative_to(root) / name).as_posix()
+                state = (root / self._inside(path)).stat()
+                modified = state.st_mtime_ns // 1_000
+                yield Found(path=path, size=state.st_size, modified=modified)
 
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
@@ -186,6 +231,15 @@ class Files:
         return checked(path)
 
 
+@contextmanager
+def _reached() -> Iterator[None]:
+    """Turn what obstore raises into what Python raises when a store cannot be reached."""
+    try:
+        yield
+    except exceptions.BaseError as error:
+        raise ConnectionError(str(error)) from error
+
+
 def probe(store: Store) -> None:
     """Find out whether of many who create a file one wins.
 
@@ -205,10 +259,11 @@ def probe(store: Store) -> None:
 
 def local_path(uri: str) -> Path | None:
     """Return the folder on local disk that *uri* names, None where it names another store."""
-    parsed = urlparse(uri)
-    if parsed.scheme == "file":
-        return Path(unquote(parsed.path))
-    return Path(uri).absolute() if not parsed.scheme else None
+    if uri.startswith("file:"):
+        # not urlparse, for which a # or ? that is not escaped ends the path
+        path = re.sub(r"^file:(//[^/]*)?", "", uri)
+        return Path(unquote(path))
+    return Path(uri).absolute() if not _SCHEME.match(uri) else None
 
 
 _REFUSED = (

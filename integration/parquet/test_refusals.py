@@ -1,0 +1,152 @@
+"""What other programs do to a folder, and folders that are no table."""
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import zadapter
+from zadapter import errors
+
+AT_ONCE = timedelta(0)
+
+
+def numbers(spark, rows=100):
+    return spark.range(rows).selectExpr("id AS a", "id % 2 AS p")
+
+
+def write(path, values):
+    pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), path)
+
+
+@pytest.fixture
+def table(lake, spark):
+    """A table that was a folder of two files, one of them no longer live."""
+    folder = lake.folder / "events"
+    folder.mkdir()
+    write(folder / "one.parquet", [1, 2])
+    write(folder / "two.parquet", [10, 20])
+    assert zadapter.delete(folder, "a = 1", backend="parquet", spark=spark) == 1
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (lambda folder: write(folder / "three.parquet", [5]), "three.parquet' came behind"),
+        (lambda folder: write(folder / "two.parquet", range(100)), "two.parquet' changed behind"),
+        (lambda folder: write(folder / "one.parquet", range(100)), "one.parquet' changed behind"),
+        (lambda folder: (folder / "two.parquet").unlink(), "two.parquet' went behind"),
+    ],
+)
+def test_a_foreign_change_is_named_before_anything_is_read(spark, table, what, says):
+    """Be the file live or not, and whatever its stats say."""
+    what(Path(table))
+
+    for act in (
+        lambda: zadapter.read(table, where="a = 99", spark=spark),
+        lambda: zadapter.files(table, where="a = 99", spark=spark),
+        lambda: zadapter.delete(table, "a = 99", spark=spark),
+        lambda: zadapter.append(table, numbers(spark).select("a")),
+    ):
+        with pytest.raises(errors.ForeignChangeError, match=says):
+            act()
+
+
+def test_a_foreign_file_under_a_known_name_is_never_deleted(spark, table):
+    """An export has written the file again that the table no longer needs."""
+    write(Path(table, "one.parquet"), [7, 8])
+
+    zadapter.vacuum(table, older_than=AT_ONCE, dry_run=False, spark=spark)
+
+    assert pq.read_table(Path(table, "one.parquet"))["a"].to_pylist() == [7, 8]
+
+
+def test_tables_within_one_another_are_refused(lake, spark):
+    """Files of the inner one are not all live; the outer one's clean-up would not know."""
+    outer = lake.make(numbers(spark), "p")
+    zadapter.append(f"{outer}/p=1", numbers(spark).select("a"), backend="parquet")
+    with pytest.raises(errors.UnsupportedError, match="a table of zadapter lies in it"):
+        zadapter.read(outer, backend="parquet", spark=spark)
+    shutil.rmtree(f"{outer}/p=1/_zadapter")
+
+    lake.optimize(outer)
+
+    with pytest.raises(errors.UnsupportedError, match="lies within"):
+        zadapter.read(f"{outer}/p=1", backend="parquet", spark=spark)
+
+
+def test_days_of_another_calendar_are_found(lake, spark):
+    """Their footers speak of other days than Spark reads."""
+    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
+    rows = spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS a")
+    table = lake.make(rows, files=1)
+    spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
+
+    found = zadapter.read(table, where="d = DATE'1500-01-01'", backend="parquet", spark=spark)
+
+    assert found.count() == 1
+
+
+def test_a_dot_in_a_name_and_a_field(lake, spark):
+    """One file's a.b is a column, the other's a field of a."""
+    table = lake.make(spark.sql("SELECT 1 AS `a.b`"), files=1)
+    spark.sql("SELECT named_struct('b', 2) AS a").write.mode("append").parquet(table)
+
+    for column in ("a.b", "`a.b`"):
+        where = f"{column} IS NULL"
+        assert zadapter.read(table, where=where, backend="parquet", spark=spark).count() == 1
+
+
+def test_files_of_every_name_are_there(lake, spark):
+    folder = lake.folder / "odd"
+    folder.mkdir()
+    for number, name in enumerate(["part#1", "a b.parquet", "c%20d", "[e]", "f#2.parquet"]):
+        write(folder / name, [number])
+
+    assert lake.optimize(str(folder)).rows == 5
+    assert zadapter.read(folder, spark=spark).count() == 5
+    assert zadapter.read(folder.as_uri(), spark=spark).count() == 5
+
+
+def test_texts_that_are_not_ordered_by_their_bytes(lake, spark):
+    """Their stats choose no files, and they are no keys."""
+    rows = spark.sql("SELECT col1 COLLATE UTF8_LCASE AS s FROM VALUES ('ABC'), ('abd')")
+    table = lake.make(rows, files=2)
+
+    assert zadapter.read(table, where="s = 'abc'", backend="parquet", spark=spark).count() == 1
+    with pytest.raises(errors.UsageError, match="cannot be a key"):
+        lake.optimize(table, by="s")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [("x.parquet", b"PAR1 no more", "cannot be read"), ("README.md", b"# hello", "cannot be read")],
+)
+def test_a_file_that_is_not_parquet_is_named(lake, spark, name, content, says):
+    table = lake.make(numbers(spark))
+    Path(table, name).write_bytes(content)
+
+    with pytest.raises(errors.UnsupportedError, match=f"{name} {says}"):
+        lake.optimize(table)
+
+
+def test_files_that_do_not_fit_together_are_named(lake, spark):
+    table = lake.make(numbers(spark))
+    spark.range(3).selectExpr("string(id) AS a").write.mode("append").parquet(table)
+
+    with pytest.raises(errors.UnsupportedError, match="of type"):
+        lake.optimize(table)
+
+
+def test_a_table_of_another_format(lake, spark):
+    table = f"{lake.folder}/delta"
+    numbers(spark).write.format("delta").save(table)
+
+    with pytest.raises(errors.UnsupportedError, match="a table of Delta lies in it"):
+        lake.optimize(table)
+    with pytest.raises(errors.UnsupportedError, match="Spark writes rows"):
+        zadapter.append(table, numbers(spark), backend="delta")
