@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from zadapter.errors import ConflictError, UnknownTableError, VersionExpiredError
+from zadapter.errors import ConflictError, UnknownTableError, UsageError, VersionExpiredError
 from zadapter.filestats import total
 from zadapter.table import Commit
 from zadapter_parquet import changes, foreign, stats
@@ -24,9 +24,12 @@ def find(log: Log, table: str, when: int | datetime) -> Entry:
     """Return the version of this number, or the newest one at this time.
 
     Raises:
+        UsageError: It is neither.
         UnknownTableError: There is no such version.
         VersionExpiredError: Its files may be gone.
     """
+    if isinstance(when, bool) or not isinstance(when, (int, datetime)):
+        raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
     head = log.head()
     entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
     if entry.version < head.oldest:

@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.encoding import Encoding
 from zadapter.names import quote
+from zadapter_parquet.folders import NULL
 
 KEPT = 256
 """Bytes of a bound in the footer, which has none at all where a whole value is too long for it."""
@@ -119,14 +120,19 @@ def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: En
     for parts in encoding.plain:
         options["parquet.enable.dictionary#" + ".".join(parts)] = "false"
     for name in partition:
-        rows = rows.withColumn(name, _no_empty_text(rows, name))
+        rows = rows.withColumn(name, _no_lost_text(rows, name))
     rows.write.mode("error").options(**options).partitionBy(*partition).parquet(location)
 
 
-def _no_empty_text(rows: DataFrame, name: str) -> Column:
-    """Return a partition column whose empty texts are an error: Spark would make them null."""
+def _no_lost_text(rows: DataFrame, name: str) -> Column:
+    """Return a partition column that is an error where its folder's name would say another value.
+
+    Spark writes empty texts as null; a backslash or a step upwards is no name within a table.
+    """
     column = F.col(quote((name,)))
     if not isinstance(rows.schema[name].dataType, T.StringType):
         return column
-    what = f"an empty text in the partition column {name!r} would be read as null"
-    return F.when(column == "", F.raise_error(F.lit(what))).otherwise(column)
+    lost = column.isin("", NULL) | column.rlike(r"\\|(^|/)\.\.(/|$)")
+        what = F.lit(f"no folder can hold this value of the partition column {name!r}: ")
+    what = F.concat(what, column)
+    return F.when(lost, F.raise_error(what)).otherwise(column)

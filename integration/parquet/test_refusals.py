@@ -150,3 +150,20 @@ def test_a_table_of_another_format(lake, spark):
         lake.optimize(table)
     with pytest.raises(errors.UnsupportedError, match="Spark writes rows"):
         zadapter.append(table, numbers(spark), backend="delta")
+
+
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__", "DOM\\\\user", "a/../b"])
+def test_a_partition_value_that_no_folder_can_hold(lake, spark, text):
+    """It would come back as another one."""
+    table = lake.make(spark.sql("SELECT 1 AS a, 'x' AS k"), "k", files=1)
+
+    with pytest.raises(Exception, match="no folder can hold this value"):
+        zadapter.append(table, spark.sql(f"SELECT 1 AS a, '{text}' AS k"), backend="parquet")
+
+    assert zadapter.read(table, backend="parquet", spark=spark).count() == 1
+
+
+@pytest.mark.parametrize("version", [True, "1", 1.5])
+def test_what_is_no_version(spark, table, version):
+    with pytest.raises(errors.UsageError, match="whole number or a datetime"):
+        zadapter.read(table, version=version, spark=spark)
