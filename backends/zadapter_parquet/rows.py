@@ -133,6 +133,6 @@ def _no_lost_text(rows: DataFrame, name: str) -> Column:
     if not isinstance(rows.schema[name].dataType, T.StringType):
         return column
     lost = column.isin("", NULL) | column.rlike(r"\\|(^|/)\.\.(/|$)")
-        what = F.lit(f"no folder can hold this value of the partition column {name!r}: ")
+    what = F.lit(f"no folder can hold this value of the partition column {name!r}: ")
     what = F.concat(what, column)
     return F.when(lost, F.raise_error(what)).otherwise(column)
