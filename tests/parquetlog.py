@@ -1,9 +1,12 @@
 """A log of plain Parquet in memory, on a store that loses answers."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import uuid4
 
+from zadapter.errors import ConflictError
 from zadapter_parquet.entries import Entry, Operation, digest, encode
+from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Found, Outcome
 
 ENTRY = Entry(
@@ -35,6 +38,22 @@ def entry_after(log, **said):
         operation=Operation.APPEND,
         **said,
     )
+
+
+def winners_of_a_race(files):
+    """Who of sixteen threads that claim the next version at once is told that it is theirs."""
+    after = entry_after(Log(files, "t"))
+    entries = [replace(after, transaction=str(number)) for number in range(16)]
+
+    def claim(entry):
+        try:
+            Log(files, "t").claim(entry)
+        except ConflictError:
+            return None
+        return entry.transaction
+
+    with ThreadPoolExecutor(16) as pool:
+        return [won for won in pool.map(claim, entries) if won is not None]
 
 
 class MemoryStore:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.parquetlog import ENTRY, MemoryStore, entry_after
+from tests.parquetlog import ENTRY, MemoryStore, entry_after, winners_of_a_race
 from tests.parquetworld import table_of
 from zadapter.errors import (
-    ConflictError,
     CorruptLogError,
     UnknownOutcomeError,
     UnknownTableError,
@@ -146,17 +144,7 @@ def test_a_link_out_of_the_table_is_not_followed(tmp_path):
 
 
 def test_of_many_who_claim_a_version_one_wins(files, log):
-    entries = [replace(entry_after(log), transaction=str(number)) for number in range(16)]
-
-    def claim(entry):
-        try:
-            Log(files, "t").claim(entry)
-        except ConflictError:
-            return None
-        return entry.transaction
-
-    with ThreadPoolExecutor(16) as pool:
-        winners = [won for won in pool.map(claim, entries) if won is not None]
+    winners = winners_of_a_race(files)
 
     assert winners == [log.head().transaction]
 

@@ -1,11 +1,15 @@
 """How the rows of a rewrite are put into Parquet."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 
 from zadapter.names import Parts
 
+KEPT = 256
+"""Characters of a key, or bytes of a bound in a footer, that are kept at most: texts that share a
+long prefix, as URLs do, would be all alike with fewer."""
 SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
 
@@ -18,6 +22,21 @@ class Encoding:
     """Rows in a row group, at most; None leaves that to the format."""
     plain: frozenset[Parts] = frozenset()
     """Columns written without a dictionary."""
+
+    def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
+        """Return what Spark hands on to its Parquet writer, as options or the session's settings.
+
+        Args:
+            physical: How files name the columns, where they do it differently.
+        """
+        # a footer has no bounds at all where whole values are too long for it
+        said = {"parquet.statistics.truncate.length": str(KEPT)}
+        if self.row_group is not None:
+            said["parquet.block.row.count.limit"] = str(self.row_group)
+        for parts in self.plain:
+            path = ".".join(physical.get(parts, parts))
+            said[f"parquet.enable.dictionary#{path}"] = "false"
+        return said
 
 
 def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.encoding import Encoding
+from zadapter.encoding import KEPT, Encoding
 from zadapter.errors import UnsupportedError
 from zadapter.filestats import partition as partition_values
 from zadapter.layout import Layout
@@ -31,12 +31,6 @@ from zadapter_delta.tables import Located, current, locate
 _COLLECT = "spark.databricks.delta.stats.collect"
 """Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
 NaN."""
-KEPT = 256
-"""Characters of a key that the log keeps, where it keeps fewer of other columns: texts that share
-a long prefix, as URLs do, would be all alike."""
-_ROW_LIMIT = "parquet.block.row.count.limit"
-_DICTIONARY = "parquet.enable.dictionary#"
-"""Spark hands a session's setting on to the Parquet writer."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -167,16 +161,8 @@ class DeltaBackend:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
-        settings = {
-            _COLLECT: str(any(map(pa.types.is_floating, types))),
-            # a footer has no bounds at all where whole values are too long for it
-            "parquet.statistics.truncate.length": str(KEPT),
-        }
-        if encoding.row_group is not None:
-            settings[_ROW_LIMIT] = str(encoding.row_group)
-        for parts in encoding.plain:
-            settings[_DICTIONARY + ".".join(snapshot.physical[parts])] = "false"
-        with self._set(settings):
+        collect = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
+        with self._set(collect | encoding.settings(snapshot.physical)):
             written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
         adds = [commits.tagged(self._jvm, add, layout.id) for add in written]
         return Written(

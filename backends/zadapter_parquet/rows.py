@@ -14,9 +14,6 @@ from zadapter.encoding import Encoding
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
-KEPT = 256
-"""Bytes of a bound in the footer, which has none at all where a whole value is too long for it."""
-
 _PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
 _STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
 """What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
@@ -113,12 +110,8 @@ def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: En
     options = {
         "maxRecordsPerFile": "0",
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        "parquet.statistics.truncate.length": str(KEPT),
+        **encoding.settings({}),
     }
-    if encoding.row_group is not None:
-        options["parquet.block.row.count.limit"] = str(encoding.row_group)
-    for parts in encoding.plain:
-        options["parquet.enable.dictionary#" + ".".join(parts)] = "false"
     for name in partition:
         rows = rows.withColumn(name, _no_lost_text(rows, name))
     rows.write.mode("error").options(**options).partitionBy(*partition).parquet(location)

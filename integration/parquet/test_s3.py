@@ -1,7 +1,5 @@
 """The log on S3, as moto serves it, behind a network that loses answers."""
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from urllib.request import Request
 from uuid import uuid4
 
@@ -9,8 +7,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from integration.network import HOST, Network, send
-from tests.parquetlog import ENTRY, entry_after
-from zadapter.errors import ConflictError
+from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
 from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Files, Outcome, probe
 
@@ -64,17 +61,7 @@ def test_the_log_works_there(files):
 def test_of_many_who_claim_a_version_one_wins(files):
     log = Log(files, "t")
     log.claim(ENTRY)
-    entries = [replace(entry_after(log), transaction=str(number)) for number in range(16)]
-
-    def claim(entry):
-        try:
-            Log(files, "t").claim(entry)
-        except ConflictError:
-            return None
-        return entry.transaction
-
-    with ThreadPoolExecutor(16) as pool:
-        winners = [won for won in pool.map(claim, entries) if won is not None]
+    winners = winners_of_a_race(files)
 
     assert winners == [log.head().transaction]
 
