@@ -11,7 +11,7 @@ from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Sorted, Staged, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +52,7 @@ class Backend(Protocol):
         """
 
     def write(
-        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write each partition of *rows*, in order, as one file that no reader sees.
 
@@ -98,10 +98,8 @@ class Versioned(Backend, Protocol):
             VersionExpiredError: Its files may be gone.
         """
 
-    def write(
-        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout | None, encoding: Encoding
-    ) -> Written:
-        """Write *rows* as files that no reader sees, along a layout or not."""
+    def add(self, snapshot: Snapshot, rows: "DataFrame") -> Written:
+        """Write *rows* as they come, into files that no reader sees."""
 
     def publish(self, change: Change, operation: str) -> int:
         """Make *change* the next version, as :meth:`Backend.commit` does."""

@@ -2,12 +2,14 @@
 
 A footer's bounds count only if every row group that holds a value has them, min and max together;
 a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
-``Statistics``).
+``Statistics``). By parquet-java, until it began to count them, it is the largest value
+(``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,11 +29,14 @@ class ColumnFooter:
     min: Any
     max: Any
     nulls: int | None
+    nans: int | None = None
 
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """What Spark notes where days and moments are those of another calendar than it reads them by."""
 _TIMES = {"DATE", "TIMESTAMP"}
+_FLOATING = {"FLOAT", "DOUBLE"}
+_NAN_IS_LARGEST = re.compile(r"parquet-mr version 1\.1[0-7]\.")
 _UNKNOWN = ColumnFooter(None, None, None)
 
 
@@ -89,9 +94,10 @@ def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
     if low is None or high is None:
         low = high = pa.nulls(len(found), type_)
     nulls = pa.array([f.nulls for f in found], pa.int64())
+    nans = pa.array([f.nans for f in found], pa.int64())
     known = low.is_valid()
     flags = pc.if_else(known, int(Bounds.WIDENED), int(Bounds.UNKNOWN)).cast(pa.int8())
-    arrays = [low, high, nulls, pa.nulls(len(found), pa.int64()), flags]
+    arrays = [low, high, nulls, nans, flags]
     return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
 
 
@@ -108,13 +114,16 @@ def parse(size: int, metadata: pq.FileMetaData) -> Footer:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     columns: dict[str, ColumnFooter] = {}
     legacy = any(key in (metadata.metadata or {}) for key in _LEGACY)
+    nan_is_largest = _NAN_IS_LARGEST.match(metadata.created_by or "") is not None
     for i in range(metadata.num_columns):
-        path = metadata.schema.column(i).path
+        column = metadata.schema.column(i)
         merged = _merged([(group.column(i).statistics, group.num_rows) for group in groups])
-        if legacy and metadata.schema.column(i).logical_type.type in _TIMES:
+        if legacy and column.logical_type.type in _TIMES:
             merged = ColumnFooter(None, None, merged.nulls)
+        if column.physical_type in _FLOATING and nan_is_largest and merged.min is not None:
+            merged = replace(merged, nans=0)
         # a dot within a name: two columns that cannot be told apart
-        columns[path] = _UNKNOWN if path in columns else merged
+        columns[column.path] = _UNKNOWN if column.path in columns else merged
     return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)
 
 

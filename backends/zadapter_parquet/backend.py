@@ -17,8 +17,9 @@ from zadapter.errors import StaleRewriteError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
-from zadapter_parquet import changes, foreign, registration, retention, rows, stats
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Sorted, Staged, Written
+from zadapter_parquet import changes, foreign, registration, retention, stats
+from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
 from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Files
@@ -80,7 +81,7 @@ class ParquetBackend:
 
     def uri(self, snapshot: Snapshot, path: str) -> str:
         """Return where the file with *path* in the log lies."""
-        return rows.uri(self._spark, snapshot.handle.files.location(path))
+        return data.uri(self._spark, snapshot.handle.files.location(path))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot*: stats of all columns are kept."""
@@ -96,7 +97,7 @@ class ParquetBackend:
         foreign.check_live(store, snapshot.table, files)
         columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
         values = {name: filestats.partition(files, name) for name in snapshot.partition}
-        return rows.read(
+        return data.read(
             self._spark,
             columns,
             [store.location(path) for path in files["path"].to_pylist()],
@@ -104,16 +105,25 @@ class ParquetBackend:
         )
 
     def write(
-        self, snapshot: Snapshot, rows_: DataFrame, layout: Layout | None, encoding: Encoding
+        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
     ) -> Written:
-        """Write *rows_* into a folder of their own, which no reader looks into."""
+        """Write *rows* into a folder of their own, which no reader looks into."""
+        return self._written(snapshot, rows.bare(), layout.id, encoding)
+
+    def add(self, snapshot: Snapshot, rows: DataFrame) -> Written:
+        """Write *rows*, as they come, into a folder of their own, which no reader looks into."""
+        return self._written(snapshot, rows, None, Encoding())
+
+    def _written(
+        self, snapshot: Snapshot, rows: DataFrame, layout: str | None, encoding: Encoding
+    ) -> Written:
         store: Files = snapshot.handle.files
         folder = f"{retention.DATA}/{uuid4().hex}"
-        rows.write(rows_, store.location(folder), tuple(snapshot.partition), encoding)
+        data.write(rows, store.location(folder), tuple(snapshot.partition), encoding)
         paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))
         return Written(
             paths={path: self.uri(snapshot, path) for path in paths},
-            handle=(folder, None if layout is None else layout.id),
+            handle=(folder, layout),
         )
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:

@@ -58,6 +58,29 @@ def test_s01_nan_makes_bounds_unknown(tmp_path, spark):
     assert found.columns["a"].max is None
 
 
+@pytest.mark.parametrize("type_", ["double", "float"])
+@pytest.mark.parametrize("at", range(4))
+def test_where_spark_wrote_bounds_there_is_no_nan(tmp_path, spark, type_, at):
+    """With NaN first, amid or last there are none, and without it they say so."""
+    path = str(tmp_path / "file.parquet")
+    texts = ["'1.5'", "'-2'", "NULL", "'7'"]
+    for values in (texts, [*texts[:at], "'NaN'", *texts[at:]]):
+        rows = spark.sql(f"SELECT CAST(a AS {type_}) a FROM VALUES ({'), ('.join(values)}) t(a)")
+        rows.coalesce(1).write.mode("overwrite").parquet(path)
+        (found,) = footers.read(spark, [f"{path}/{p.name}" for p in Path(path).glob("*.parquet")])
+        if "'NaN'" in values:
+            assert found.columns["a"] == ColumnFooter(None, None, 1)
+        else:
+            assert found.columns["a"] == ColumnFooter(-2, 7, 1, nans=0)
+
+
+def test_other_writers_do_not_tell_whether_there_is_nan(tmp_path, spark):
+    """They leave it out of their bounds."""
+    found = footer(tmp_path, spark, pa.table({"a": [1.0, 2.0]}))
+
+    assert found.columns["a"] == ColumnFooter(1.0, 2.0, 0)
+
+
 def test_names_with_dots_are_not_mixed_up(tmp_path, spark):
     """Two columns whose paths read the same are both unknown."""
     table = pa.table({"a.b": [1], "a": pa.array([{"b": 2}])})
