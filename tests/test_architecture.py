@@ -21,6 +21,7 @@ VALUES = (
     "footers",
     "layout",
     "layouts",
+    "locations",
     "names",
     "schemas",
     "table",

@@ -39,8 +39,8 @@ class Backend(Protocol):
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the files of *snapshot* with stats of *columns* (see ``filestats``)."""
 
-    def uri(self, snapshot: Snapshot, path: str) -> str:
-        """Return where the file with *path* in the file table lies."""
+    def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
+        """Return where the files with *paths* in the file table lie."""
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Have the table collect stats of *columns* from now on."""

@@ -8,7 +8,7 @@ a missing null count is unknown, not 0; NaN is left out of bounds by some writer
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,7 +111,17 @@ def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
 
 def parse(size: int, metadata: pq.FileMetaData) -> Footer:
     """Return what a file of *size* bytes says of itself."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    return _parsed(size, metadata, range(metadata.num_row_groups))
+
+
+def row_groups(size: int, metadata: pq.FileMetaData) -> list[Footer]:
+    """Return what a file of *size* bytes says of each of its row groups."""
+    return [_parsed(size, metadata, [number]) for number in range(metadata.num_row_groups)]
+
+
+def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Footer:
+    groups = [metadata.row_group(number) for number in numbers]
+    rows = sum(group.num_rows for group in groups)
     columns: dict[str, ColumnFooter] = {}
     legacy = any(key in (metadata.metadata or {}) for key in _LEGACY)
     nan_is_largest = _NAN_IS_LARGEST.match(metadata.created_by or "") is not None
@@ -124,7 +134,7 @@ def parse(size: int, metadata: pq.FileMetaData) -> Footer:
             merged = replace(merged, nans=0)
         # a dot within a name: two columns that cannot be told apart
         columns[column.path] = _UNKNOWN if column.path in columns else merged
-    return Footer(size, metadata.num_rows, tuple(g.num_rows for g in groups), columns)
+    return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
 
 
 def _merged(chunks: Sequence[tuple[Any, int]]) -> ColumnFooter:

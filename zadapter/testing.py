@@ -86,7 +86,7 @@ class BackendContract:
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot)
 
-        found = read(spark, [backend.uri(snapshot, path) for path in files["path"].to_pylist()])
+        found = read(spark, backend.uris(snapshot, files["path"].to_pylist()))
 
         assert files["size"].to_pylist() == [footer.size for footer in found]
         assert files["rows"].to_pylist() == [footer.rows for footer in found]

@@ -17,6 +17,7 @@ from zadapter.errors import UnsupportedError
 from zadapter.filestats import partition as partition_values
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
+from zadapter.locations import is_relative
 from zadapter.names import Parts, leaves, quote, resolve
 from zadapter.schemas import arrow_schema
 from zadapter.table import Rewrite, Snapshot, Sorted, Staged, Written
@@ -114,10 +115,17 @@ class DeltaBackend:
                 )
         return made
 
-    def uri(self, snapshot: Snapshot, path: str) -> str:
-        """Return where the file with *path* in the log lies: within the table, or anywhere."""
-        root = str(snapshot.handle.located.log.dataPath())
-        return str(self._jvm.delta.util.DeltaFileOperations.absolutePath(root, path).toUri())
+    def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
+        """Return where the files with *paths* in the log lie: within the table, or anywhere."""
+        within = snapshot.handle.located.log.dataPath()
+        root, escaped = str(within), str(within.toUri())
+        operations = self._jvm.delta.util.DeltaFileOperations
+        return [
+            f"{escaped}/{path}"
+            if is_relative(path)
+            else str(operations.absolutePath(root, path).toUri())
+            for path in paths
+        ]
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, in one commit.
@@ -166,10 +174,11 @@ class DeltaBackend:
             written = commits.write(
                 self._jvm, located.log, located.catalog_table, base, rows.bare()
             )
-        adds = [commits.tagged(self._jvm, add, layout.id) for add in written]
+        adds = (commits.tagged(self._jvm, add, layout.id) for add in written)
+        new = {add.path(): add for add in adds}
         return Written(
-            paths={add.path(): self.uri(snapshot, add.path()) for add in adds},
-            handle=(layout.request.columns, {add.path(): add for add in adds}),
+            paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
+            handle=(layout.request.columns, new),
         )
 
     @contextmanager

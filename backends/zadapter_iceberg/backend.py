@@ -10,6 +10,7 @@ from zadapter.encoding import Encoding
 from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
+from zadapter.locations import uris
 from zadapter.names import Parts, leaves, quote, resolve
 from zadapter.table import Rewrite, Snapshot, Sorted, Staged, Written
 from zadapter_iceberg import commits, parsed, scans
@@ -120,9 +121,9 @@ class IcebergBackend:
             if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
         ]
 
-    def uri(self, snapshot: Snapshot, path: str) -> str:  # noqa: ARG002 - it is the path
-        """Return where the file with *path* in the manifests lies."""
-        return self._jvm.uri(path)
+    def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
+        """Return where the files with *paths* in the manifests lie."""
+        return uris(paths, self._jvm.qualified)
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
@@ -170,14 +171,15 @@ class IcebergBackend:
         mixed = any(map(pa.types.is_floating, snapshot.partition.values()))
         writer = writer.option("fanout-enabled", str(mixed).lower())
         writer.option("target-file-size-bytes", _ENDLESS).save(group)
-        new = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
+        made = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
+        new = {file.location(): file for file in made}
         return Written(
-            paths={file.location(): self.uri(snapshot, file.location()) for file in new},
+            paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
             handle=commits.Files(
                 planned=version.snapshot_id or 0,
                 sequence=version.sequence,
                 removed=version.tasks,
-                added={file.location(): file for file in new},
+                added=new,
             ),
         )
 

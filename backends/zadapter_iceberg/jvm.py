@@ -86,7 +86,7 @@ class Jvm:
             names[number] = text
         return self.root.org.apache.spark.sql.connector.catalog.Identifier.of(names, name)
 
-    def uri(self, location: str) -> str:
+    def qualified(self, location: str) -> str:
         """Return a location, which Iceberg writes as it is, as an escaped URI with its scheme."""
         path = self.root.org.apache.hadoop.fs.Path(location)
         files = path.getFileSystem(self.session.sessionState().newHadoopConf())

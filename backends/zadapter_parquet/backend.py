@@ -18,7 +18,7 @@ from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
 from zadapter.table import Change, Commit, Rewrite, Snapshot, Sorted, Staged, Written
-from zadapter_parquet import changes, foreign, registration, retention, stats
+from zadapter_parquet import changes, foreign, registration, retention, stats, untold
 from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
 from zadapter_parquet.log import Log
@@ -79,9 +79,9 @@ class ParquetBackend:
             return filestats.narrowed(version.found, filestats.schema(wanted, snapshot.partition))
         return stats.load(snapshot.handle.files, version.entry.parts, wanted, snapshot.partition)
 
-    def uri(self, snapshot: Snapshot, path: str) -> str:
-        """Return where the file with *path* in the log lies."""
-        return data.uri(self._spark, snapshot.handle.files.location(path))
+    def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
+        """Return where the files with *paths* in the log lie."""
+        return data.uris(self._spark, map(snapshot.handle.files.location, paths))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot*: stats of all columns are kept."""
@@ -122,7 +122,7 @@ class ParquetBackend:
         data.write(rows, store.location(folder), tuple(snapshot.partition), encoding)
         paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))
         return Written(
-            paths={path: self.uri(snapshot, path) for path in paths},
+            paths=dict(zip(paths, self.uris(snapshot, paths), strict=True)),
             handle=(folder, layout),
         )
 
@@ -157,7 +157,8 @@ class ParquetBackend:
             raise StaleRewriteError(table, [folder])
         log, base = Log(store, table), version.entry
         if version.found is not None:
-            base = registration.register(log, store, version, version.found)
+            told = self._told(change, version.found)
+            base = registration.register(log, store, version, told)
         try:
             for exchange in change.exchanges:
                 store.sync(exchange.added["path"].to_pylist())
@@ -171,6 +172,13 @@ class ParquetBackend:
         )
         log.claim(entry)
         return entry.version
+
+    def _told(self, change: Change, found: pa.Table) -> pa.Table:
+        """Return what was found, with the stats of files that stay completed."""
+        gone = pa.concat_tables([exchange.removed for exchange in change.exchanges])["path"]
+        goes = pc.is_in(found["path"], gone)
+        stays = untold.completed(self._spark, change.base, found.filter(pc.invert(goes)))
+        return pa.concat_tables([found.filter(goes), stays])
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""

@@ -9,10 +9,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.footers import Footer, file_table, parse
+from zadapter.thrown import first_line
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log
@@ -127,7 +129,14 @@ def _with_partition(
 def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dict[str, str]:
     """Return Spark's schema of one file for each distinct one of Parquet's."""
     first = {each.columns: path for path, each in reversed(list(read.items()))}
-    return {path: rows.schema_of(spark, files.location(path)) for path in reversed(first.values())}
+    return {path: _schema(spark, files.location(path)) for path in reversed(first.values())}
+
+
+def _schema(spark: SparkSession, location: str) -> str:
+    try:
+        return rows.schema_of(spark, location)
+    except AnalysisException as error:
+        raise UnsupportedError(f"Spark cannot read {location}: {first_line(error)}") from error
 
 
 def read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:

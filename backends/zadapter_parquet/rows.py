@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter import locations as places
 from zadapter.encoding import Encoding
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
@@ -24,12 +25,16 @@ _STRICT = {
 }
 
 
-def uri(spark: SparkSession, location: str) -> str:
-    """Return a location, which is written as it is, as the URI by which Spark speaks of it."""
+def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
+    """Return locations, which are written as they are, as the URIs that Spark names files by."""
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    path = jvm.org.apache.hadoop.fs.Path(location)
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
+
+    def qualified(location: str) -> str:
+        path = jvm.org.apache.hadoop.fs.Path(location)
+        return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
+
+    return places.uris(locations, qualified)
 
 
 def read(
@@ -49,13 +54,12 @@ def read(
     if not locations:
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
         return spark.range(0).select(*nothing)
-    stored = T.StructType([field for field in columns if field.name not in partition])
-    rows = spark.read.schema(stored).options(**_STRICT).parquet(*map(_no_pattern, locations))
+    within = T.StructType([field for field in columns if field.name not in partition])
+    rows = stored(spark, within, locations)
     if not partition:
         return rows
-    of_file = _values(spark, [uri(spark, location) for location in locations], partition)
-    path = F.regexp_replace(F.col("_metadata.file_path"), _STORE, "")
-    known = rows.withColumn(_PATH, path).join(F.broadcast(of_file), _PATH, "left")
+    of_file = _values(spark, uris(spark, locations), partition)
+    known = rows.withColumn(_PATH, file_of_row()).join(F.broadcast(of_file), _PATH, "left")
     lost = F.raise_error(F.concat(F.lit("no partition values are known of "), F.col(_PATH)))
     values = {
         name: F.when(F.col(_KNOWN), F.col(_VALUE.format(number))).otherwise(lost)
@@ -71,12 +75,27 @@ def read(
     )
 
 
+def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
+    """Return *columns* of the rows of files, as they are stored, without partition columns."""
+    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
+
+
+def file_of_row() -> Column:
+    """Tell of which file a stored row is, as :func:`file` does."""
+    return F.regexp_replace(F.col("_metadata.file_path"), _STORE, "")
+
+
+def file(uri: str) -> str:
+    """Return a file's URI without what differs between ways to write it."""
+    return re.sub(_STORE, "", uri)
+
+
 def _values(
-    spark: SparkSession, uris: Sequence[str], partition: Mapping[str, pa.Array]
+    spark: SparkSession, files: Sequence[str], partition: Mapping[str, pa.Array]
 ) -> DataFrame:
     """Return the partition values of each file, as text."""
+    paths = [file(each) for each in files]
     arrays = {_VALUE.format(number): values for number, values in enumerate(partition.values())}
-    paths = [re.sub(_STORE, "", uri) for uri in uris]
     texts = {_PATH: paths} | {name: a.cast(pa.string()).to_pylist() for name, a in arrays.items()}
     fields = ", ".join(f"{quote((name,))}: string" for name in texts)
     listed = [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from integration.lakes import Lake, interrupted
-from integration.parquet.lake import live, paths
+from integration.parquet.lake import live, paths, stats
 from zadapter_parquet import ParquetBackend
 
 
@@ -36,6 +36,10 @@ class Folders(Lake):
     def rows_of_folder(self, table):
         """What Spark reads of the folder, as if there were no log."""
         return sorted(map(str, self.spark.read.parquet(table).collect()))
+
+    def stats(self, table, version=-1):
+        """The stats table of a version, in the order of the files' lowest ids."""
+        return stats(table, version).sort_by("id_minValue")
 
     def files(self, table, version=-1):
         """The live files of a version."""

@@ -20,8 +20,13 @@ def paths(table, version=-1):
     if not known:
         found = Path(table).rglob("*.parquet")
         return [str(path) for path in found if "_zadapter" not in path.parts]
-    parts = [pq.read_table(Path(table, part["path"])) for part in known[version]["parts"]]
-    return [str(Path(table, path)) for part in parts for path in part["path"].to_pylist()]
+    return [str(Path(table, path)) for path in stats(table, version)["path"].to_pylist()]
+
+
+def stats(table, version=-1):
+    """The stats table of a version."""
+    parts = [Path(table, part["path"]) for part in entries(table)[version]["parts"]]
+    return pa.concat_tables(map(pq.read_table, parts), promote_options="permissive")
 
 
 def live(table, version=-1):

@@ -134,6 +134,15 @@ def test_a_file_that_is_not_parquet_is_named(lake, spark, name, content, says):
         lake.optimize(table)
 
 
+def test_a_file_that_spark_cannot_read_is_named(lake, spark):
+    folder = lake.folder / "nanoseconds"
+    folder.mkdir()
+    pq.write_table(pa.table({"at": pa.array([1], pa.timestamp("ns"))}), folder / "x.parquet")
+
+    with pytest.raises(errors.UnsupportedError, match=r"Spark cannot read .*x\.parquet"):
+        lake.optimize(str(folder), by="at")
+
+
 def test_files_that_do_not_fit_together_are_named(lake, spark):
     table = lake.make(numbers(spark))
     spark.range(3).selectExpr("string(id) AS a").write.mode("append").parquet(table)

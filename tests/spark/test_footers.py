@@ -103,7 +103,7 @@ def test_files_elsewhere_are_read_through_hadoop(tmp_path, spark):
     path = tmp_path / "file.parquet"
     pq.write_table(pa.table({"a": range(100)}), path)
 
-    with closing(footers._HadoopFile(spark, path.as_uri())) as stream:  # noqa: SLF001
+    with closing(footers._opened(spark, path.as_uri())) as stream:  # noqa: SLF001
         metadata = pq.read_metadata(pa.PythonFile(stream, mode="r"))
 
     assert metadata.num_rows == 100

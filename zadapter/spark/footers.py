@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from zadapter.footers import Footer, parse
+from zadapter.footers import Footer, parse, row_groups
+from zadapter.streams import JavaFile
 
 THREADS = 16
 
@@ -26,6 +27,12 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         return list(pool.map(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
+def read_row_groups(spark: SparkSession, uris: Sequence[str]) -> list[list[Footer]]:
+    """Read what the footers of *uris* say of each row group, as :func:`read` does of the files."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(lambda uri: row_groups(*metadata(spark, uri)), uris))
+
+
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
     """Return the bytes of a file and its footer as it is.
 
@@ -38,47 +45,13 @@ def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
         path = unquote(parsed.path) if parsed.scheme else uri
         with pa.OSFile(path) as source:
             return source.size(), pq.read_metadata(source)
-    with closing(_HadoopFile(spark, uri)) as stream:
+    with closing(_opened(spark, uri)) as stream:
         return stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r"))
 
 
-class _HadoopFile:
-    """Read-only file over Hadoop's FileSystem, for the few bytes that a footer takes."""
-
-    closed = False
-
-    def __init__(self, spark: SparkSession, uri: str) -> None:
-        jvm: Any = spark._jvm  # noqa: SLF001
-        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
-        conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-        files = path.getFileSystem(conf)
-        self.size = int(files.getFileStatus(path).getLen())
-        self._stream = files.open(path)
-        self._at = 0
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = (0, self._at, self.size)[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, count: int = -1) -> bytes:
-        wanted = self.size - self._at if count < 0 else min(count, self.size - self._at)
-        self._stream.seek(self._at)
-        found = bytes(self._stream.readNBytes(wanted))
-        self._at += len(found)
-        return found
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        self._stream.close()
-        self.closed = True
+def _opened(spark: SparkSession, uri: str) -> JavaFile:
+    jvm: Any = spark._jvm  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+    files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
+    size = int(files.getFileStatus(path).getLen())
+    return JavaFile(files.open(path), size)

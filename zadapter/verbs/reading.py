@@ -1,19 +1,25 @@
 """``read`` and ``files``: the rows of one version, or the files that may hold them."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
+from itertools import chain
 from os import PathLike, fspath
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend import Backend, Factory, Versioned
 from zadapter.errors import UnsupportedError
+from zadapter.footers import file_table
 from zadapter.names import quote
+from zadapter.predicates import Predicate
 from zadapter.predicates import columns as columns_of
 from zadapter.pruning import matching
+from zadapter.spark import footers
 from zadapter.sql import parse
 from zadapter.table import Snapshot
 from zadapter.verbs.asking import open_table
@@ -58,6 +64,7 @@ def files(
     *,
     where: str | None = None,
     version: int | datetime | None = None,
+    row_groups: bool = False,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
@@ -67,16 +74,19 @@ def files(
         table: A path or an identifier.
         where: A condition in Spark's SQL.
         version: As for :func:`read`.
+        row_groups: Look into the footers of these files, too, for the row groups that may hold
+            such rows.
         backend: The format, or a backend's class; None finds it out.
         spark: A session; None is the running one, or a new one.
 
     Returns:
         Where each file lies (``path``, as DuckDB, Polars and pyarrow take it), its bytes
-        (``size``) and ``rows``.
+        (``size``) and ``rows``; the numbers of its ``row_groups``, where they were asked for.
 
     Raises:
         UsageError: There is no such table, column or version.
-        UnsupportedError: Some rows of the files are deleted, which the files alone do not tell.
+        UnsupportedError: Some rows of the files are deleted, which the files alone do not tell; or
+            row groups are asked for, and the format knows columns by other means than names.
     """
     session, factory = open_table(str(fspath(table)), backend, spark)
     with closing(factory(session)) as opened:
@@ -87,12 +97,17 @@ def files(
                 f"{table}: rows of some files are deleted, and only readers of "
                 f"{snapshot.format} know which; read it with zadapter.read()"
             )
-        paths = [_location(opened.uri(snapshot, path)) for path in found["path"].to_pylist()]
+        uris = opened.uris(snapshot, found["path"].to_pylist())
+        paths = [_location(uri) for uri in uris]
         columns = {
             "path": pa.array(paths, pa.string()),
             "size": found["size"],
             "rows": found["rows"],
         }
+        if row_groups:
+            _refuse_renaming(opened, snapshot)
+            kept = _row_groups(snapshot, found, uris, where, session)
+            columns["row_groups"] = pa.array(kept, pa.list_(pa.int32()))
     return pa.table(columns)
 
 
@@ -104,12 +119,41 @@ def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkS
     """
     if where is None:
         return opened.files(snapshot)
-    zone = spark.conf.get(TIMEZONE) or "UTC"
-    predicate = parse(where, snapshot.schema, timezone=zone)
+    predicate = _predicate(snapshot, where, spark)
     found = opened.files(snapshot, tuple(sorted(columns_of(predicate))))
     if found.num_rows:
         check_types(opened.read(snapshot, found.slice(0, 1)), where)
     return found.filter(pa.array(matching(predicate, found)))
+
+
+def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
+    if not isinstance(opened, Versioned):
+        raise UnsupportedError(
+            f"{snapshot.table}: a {snapshot.format} file may know columns by names of the past; "
+            "leave row_groups out, and readers of the format find them"
+        )
+
+
+def _row_groups(
+    snapshot: Snapshot, found: pa.Table, uris: Sequence[str], where: str | None, spark: SparkSession
+) -> list[list[int]]:
+    """Return the numbers of the row groups of each file that may hold matching rows."""
+    read = footers.read_row_groups(spark, uris)
+    if where is None:
+        return [list(range(len(groups))) for groups in read]
+    of_file = np.repeat(np.arange(len(read)), [len(groups) for groups in read])
+    every = chain.from_iterable(read)
+    groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
+    values = found["partition"].combine_chunks().take(pa.array(of_file))
+    at = groups.schema.get_field_index("partition")
+    groups = groups.set_column(at, found.schema.field("partition"), values)
+    may = matching(_predicate(snapshot, where, spark), groups)
+    return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
+
+
+def _predicate(snapshot: Snapshot, where: str, spark: SparkSession) -> Predicate:
+    zone = spark.conf.get(TIMEZONE) or "UTC"
+    return parse(where, snapshot.schema, timezone=zone)
 
 
 def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Snapshot:

@@ -31,7 +31,8 @@ def _encoding(prepared: Prepared, work: Work, spark: SparkSession) -> Encoding:
     largest = max(files.select(["size", "path"]).to_pylist(), key=lambda file: file["size"])
     # a file that cannot be read is the reader's to complain of
     with suppress(Exception):
-        size, footer = metadata(spark, prepared.backend.uri(prepared.snapshot, largest["path"]))
+        (uri,) = prepared.backend.uris(prepared.snapshot, [largest["path"]])
+        size, footer = metadata(spark, uri)
         plain = _plain(prepared.snapshot, footer) - set(work.layout.request.columns)
         if rows is None:
             rows = footer.num_rows * total(files, "size") // size

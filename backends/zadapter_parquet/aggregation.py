@@ -1,0 +1,57 @@
+"""Stats of columns by looking at every value, where no footer tells them."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.encoding import KEPT
+from zadapter.filestats import Bounds, column_type, schema, structs
+from zadapter.names import Parts, quote
+
+
+def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataType]) -> pa.Table:
+    """Return the stats of *columns* in each file, as a file table has them, in one pass.
+
+    Texts and bytes that are longer than a log should keep have no bounds.
+
+    Args:
+        rows: The rows.
+        file: What tells a row's file.
+        columns: Columns whose values have an order, with their types.
+
+    Returns:
+        ``path``, what *file* is, and ``stats``.
+    """
+    facts = [
+        fact.alias(f"{name}{number}")
+        for number, (parts, type_) in enumerate(columns.items())
+        for name, fact in _facts(F.col(quote(parts)), type_)
+    ]
+    found = rows.groupBy(file.alias("path")).agg(*facts).toArrow()
+    stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]
+    type_ = schema(columns, {}).field("stats").type
+    return pa.table({"path": found["path"], "stats": structs(stats, type_, found.num_rows)})
+
+
+def _facts(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
+    value, nans = column, F.lit(None).cast("bigint")
+    if pa.types.is_floating(type_):  # for Spark, NaN is the largest number
+        value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
+    low, high = F.min(value), F.max(value)
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        short = F.max(F.octet_length(column)) <= KEPT
+        low, high = F.when(short, low), F.when(short, high)
+    yield from (("low", low), ("high", high), ("nans", nans))
+    yield "nulls", F.count_if(column.isNull())
+
+
+def _stats(found: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
+    low, high = (found[f"{name}{number}"].combine_chunks().cast(type_) for name in ("low", "high"))
+    flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
+    nulls, nans = (found[f"{name}{number}"].combine_chunks() for name in ("nulls", "nans"))
+    return pa.StructArray.from_arrays(
+        [low, high, nulls, nans, flags], fields=list(column_type(type_))
+    )

@@ -1,0 +1,81 @@
+"""What the footers of files that other programs wrote do not tell.
+
+No bounds are written for INT96, Spark's default for timestamps, by some writers for any column, and
+none can be trusted where NaN is among the values or days are those of another calendar.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter import filestats
+from zadapter.filestats import Bounds
+from zadapter.names import Parts, leaves, split
+from zadapter.table import Snapshot
+from zadapter_parquet import rows
+from zadapter_parquet.aggregation import aggregated
+
+
+def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Table:
+    """Return *files* with the stats that are missing, of which the values are looked at.
+
+    Args:
+        spark: A session.
+        snapshot: What the files are of.
+        files: File table with stats of all columns.
+    """
+    columns = [split(field.name) for field in files.schema.field("stats").type]
+    missing = {parts: which for parts in columns if pc.any(which := _missing(files, parts)).as_py()}
+    if not missing:
+        return files
+    some = reduce(pc.or_, missing.values())
+    paths = files["path"].combine_chunks()
+    counted = _counted(spark, snapshot, paths.filter(some).to_pylist(), tuple(missing))
+    places = pc.index_in(paths, counted["path"].combine_chunks())
+    return _filled(files, missing, counted.take(places))
+
+
+def _missing(files: pa.Table, parts: Parts) -> pa.Array:
+    """Tell of which files the values of a column may be anything."""
+    stats = filestats.column(files, parts)
+    count = files["rows"].combine_chunks()
+    unknown = pc.equal(pc.struct_field(stats, "bounds"), int(Bounds.UNKNOWN))
+    only_nulls = pc.equal(pc.struct_field(stats, "nulls"), count)
+    sure = pc.or_(only_nulls.fill_null(False), pc.equal(count, 0))  # noqa: FBT003
+    return pc.and_(unknown, pc.invert(sure))
+
+
+def _counted(
+    spark: SparkSession, snapshot: Snapshot, paths: list[str], columns: Sequence[Parts]
+) -> pa.Table:
+    files, entry = snapshot.handle.files, snapshot.handle.version.entry
+    names = {parts[0] for parts in columns}
+    every = T.StructType.fromJson(json.loads(entry.schema))
+    asked = T.StructType([field for field in every if field.name in names])
+    locations = [files.location(path) for path in paths]
+    types = dict(leaves(snapshot.schema))
+    wanted = {parts: types[parts] for parts in columns}
+    found = aggregated(rows.stored(spark, asked, locations), rows.file_of_row(), wanted)
+    known = {rows.file(at): path for at, path in zip(locations, paths, strict=True)}
+    named = pa.array([known[unquote(file)] for file in found["path"].to_pylist()], pa.string())
+    return found.set_column(0, "path", named)
+
+
+def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], counted: pa.Table) -> pa.Table:
+    """Put what was counted, null where nothing was, in place of what is missing."""
+    field = files.schema.field("stats")
+    children = []
+    for each in field.type:
+        known = filestats.child(files["stats"], each.name)
+        which = missing.get(split(each.name))
+        if which is not None:
+            known = pc.if_else(which, filestats.child(counted["stats"], each.name), known)
+        children.append(known)
+    at = files.schema.get_field_index("stats")
+    return files.set_column(at, field, filestats.structs(children, field.type, files.num_rows))

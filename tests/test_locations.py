@@ -1,0 +1,42 @@
+"""A location is asked for only where its URI may look different."""
+
+import pytest
+
+from zadapter import locations
+
+
+def never(location):
+    raise AssertionError(location)
+
+
+def asked(location):
+    return f"asked:{location}"
+
+
+@pytest.mark.parametrize("location", ["s3://b/k=1/a-0.parquet", "file:/a/b", "hdfs://node/a_b"])
+def test_a_plain_location_with_a_scheme_is_its_own_uri(location):
+    assert locations.uris([location], never) == [location]
+
+
+def test_the_scheme_of_all_plain_ones_is_asked_for_once():
+    """It is that of the root folder."""
+    roots = iter(["file:///"])
+
+    found = locations.uris(["/a/b", "/c=2"], lambda _: next(roots))
+
+    assert found == ["file:/a/b", "file:/c=2"]
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "a%20b", "a#b", "a?b", "a:b", "a+b", "[a]", "a\nb"])
+def test_whatever_may_be_escaped_is_asked_for(name):
+    for location in (f"/t/{name}", f"s3://b/{name}"):
+        assert locations.uris([location], asked) == [f"asked:{location}"]
+    assert not locations.is_relative(name)
+
+
+@pytest.mark.parametrize(
+    ("location", "is_relative"),
+    [("part-0.parquet", True), ("p=1/x", True), ("/p", False), ("s3://b/k", False)],
+)
+def test_what_lies_within_a_folder(location, is_relative):
+    assert locations.is_relative(location) == is_relative

@@ -1,0 +1,36 @@
+"""Where files lie: locations as logs write them, and the URIs that readers take."""
+
+import re
+from collections.abc import Callable, Iterable
+
+_PLAIN = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?[a-zA-Z0-9_/=.-]*")
+"""Nothing in it is written differently in a URI."""
+
+
+def is_relative(location: str) -> bool:
+    """Tell whether *location* is one within a folder that is written in a URI as it is."""
+    plain = _PLAIN.fullmatch(location)
+    return plain is not None and plain["scheme"] is None and not location.startswith("/")
+
+
+def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]:
+    """Return absolute locations as escaped URIs with their schemes.
+
+    Of many files nearly all have plain names, and asking the JVM takes milliseconds for each.
+
+    Args:
+        locations: With or without a scheme, unescaped.
+        qualified: Returns the URI of one location, whatever is in it.
+    """
+    root: str | None = None
+    found = []
+    for location in locations:
+        plain = _PLAIN.fullmatch(location)
+        if plain and plain["scheme"]:
+            found.append(location)
+        elif plain and location.startswith("/"):
+            root = root or qualified("/").rstrip("/")
+            found.append(root + location)
+        else:
+            found.append(qualified(location))
+    return found
