@@ -46,13 +46,17 @@ def java_server(project, folder, arguments, is_up, environment=()):
         ) as server,
     ):  # fmt: skip
         try:
-            while not is_up():
-                with suppress(subprocess.TimeoutExpired):
-                    code = server.wait(timeout=0.1)
-                    raise AssertionError(f"{project} ended with {code}; see {folder}/log")
+            wait_for(server, is_up)
             yield
         finally:
             server.terminate()
+
+
+def wait_for(server, is_up):
+    """Return as soon as the server answers."""
+    while not is_up():
+        with suppress(subprocess.TimeoutExpired):
+            raise AssertionError(f"the server ended with {server.wait(timeout=0.1)}")
 
 
 def answers(port):

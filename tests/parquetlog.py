@@ -5,8 +5,10 @@ from dataclasses import replace
 from uuid import uuid4
 
 from zadapter.errors import ConflictError
+from zadapter_parquet.changes import now
 from zadapter_parquet.entries import Entry, Operation, digest, encode
 from zadapter_parquet.log import Log
+from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Found, Outcome
 
 ENTRY = Entry(
@@ -65,6 +67,7 @@ class MemoryStore:
 
     def __init__(self, fates=()):
         self.held, self.fates, self.late = {}, iter(fates), []
+        self.made = {}
 
     def create(self, path, data):
         fate = next(self.fates, "fine")
@@ -74,6 +77,7 @@ class MemoryStore:
             return Outcome.UNKNOWN
         taken = path in self.held
         self.held.setdefault(path, data)
+        self.made.setdefault(path, now())
         if fate == "lost":
             return Outcome.UNKNOWN
         return Outcome.EXISTS if taken else Outcome.CREATED
@@ -82,6 +86,7 @@ class MemoryStore:
         """Let what was late arrive."""
         for path, data in self.late:
             self.held.setdefault(path, data)
+            self.made.setdefault(path, now())
         self.late.clear()
 
     def has(self, path):
@@ -92,6 +97,7 @@ class MemoryStore:
 
     def write(self, path, data):
         self.held[path] = data
+        self.made[path] = now()
 
     def has_after(self, path):
         return any(other > path and other.endswith(".json") for other in self.held)
@@ -103,4 +109,6 @@ class MemoryStore:
     def listed(self, folder=""):
         for path, data in sorted(self.held.items()):
             if path.startswith(folder):
-                yield Found(path=path, size=len(data), modified=0)
+                # what is visible was there before the table
+                modified = self.made[path] * 1_000 if path.startswith(HIDDEN) else 0
+                yield Found(path=path, size=len(data), modified=modified)

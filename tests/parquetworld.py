@@ -207,7 +207,7 @@ class World:
         self.outcomes[change.id] = "died"
         try:
             publish(
-                _Log(self.backend, operation),
+                Loop(self.backend, operation),
                 change,
                 Backoff(attempts=self.seed % 4 + 1, initial=0.0),
             )
@@ -265,7 +265,7 @@ class World:
 
 
 @dataclass
-class _Log:
+class Loop:
     backend: ParquetBackend
     operation: str
 

@@ -24,6 +24,7 @@ VALUES = (
     "locations",
     "names",
     "schemas",
+    "streams",
     "table",
     "testing",
     "thrown",

@@ -15,22 +15,24 @@ from tests.parquetlog import ENTRY, MemoryStore, entry_after, winners_of_a_race
 from tests.parquetworld import table_of
 from zadapter.errors import (
     CorruptLogError,
+    StoreError,
     UnknownOutcomeError,
     UnknownTableError,
     UnsupportedError,
 )
 from zadapter_parquet import stats
 from zadapter_parquet.entries import decode, digest, encode
+from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import HINT, Log, path_of
 from zadapter_parquet.paths import checked
-from zadapter_parquet.stores import Files, Outcome, probe
+from zadapter_parquet.stores import Outcome, probe
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
 def files(tmp_path):
-    return Files(str(tmp_path))
+    return LocalFiles(tmp_path)
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_an_entry_that_does_not_follow_is_named(files, log):
 
 
 def test_a_huge_entry_is_not_read(files, log, monkeypatch):
-    monkeypatch.setattr("zadapter_parquet.stores.LARGEST", 10)
+    monkeypatch.setattr("zadapter_parquet.local.LARGEST", 10)
     with pytest.raises(CorruptLogError, match="too large"):
         log.entry(0)
 
@@ -135,7 +137,7 @@ def test_a_link_out_of_the_table_is_not_followed(tmp_path):
     (tmp_path / "secret").write_text("x")
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "link").symlink_to(tmp_path)
-    files = Files(str(tmp_path / "table"))
+    files = LocalFiles(tmp_path / "table")
 
     for act in (files.read, files.size, files.opened, lambda path: files.delete([path])):
         with pytest.raises(CorruptLogError, match="leads out of the table"):
@@ -183,12 +185,13 @@ def test_a_store_that_overwrites_is_refused():
 
 RACER = """
 import sys
+from pathlib import Path
 from tests.parquetlog import entry_after
 from zadapter.errors import ConflictError
+from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import Log
-from zadapter_parquet.stores import Files
 
-log, landed = Log(Files(sys.argv[1]), "t"), 0
+log, landed = Log(LocalFiles(Path(sys.argv[1])), "t"), 0
 while landed < 25:
     try:
         log.claim(entry_after(log))
@@ -215,7 +218,7 @@ class Outage(MemoryStore):
 
     def create(self, path, data):
         if self.down:
-            raise UnsupportedError("403")
+            raise StoreError("403")
         self.down = True
         return super().create(path, data)
 
@@ -238,11 +241,27 @@ def test_a_refusal_of_ones_own_second_try():
     class Strict(MemoryStore):
         def create(self, path, data):
             super().create(path, data)
-            raise UnsupportedError("403")
+            raise StoreError("403")
 
     Log(Strict(), "t").claim(ENTRY)
-    with pytest.raises(UnsupportedError, match="403"):
+    with pytest.raises(StoreError, match="403"):
         Log(Strict(fates=["never"]), "t").claim(ENTRY)
+
+
+def test_a_refusal_says_nothing_of_what_was_sent_before():
+    """The first request may still arrive."""
+
+    class Full(MemoryStore):
+        def create(self, path, data):
+            if self.late:
+                raise StoreError("no room")
+            return super().create(path, data)
+
+    store = Full(fates=["late"])
+    with pytest.raises(UnknownOutcomeError):
+        Log(store, "t").claim(ENTRY)
+    store.deliver()
+    assert Log(store, "t").head() == ENTRY
 
 
 @pytest.mark.parametrize("lost", range(9))

@@ -11,7 +11,7 @@ from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Sorted, Staged, Written
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,11 +48,11 @@ class Backend(Protocol):
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
         """Return the live rows of *files*, with what the format needs to keep a row's identity.
 
-        Beside the table's columns there are those of ``snapshot.partition``.
+        Behind the table's columns come those of ``snapshot.partition`` that the table has not.
         """
 
     def write(
-        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, encoding: Encoding
     ) -> Written:
         """Write each partition of *rows*, in order, as one file that no reader sees.
 

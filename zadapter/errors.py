@@ -13,6 +13,7 @@ ZadapterError
 ├── VersionExpiredError              read a newer version
 ├── ForeignChangeError               look at what other programs did to the table's files
 ├── CorruptLogError                  restore the table's log
+├── StoreError                       make room, or get the right to write there; try again
 ├── VerificationError                nothing was committed; what was staged is wrong
 └── UnknownOutcomeError              look before you touch anything
 """
@@ -127,6 +128,10 @@ class ForeignChangeError(ZadapterError):
 
 class CorruptLogError(ZadapterError):
     """The table's log does not say what zadapter has written; nothing was read or changed."""
+
+
+class StoreError(ZadapterError):
+    """The store has refused to write or to delete; no commit was made by what it refused."""
 
 
 class VerificationError(ZadapterError):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,9 +12,6 @@ import pyarrow.compute as pc
 from zadapter.errors import StaleRewriteError
 from zadapter.layout import Kept, Layout
 from zadapter.names import Parts
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,19 +45,6 @@ class Snapshot:
     """Layouts kept with the table, by id."""
     handle: Any = field(default=None, repr=False, compare=False)
     """What the backend needs to find this version again."""
-
-
-@dataclass(frozen=True)
-class Sorted:
-    """Rows, each in the partition that becomes its file, in the order they have there."""
-
-    rows: "DataFrame"
-    added: tuple[str, ...] = ()
-    """Columns that the sort needed and no file is to have."""
-
-    def bare(self) -> "DataFrame":
-        """Return the rows without the added columns, for which Spark copies each of them."""
-        return self.rows.drop(*self.added)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from zadapter.names import Parts
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.spark.verification import staged
-from zadapter.table import Exchange, Rewrite, Snapshot, Sorted
+from zadapter.table import Exchange, Rewrite, Snapshot
 
 ROWS = 1_000
 _numbers = count()
@@ -43,7 +43,7 @@ def rewrite_of(
 ) -> Rewrite:
     """Stage *files* as one file and return the rewrite that would commit it."""
     layout = one_file_layout()
-    rows = Sorted(backend.read(snapshot, files).coalesce(1))
+    rows = backend.read(snapshot, files).coalesce(1)
     made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
     exchange = Exchange(removed=files, added=made.files)
     return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=made)
@@ -139,7 +139,7 @@ class BackendContract:
     ) -> None:
         """Row groups are cut by rows, and a column has a dictionary unless it is to be plain."""
         snapshot = backend.snapshot(table)
-        rows = Sorted(backend.read(snapshot, backend.files(snapshot)).coalesce(1))
+        rows = backend.read(snapshot, backend.files(snapshot)).coalesce(1)
         encoding = Encoding(row_group=ROWS // 4, plain=plain)
 
         written = backend.write(snapshot, rows, one_file_layout(), encoding)

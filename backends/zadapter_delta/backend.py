@@ -20,7 +20,7 @@ from zadapter.layouts import Layouts
 from zadapter.locations import is_relative
 from zadapter.names import Parts, leaves, quote, resolve
 from zadapter.schemas import arrow_schema
-from zadapter.table import Rewrite, Snapshot, Sorted, Staged, Written
+from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_delta import commits
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.records import stats_json
@@ -164,16 +164,14 @@ class DeltaBackend:
         return self._collected[2]
 
     def write(
-        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
         collect = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
         with self._set(collect | encoding.settings(snapshot.physical)):
-            written = commits.write(
-                self._jvm, located.log, located.catalog_table, base, rows.bare()
-            )
+            written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
         adds = (commits.tagged(self._jvm, add, layout.id) for add in written)
         new = {add.path(): add for add in adds}
         return Written(

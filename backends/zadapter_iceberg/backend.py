@@ -12,7 +12,7 @@ from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import uris
 from zadapter.names import Parts, leaves, quote, resolve
-from zadapter.table import Rewrite, Snapshot, Sorted, Staged, Written
+from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_iceberg import commits, parsed, scans
 from zadapter_iceberg.columns import FUNCTIONS, Column
 from zadapter_iceberg.contents import Wanted, file_table
@@ -157,14 +157,13 @@ class IcebergBackend:
         return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 
     def write(
-        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write *rows* through Iceberg's writer, into a folder that names the layout."""
         version: Version = snapshot.handle
         settings = self._settings(snapshot, layout, encoding)
         group = self._hold(with_properties(self._jvm, version.pinned, settings))
-        added = [*rows.added, *(each.name for each in version.computed)]
-        writer = self._jvm.narrowed(rows.rows, added).write.format("iceberg").mode("append")
+        writer = rows.write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
         # rows come sorted by partition, so one open file at a time will do; but 0.0 and -0.0, which
         # Spark sorts as one, are two partitions

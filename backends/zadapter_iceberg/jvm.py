@@ -4,11 +4,11 @@ These classes are Iceberg's own: the signatures are those of 1.12, and of its mo
 4.1, which the session is checked for.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from zadapter.thrown import java_exception
 
@@ -62,21 +62,6 @@ class Jvm:
         for item in items:
             made.add(item)
         return made
-
-    def narrowed(self, rows: DataFrame, last: Sequence[str]) -> DataFrame:
-        """Return *rows* for Iceberg's writer, as if without their *last* columns.
-
-        The writer takes values by their place and never looks beyond the table's columns, so the
-        plan that is executed may well have more than the plan that Spark has analyzed. A plain
-        ``drop`` would be executed as a copy of each row (DESIGN.md). Adaptive execution ties the
-        two together in the same way.
-        """
-        logical = rows.drop(*last)._jdf.queryExecution().analyzed()  # noqa: SLF001
-        physical = rows._jdf.queryExecution().sparkPlan()  # noqa: SLF001
-        adaptive = self.root.org.apache.spark.sql.execution.adaptive
-        stage = adaptive.LogicalQueryStage(logical, physical)
-        datasets = self.root.org.apache.spark.sql.classic.Dataset
-        return DataFrame(datasets.ofRows(self.session, stage), self.spark)
 
     def identifier(self, parts: Iterable[str]) -> JavaObject:
         """Return Spark's ``Identifier`` of a table within its catalog."""

@@ -17,11 +17,14 @@ from zadapter.errors import StaleRewriteError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Sorted, Staged, Written
+from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
 from zadapter_parquet import changes, foreign, registration, retention, stats, untold
 from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
+from zadapter_parquet.hadoop import SCHEME, HadoopFiles
+from zadapter_parquet.local import LocalFiles, local_path
 from zadapter_parquet.log import Log
+from zadapter_parquet.objects import ObjectFiles
 from zadapter_parquet.stores import Files
 from zadapter_parquet.versions import Version, snapshot, with_partition
 
@@ -45,7 +48,7 @@ class ParquetBackend:
             CorruptLogError: The log is damaged.
             ForeignChangeError: There are files that the log does not know.
         """
-        files = opened(table) if since is None else since.handle.files
+        files = self._opened(table) if since is None else since.handle.files
         log = Log(files, table)
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
@@ -66,8 +69,9 @@ class ParquetBackend:
             UnknownTableError: There is no such table or version.
             VersionExpiredError: Its files may be gone.
         """
-        files = opened(table)
-        entry = retention.find(Log(files, table), table, when)
+        files = self._opened(table)
+        log = Log(files, table)
+        entry = retention.find(log, log.head(), table, when)
         return snapshot(table, files, Version(entry=entry))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -105,10 +109,10 @@ class ParquetBackend:
         )
 
     def write(
-        self, snapshot: Snapshot, rows: Sorted, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
     ) -> Written:
         """Write *rows* into a folder of their own, which no reader looks into."""
-        return self._written(snapshot, rows.bare(), layout.id, encoding)
+        return self._written(snapshot, rows, layout.id, encoding)
 
     def add(self, snapshot: Snapshot, rows: DataFrame) -> Written:
         """Write *rows*, as they come, into a folder of their own, which no reader looks into."""
@@ -182,26 +186,24 @@ class ParquetBackend:
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
-        return retention.history(Log(opened(table), table))
+        return retention.history(Log(self._opened(table), table))
 
     def restore(self, table: str, version: int) -> int:
         """Make the files of an older version those of a new one."""
-        return retention.restore(opened(table), table, version)
+        return retention.restore(self._opened(table), table, version)
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
-        return retention.vacuum(opened(table), table, older_than, dry_run=dry_run)
+        return retention.vacuum(self._opened(table), table, older_than, dry_run=dry_run)
 
     def close(self) -> None:
         """Nothing is held."""
 
-
-def opened(table: str) -> Files:
-    """Return the files of a table: a path, a URI, or ``parquet.`path```.
-
-    Raises:
-        UnknownTableError: There is no such folder.
-        UnsupportedError: There is no way to keep a table there.
-    """
-    by_path = _BY_PATH.match(table)
-    return Files(by_path["path"].replace("``", "`") if by_path else table)
+    def _opened(self, table: str) -> Files:
+        """Return the files of a table: a path, a URI, or ``parquet.`path```."""
+        by_path = _BY_PATH.match(table)
+        location = by_path["path"].replace("``", "`") if by_path else table
+        if location.startswith(f"{SCHEME}:"):
+            return HadoopFiles(self._spark, location)
+        root = local_path(location)
+        return ObjectFiles(location) if root is None else LocalFiles(root)

@@ -8,18 +8,18 @@ then, which no probe finds out: they are refused.
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.errors import CorruptLogError, UnknownTableError, UnsupportedError
+from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
 from zadapter.streams import JavaFile
 from zadapter.thrown import first_line, java_exception
 from zadapter_parquet.entries import LARGEST
-from zadapter_parquet.paths import HIDDEN, checked
+from zadapter_parquet.paths import ASIDE, checked
 from zadapter_parquet.stores import Found, Outcome
 
 SCHEME = "hdfs"
@@ -61,23 +61,24 @@ class HadoopFiles:
         """Create a file with all of *data* at once, unless there is one.
 
         Raises:
-            UnsupportedError: HDFS does not let us write.
+            StoreError: HDFS does not let us write.
         """
-        aside, target = self._path(f"{HIDDEN}/new/{uuid4().hex}"), self._path(path)
+        aside, target = self._path(f"{ASIDE}/{uuid4().hex}"), self._path(path)
         never = self._gateway.new_array(self._fs.Options.Rename, 0)
-        try:
+        with self._told(path, "created"):
             self._put(aside, data)
             self._files.mkdirs(target.getParent())
-            self._names.rename(aside, target, never)
-        except Exception as error:
-            if _threw(error, *_REFUSED):
-                raise self._refusal(path, "created", error) from error
-            if not _threw(error, _THERE):
-                return Outcome.UNKNOWN
-            with suppress(Exception):
-                self._files.delete(aside, False)  # noqa: FBT003 - not recursively
-            return Outcome.EXISTS
-        return Outcome.CREATED
+            try:
+                self._names.rename(aside, target, never)
+            except Exception as error:
+                if _threw(error, *_REFUSED):
+                    raise
+                if not _threw(error, _THERE):
+                    return Outcome.UNKNOWN
+                with suppress(Exception):
+                    self._files.delete(aside, False)  # noqa: FBT003 - not recursively
+                return Outcome.EXISTS
+            return Outcome.CREATED
 
     def _put(self, target: JavaObject, data: bytes) -> None:
         stream = self._files.create(target, True)  # noqa: FBT003 - overwrite
@@ -85,8 +86,14 @@ class HadoopFiles:
             stream.write(bytearray(data))
             stream.hsync()
 
-    def _refusal(self, path: str, what: str, error: Exception) -> UnsupportedError:
-        return UnsupportedError(f"{self.uri}/{path} cannot be {what}: {first_line(error)}")
+    @contextmanager
+    def _told(self, path: str, what: str) -> Iterator[None]:
+        """Turn what HDFS says into one of our errors."""
+        try:
+            yield
+        except Exception as error:
+            told = f"{self.uri}/{path} cannot be {what}: {first_line(error)}"
+            raise StoreError(told) from error
 
     def read(self, path: str) -> bytes | None:
         """Return what a file holds, None where there is none.
@@ -129,17 +136,20 @@ class HadoopFiles:
         """Write a file, or write it anew.
 
         Raises:
-            UnsupportedError: HDFS does not let us write.
+            StoreError: HDFS does not let us write.
         """
-        try:
+        with self._told(path, "written"):
             self._put(self._path(path), data)
-        except Exception as error:
-            raise self._refusal(path, "written", error) from error
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; absent ones are fine."""
+        """Delete files; absent ones are fine.
+
+        Raises:
+            StoreError: HDFS does not let us delete.
+        """
         for path in paths:
-            self._files.delete(self._path(path), False)  # noqa: FBT003 - not recursively
+            with self._told(path, "deleted"):
+                self._files.delete(self._path(path), False)  # noqa: FBT003 - not recursively
 
     def has_after(self, path: str) -> bool:
         """Tell whether a file of the same folder and ending comes after *path* by name.

@@ -7,9 +7,9 @@ from contextlib import suppress
 from zadapter.errors import (
     ConflictError,
     CorruptLogError,
+    StoreError,
     UnknownOutcomeError,
     UnknownTableError,
-    UnsupportedError,
 )
 from zadapter_parquet.entries import Entry, decode, digest, encode
 from zadapter_parquet.paths import HIDDEN
@@ -115,20 +115,23 @@ class Log:
         """
         data, path = encode(entry), path_of(entry.version)
         try:
-            refusal: UnsupportedError | None = None
+            refusal: StoreError | None = None
             outcome = self._store.create(path, data)
-        except UnsupportedError as error:
+        except StoreError as error:
             # a client may have sent it before, by itself, to somebody who was less strict
             refusal, outcome = error, Outcome.UNKNOWN
         try:
             self._settle(entry, data, outcome, refusal)
-        except (ConflictError, UnknownOutcomeError, UnsupportedError):
+        except (ConflictError, UnknownOutcomeError):
             raise
-        except Exception as error:  # something was sent: whatever stops us now proves nothing
+        except Exception as error:
+            if error is refusal:
+                raise
+            # something was sent: whatever stops us now proves nothing
             raise UnknownOutcomeError(self._table, entry.transaction) from error
 
     def _settle(
-        self, entry: Entry, data: bytes, outcome: Outcome, refusal: UnsupportedError | None
+        self, entry: Entry, data: bytes, outcome: Outcome, refusal: StoreError | None
     ) -> None:
         """Find out whose the version is, after one request that may have arrived."""
         path = path_of(entry.version)

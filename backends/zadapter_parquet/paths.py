@@ -7,6 +7,9 @@ from zadapter.errors import CorruptLogError
 HIDDEN = "_zadapter"
 """The folder of everything that zadapter writes; Spark, Hive and DuckDB do not look into it."""
 
+ASIDE = f"{HIDDEN}/new"
+"""Where files are written that have not got their names yet."""
+
 _DECODINGS = 4
 """Some store or engine may decode a path more than once."""
 

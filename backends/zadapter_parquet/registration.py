@@ -71,6 +71,7 @@ def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
 
     Raises:
         ConflictError: Somebody else was faster.
+        StoreError: The store does not let us write.
         UnsupportedError: The store cannot hold a log.
     """
     probe(files)

@@ -1,6 +1,6 @@
 """History, restore and vacuum of a table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import uuid4
@@ -12,16 +12,16 @@ from zadapter.filestats import total
 from zadapter.table import Commit
 from zadapter_parquet import changes, foreign, stats
 from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.log import Log
-from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.log import FOLDER, Log, path_of
+from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
 
 DATA = f"{HIDDEN}/data"
 _TRIES = 20
 
 
-def find(log: Log, table: str, when: int | datetime) -> Entry:
-    """Return the version of this number, or the newest one at this time.
+def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
+    """Return the version of this number, or the newest one at this time, as of *head*.
 
     Raises:
         UsageError: It is neither.
@@ -30,7 +30,6 @@ def find(log: Log, table: str, when: int | datetime) -> Entry:
     """
     if isinstance(when, bool) or not isinstance(when, (int, datetime)):
         raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
-    head = log.head()
     entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
     if entry.version < head.oldest:
         raise VersionExpiredError(table, entry.version, head.oldest)
@@ -73,7 +72,9 @@ def restore(files: Files, table: str, version: int) -> int:
     """
     log = Log(files, table)
     for _ in range(_TRIES):
-        wanted, head = find(log, table, version), log.head()
+        # one look: after another one, the version may have expired that the first one found
+        head = log.head()
+        wanted = find(log, head, table, version)
         old, now = _live(files, wanted), _live(files, head)
         foreign.check_live(files, table, old)
         entry = changes.following(
@@ -126,16 +127,19 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
         UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
     """
     log = Log(files, table)
-    cutoff = changes.now() - older_than // timedelta(milliseconds=1)
-    oldest = _oldest(log, cutoff)
+    now = changes.now() if dry_run else _now(files)
+    cutoff = now - older_than // timedelta(milliseconds=1)
+    oldest = _oldest(log, _ages(files), cutoff)
     orphans = _orphans(files, log, cutoff)
-    unneeded = _unneeded(files, log, oldest)
+    unneeded = _unneeded(files, log, oldest, cutoff)
     found = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
     if dry_run or not found:
         return found
     _follow(log, table, Operation.VACUUM, oldest=oldest)
     # the stats last: should this stop midway, they say what is left
-    gone = sorted(_unneeded(files, log, oldest), key=lambda path: path.startswith(stats.FOLDER))
+    gone = sorted(
+        _unneeded(files, log, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
+    )
     files.delete(gone)
     for folder, paths in orphans.items():
         if _rule_out(log, table, folder):
@@ -144,37 +148,71 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     return sorted(gone)
 
 
-def _oldest(log: Log, cutoff: int) -> int:
+def _now(files: Files) -> int:
+    """Return milliseconds since 1970 by the store's clock, should ours be ahead of it."""
+    path = f"{ASIDE}/{uuid4().hex}"
+    files.write(path, b"")
+    (made,) = (found.modified for found in files.listed(ASIDE) if found.path == path)
+    files.delete([path])
+    return min(changes.now(), made // 1_000)
+
+
+def _ages(files: Files) -> dict[str, int]:
+    """Return when entries of the log were made by the store's clock: writers' may be behind."""
+    return {found.path: found.modified // 1_000 for found in files.listed(FOLDER)}
+
+
+def _oldest(log: Log, ages: Mapping[str, int], cutoff: int) -> int:
     """Return the oldest version that was current at *cutoff* or later."""
+
+    def made(version: int) -> int:
+        return max(log.entry(version).timestamp, ages.get(path_of(version), 0))
+
     head = log.head()
     low, high = head.oldest, head.version
     while low < high:
         middle = (low + high) // 2
         # a version is replaced when the next one is made
-        if log.entry(middle + 1).timestamp <= cutoff:
+        if made(middle + 1) <= cutoff:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _unneeded(files: Files, log: Log, oldest: int) -> list[str]:
+def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
     """Return what versions before *oldest* need, and neither that one nor a later one.
 
+    So it is with what old commits have staged and not added, and what was never given its name.
     Version 0's stats stay: they say which files were there before the table was.
     """
     head = log.head()
+    every = list(files.listed())
     needed = _needs(files, (log.entry(version) for version in range(oldest, head.version + 1)))
     first = {part.path for part in log.entry(0).parts}
     before = _needs(files, (log.entry(version) for version in range(oldest)))
-    registered = log.entry(0).timestamp
+    old = {file.path for file in every if file.modified // 1_000 <= cutoff}
+    committed = _committed(log)
+    before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is younger than the table is somebody else's, whatever it is called
+    registered = min(log.entry(0).timestamp, _ages(files).get(path_of(0), 0))
     found = {
-        f.path
-        for f in files.listed()
-        if f.path.startswith(HIDDEN) or f.modified <= registered * 1_000
+        file.path
+        for file in every
+        if file.path.startswith(HIDDEN) or file.modified <= registered * 1_000
     }
     return sorted((before - needed - first) & found)
+
+
+def _committed(log: Log) -> set[str | None]:
+    """Return the folders that commits speak of, however much of them they have added."""
+    entries = map(log.entry, range(log.head().version + 1))
+    return {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
+
+
+def _folder(path: str) -> str:
+    """Return the folder of one commit that *path* lies in."""
+    return "/".join(path.split("/")[:3])
 
 
 def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
@@ -189,12 +227,11 @@ def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
 
 def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     """Return old files of folders that no commit speaks of, by folder."""
-    entries = (log.entry(version) for version in range(log.head().version + 1))
-    known = {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
+    known = _committed(log)
     folders: dict[str, list[str]] = {}
     young: set[str] = set()
     for file in files.listed(DATA):
-        folder = "/".join(file.path.split("/")[:3])
+        folder = _folder(file.path)
         if folder not in known:
             folders.setdefault(folder, []).append(file.path)
             if file.modified // 1_000 > cutoff:

@@ -15,8 +15,8 @@ from integration.bench.planning import million
 from zadapter import pruning, sql
 from zadapter_parquet import changes, registration, stats
 from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import Log
-from zadapter_parquet.stores import Files
 
 
 @dataclass
@@ -92,7 +92,7 @@ def log(versions=10_000, registered=10_000):
 
 
 def _commits(folder, versions):
-    files = Files(folder)
+    files = LocalFiles(Path(folder))
     found = Log(files, "t")
     found.claim(EMPTY)
     for number in range(1, versions):
@@ -107,7 +107,7 @@ def _commits(folder, versions):
 
 
 def _stats(folder):
-    files, table = Files(folder), million()
+    files, table = LocalFiles(Path(folder)), million()
     parts = stats.rewritten(files, (), set(), table)
     types, partition = {("a",): pa.int64(), ("b",): pa.int64()}, {"p": pa.int64()}
     start = time.perf_counter()
@@ -129,7 +129,7 @@ def _footers(folder, number):
     for at in range(1, number):
         (place / f"{at}.parquet").write_bytes(data)
     start = time.perf_counter()
-    registration.read_footers(Files(str(place)), [f"{at}.parquet" for at in range(number)])
+    registration.read_footers(LocalFiles(place), [f"{at}.parquet" for at in range(number)])
     return {f"footers of {number} files of 16 columns, files/s": round(number / _since(start))}
 
 

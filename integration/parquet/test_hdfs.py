@@ -83,7 +83,7 @@ def test_later_versions_are_seen(files):
 def test_stories_end_as_on_local_disk(table, spark):
     """Optimized, appended to, deleted from, read at any version, cleaned up."""
     before = zadapter.read(table, backend="parquet", spark=spark).count()
-    report = zadapter.optimize(table, by=["a", "b"], target_file_size="8KB", backend="parquet",
+    report = zadapter.optimize(table, by=["a", "b"], target_file_size="2KB", backend="parquet",
                                spark=spark)  # fmt: skip
     assert report.share_after < 0.7
     assert zadapter.append(table, spark.sql("SELECT 5000L a, 1L b, 1L p")) == report.version + 1

@@ -9,7 +9,8 @@ from moto.server import ThreadedMotoServer
 from integration.network import HOST, Network, send
 from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
 from zadapter_parquet.log import Log
-from zadapter_parquet.stores import Files, Outcome, probe
+from zadapter_parquet.objects import ObjectFiles
+from zadapter_parquet.stores import Outcome, probe
 
 CONFLICT = "<Error><Code>ConditionalRequestConflict</Code><Message>again</Message></Error>"
 ANSWERS = {"lost": (503, ""), "busy": (409, CONFLICT)}
@@ -39,7 +40,7 @@ def network(monkeypatch):
 @pytest.fixture
 def files(network):
     # what moto holds outlives its server
-    return Files(f"s3://lake/{uuid4().hex}")
+    return ObjectFiles(f"s3://lake/{uuid4().hex}")
 
 
 def test_the_log_works_there(files):

@@ -1,25 +1,89 @@
 """One pass over the rows: read, key, move, sort, write."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.layout import Layout
 from zadapter.names import quote
 from zadapter.spark.keys import keyed
-from zadapter.table import Sorted
+from zadapter.spark.scratch import switched_off
+from zadapter.table import Snapshot
+
+_BITS = 64
+"""Columns whose null bits share a word of an ``UnsafeRow``."""
 
 
-def clustered(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Sorted:
+def clustered(rows: DataFrame, layout: Layout, snapshot: Snapshot) -> DataFrame:
     """Put each row into its file's partition, in the order of the curve.
 
     ``repartitionById`` needs no sampling pass, and adaptive execution leaves the number of
     partitions alone.  Sorting by a single integer is a radix sort; under partition columns, which
     are constant within a file, they come first, since the writer would sort by them again.
+
+    Args:
+        rows: The table's columns, then those of its partitioning that it has not.
+        layout: Where the rows go.
+        snapshot: What they are of.
+
+    Returns:
+        The table's columns.
     """
-    placed = keyed(rows, layout, partition)
+    placed = keyed(rows, layout, snapshot.partition)
     moved = placed.rows.repartitionById(layout.files, F.col(f"`{placed.file}`"))
-    order = (*partition, placed.place)
-    return Sorted(moved.sortWithinPartitions(*(quote((name,)) for name in order)), placed.added)
+    computed = [name for name in snapshot.partition if name not in snapshot.schema.names]
+    return _sorted(moved, (*snapshot.partition, placed.place), {*computed, *placed.added})
+
+
+def _sorted(moved: DataFrame, order: Sequence[str], added: set[str]) -> DataFrame:
+    """Sort within partitions and leave out the *added* columns, without a copy of each row.
+
+    Spark's ``drop`` copies every field of every row, a tenth of a rewrite (DESIGN.md). An
+    ``UnsafeRow`` need not be copied to lose its last columns: null bits and fields come before
+    all else, at places that do not depend on how many there are (``UnsafeRow``, "Instances of this
+    class act as pointers"), as long as the null bits fill as many words. So the sort is told of
+    the other columns only, by the one operator whose columns are said and not derived,
+    ``ReusedExchangeExec``; what it sorts by it reads from behind them.
+    """
+    kept = [name for name in moved.columns if name not in added]
+    width = len(moved.columns)
+    if kept != moved.columns[: len(kept)] or _words(len(kept)) != _words(width):
+        return moved.sortWithinPartitions(*(quote((name,)) for name in order)).drop(*added)
+    spark = moved.sparkSession
+    jvm: Any = spark._jvm  # noqa: SLF001 - physical plans have no public door
+    execution = jvm.org.apache.spark.sql.execution
+    with switched_off(spark, "spark.sql.adaptive.enabled"):
+        exchange = moved._jdf.queryExecution().executedPlan()  # noqa: SLF001
+    narrow = execution.exchange.ReusedExchangeExec(exchange.output().take(len(kept)), exchange)
+    orders = [_order(jvm, exchange, moved.columns.index(name), len(kept)) for name in order]
+    sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
+    logical = moved.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    stage = execution.adaptive.LogicalQueryStage(logical, sort)
+    datasets = jvm.org.apache.spark.sql.classic.Dataset
+    return DataFrame(datasets.ofRows(spark._jsparkSession, stage), spark)  # noqa: SLF001
+
+
+def _words(columns: int) -> int:
+    return -(-columns // _BITS)
+
+
+def _order(jvm: Any, exchange: Any, at: int, kept: int) -> Any:
+    """Return an ascending order by a column: by name, or by its place where it has none."""
+    expressions = jvm.org.apache.spark.sql.catalyst.expressions
+    column = exchange.output().apply(at)
+    if at >= kept:
+        column = expressions.BoundReference(at, column.dataType(), column.nullable())
+    ascending, first = (
+        getattr(getattr(expressions, name), "MODULE$") for name in ("Ascending$", "NullsFirst$")
+    )
+    return expressions.SortOrder(column, ascending, first, _seq(jvm, []))
+
+
+def _seq(jvm: Any, items: Sequence[Any]) -> Any:
+    """Return a Scala ``Seq``."""
+    made = jvm.java.util.ArrayList()
+    for item in items:
+        made.add(item)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq()

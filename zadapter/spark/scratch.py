@@ -47,3 +47,14 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+@contextmanager
+def switched_off(spark: SparkSession, key: str) -> Iterator[None]:
+    """Have a setting that is true or false be false for a while."""
+    before = spark.conf.get(key) or "false"
+    spark.conf.set(key, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(key, before)

@@ -19,7 +19,7 @@ def write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
     """Read, key, move, sort and write the rows of *work*, for no reader to see yet."""
     snapshot, backend = prepared.snapshot, prepared.backend
     encoding = _encoding(prepared, work, spark)
-    moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot.partition)
+    moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot)
     return backend.write(snapshot, moved, work.layout, encoding)
 
 

@@ -1,0 +1,83 @@
+"""A rewrite of a folder of Parquet files that is killed next to its commit."""
+
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import zadapter
+from integration.parquet.lake import entries
+
+CODE = """
+import os
+import signal
+import sys
+
+import obstore
+
+import zadapter
+import zadapter.spark
+
+table, last = sys.argv[1:]
+put = obstore.put
+
+
+def dying(store, path, data, **options):
+    # entry 0 makes the folder a table, entry 1 puts the new files in place of the old ones
+    commits = path.endswith("/00000000000000000001.json")
+    if commits and last == "the files":
+        os.kill(os.getpid(), signal.SIGKILL)
+    put(store, path, data, **options)
+    if commits:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+obstore.put = dying
+spark = zadapter.spark.session({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+zadapter.optimize(table, by=["a"], target_file_size="2KB", backend="parquet", spark=spark)
+"""
+
+
+@pytest.mark.parametrize(("last", "landed"), [("the files", False), ("the entry", True)])
+def test_a_killed_rewrite_is_done_or_not_begun(lake, spark, last, landed):
+    """Every reader sees every row once, and a second run finishes what the first has left."""
+    table = lake.make(spark.range(4_000).selectExpr("id * 7919 % 4001 AS a", "id AS c"))
+    before, seen = lake.read(table), lake.rows_of_folder(table)
+
+    child = subprocess.run(
+        [sys.executable, "-c", CODE, table, last], capture_output=True, text=True, check=False
+    )
+
+    assert child.returncode == -signal.SIGKILL, child.stderr[-2_000:]
+    assert [entry["version"] for entry in entries(table)] == [0, 1][: 1 + landed]
+    assert list(Path(table, "_zadapter", "data").rglob("*.parquet"))
+    check_rows(lake, table, before)
+    assert lake.optimize(table).nothing_to_do == landed
+    check_rows(lake, table, before)
+    assert lake.optimize(table).nothing_to_do
+    assert lake.rows_of_folder(table) == seen
+    check_clean(lake, table, before)
+
+
+def check_rows(lake, table, before):
+    """By pyarrow over the log, by Spark through zadapter, and by DuckDB over the files it names."""
+    rows = zadapter.read(table, spark=lake.spark)
+    files = zadapter.files(table, spark=lake.spark)["path"].to_pylist()
+    query = f"SELECT a, c FROM read_parquet({files})"
+
+    assert lake.read(table) == before
+    assert sorted(str(row.asDict()) for row in rows.collect()) == before
+    assert sorted(str({"a": a, "c": c}) for a, c in duckdb.sql(query).fetchall()) == before
+
+
+def check_clean(lake, table, before):
+    """What the killed process has written and not committed is gone after a clean-up."""
+    zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, spark=lake.spark)
+
+    check_rows(lake, table, before)
+    written = {str(path) for path in Path(table, "_zadapter", "data").rglob("*.parquet")}
+    assert written == set(lake.files(table))

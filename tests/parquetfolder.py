@@ -1,0 +1,149 @@
+"""A table of Parquet files on local disk, with the real code at work; only Spark is left out."""
+
+import json
+from pathlib import Path
+from unittest.mock import patch
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.builders import fitted
+from tests.parquetworld import Loop
+from zadapter.commit import Backoff, publish
+from zadapter.footers import file_table
+from zadapter.table import Change, Exchange, Rewrite, Written, chosen
+from zadapter_parquet import ParquetBackend, foreign, registration, retention, rows
+from zadapter_parquet.log import Log
+from zadapter_parquet.paths import HIDDEN
+
+COLUMNS = json.dumps(
+    {
+        "type": "struct",
+        "fields": [{"name": "n", "type": "long", "nullable": True, "metadata": {}}],
+    }
+)
+LAYOUT = fitted([[1, 2, 3]], 1)
+AT_ONCE = Backoff(attempts=3, initial=0.0)
+
+
+def put(path, numbers):
+    """Write a data file, as Spark does in earnest."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), path)
+
+
+def made(root):
+    """A folder of two files, which is no table yet."""
+    put(root / "one.parquet", [0, 1])
+    put(root / "two.parquet", [2, 3])
+    return Folder(root)
+
+
+class Backend(ParquetBackend):
+    """The backend, told what only Spark can tell: which columns the files have."""
+
+    def snapshot(self, table, since=None):
+        with patch.object(rows, "schema_of", lambda spark, location: COLUMNS):
+            return super().snapshot(table, since)
+
+
+class Folder:
+    """A table with the column ``n``, as one process sees it."""
+
+    def __init__(self, root):
+        self.root, self.table, self.backend = Path(root), str(root), Backend(None)
+
+    def snapshot(self, version=None):
+        if version in {None, registration.UNREGISTERED}:
+            return self.backend.snapshot(self.table)
+        return self.backend.at(self.table, version)
+
+    def live(self, version=None):
+        """The files of a version, after a look that each is there and as long as it was."""
+        snapshot = self.snapshot(version)
+        files = self.backend.files(snapshot)
+        foreign.check_live(snapshot.handle.files, self.table, files)
+        return files
+
+    def rows(self, version=None):
+        """The rows of a version, each as often as it is in the files."""
+        return sorted(self._read(self.live(version)["path"].to_pylist()))
+
+    def hidden(self, kind):
+        """The files of a kind that zadapter has written."""
+        return {p for p in (self.root / HIDDEN / kind).rglob("*") if p.is_file()}
+
+    def _read(self, paths):
+        found = [pq.read_table(self.root / path, partitioning=None) for path in paths]
+        return [n for table in found for n in table["n"].to_pylist()]
+
+    def versions(self):
+        """The rows of every version that can be read."""
+        entry = self.snapshot().handle.version.entry
+        first = min(entry.oldest, entry.version)
+        return {version: self.rows(version) for version in range(first, entry.version + 1)}
+
+    def commits(self):
+        """The ids of all commits; none, if the folder is no table yet."""
+        if self.snapshot().version == registration.UNREGISTERED:
+            return set()
+        return {commit.id for commit in self.backend.history(self.table)}
+
+    def register(self):
+        snapshot = self.snapshot()
+        version = snapshot.handle.version
+        if version.found is not None:
+            files = snapshot.handle.files
+            registration.register(Log(files, self.table), files, version, version.found)
+
+    def append(self, numbers, **said):
+        snapshot = self.snapshot()
+        return self.add(snapshot, self.stage(snapshot, numbers), **said)
+
+    def add(self, snapshot, staged, **said):
+        """Commit what was staged."""
+        nothing = self.backend.files(snapshot).slice(0, 0)
+        return self._publish("append", snapshot, nothing, staged, **said)
+
+    def delete(self, number):
+        """Write the files anew that hold a row, if any does."""
+        snapshot = self.snapshot()
+        files = self.backend.files(snapshot)
+        going = {path for path in files["path"].to_pylist() if number in self._read([path])}
+        if not going:
+            return None
+        staying = [n for n in self._read(sorted(going)) if n != number]
+        staged = self.stage(snapshot, staying)
+        return self._publish("delete", snapshot, chosen(files, going), staged)
+
+    def rewrite(self):
+        """Put the rows of files without a layout into one that has it, if there are such files."""
+        snapshot = self.snapshot()
+        files = self.backend.files(snapshot)
+        going = files.filter(files["layout"].is_null())
+        if not going.num_rows:
+            return None
+        numbers = sorted(self._read(going["path"].to_pylist()))
+        staged = self.stage(snapshot, numbers, LAYOUT.id)
+        exchange = Exchange(removed=going, added=staged.files)
+        rewrite = Rewrite(base=snapshot, exchanges=(exchange,), staged=staged, layout=LAYOUT)
+        return publish(self.backend, rewrite, AT_ONCE)
+
+    def vacuum(self, older_than):
+        return self.backend.vacuum(self.table, older_than, dry_run=False)
+
+    def stage(self, snapshot, numbers, layout=None):
+        """Write a file that no commit speaks of yet."""
+        folder = f"{retention.DATA}/{uuid4().hex}"
+        path = f"{folder}/0.parquet"
+        put(self.root / path, numbers)
+        written = Written(paths={path: path}, handle=(folder, layout))
+        read = registration.read_footers(snapshot.handle.files, [path])
+        files = file_table(snapshot, {path: read[path].footer})
+        return self.backend.stage(snapshot, written, files)
+
+    def _publish(self, operation, snapshot, going, staged, **said):
+        exchange = Exchange(removed=going, added=staged.files)
+        change = Change(base=snapshot, exchanges=(exchange,), staged=staged, **said)
+        return publish(Loop(self.backend, operation), change, AT_ONCE)
