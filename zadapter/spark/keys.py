@@ -23,24 +23,21 @@ from zadapter.ranks import rank
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Rows with three integer columns more, under names that no table has.
+    """Rows with a few integer columns more, under names that no table has.
 
     Attributes:
         rows: The rows.
         leaf: Name of the leaf's column.
-        file: Name of the column of the file each row goes to.
+        file: The file each row goes to.
         place: Name of the column that orders rows within a file.
+        added: The columns that are not the table's.
     """
 
     rows: DataFrame
     leaf: str
-    file: str
+    file: Column
     place: str
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        """The columns that are not the table's."""
-        return tuple({self.leaf, self.file, self.place})
+    added: tuple[str, ...]
 
 
 def constant(written: Sequence[str | None], type_: str) -> Column:
@@ -78,12 +75,14 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     if shared:
         width = F.get(integers(layout.width.tolist()), F.col(leaf))
         target = target + F.pmod(F.col(salt), width).cast("int")
-    rows = rows.withColumn(file, target).drop(salt)
+        # what follows from the leaf need not travel with the rows; what the salt decides must
+        rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
+    added = (leaf, file) if shared else (leaf,)
     if layout.order is None:
-        return Keyed(rows, leaf, file, leaf)
+        return Keyed(rows, leaf, target, leaf, added)
     place = f"place-{token}"
     order = F.get(integers(layout.order.tolist()), F.col(leaf))
-    return Keyed(rows.withColumn(place, order), leaf, file, place)
+    return Keyed(rows.withColumn(place, order), leaf, target, place, (*added, place))
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:

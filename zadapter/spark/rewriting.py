@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.layout import Layout
 from zadapter.names import quote
@@ -32,7 +31,7 @@ def clustered(rows: DataFrame, layout: Layout, snapshot: Snapshot) -> DataFrame:
         The table's columns.
     """
     placed = keyed(rows, layout, snapshot.partition)
-    moved = placed.rows.repartitionById(layout.files, F.col(f"`{placed.file}`"))
+    moved = placed.rows.repartitionById(layout.files, placed.file)
     computed = [name for name in snapshot.partition if name not in snapshot.schema.names]
     return _sorted(moved, (*snapshot.partition, placed.place), {*computed, *placed.added})
 

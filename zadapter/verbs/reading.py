@@ -42,7 +42,7 @@ def read(
         table: A path or an identifier.
         where: A condition in Spark's SQL; files are left out by it before Spark sees them.
         version: A version, or a time, for formats that zadapter keeps the versions of; None is
-            the current one.
+            the current one. A time without a zone is in this machine's.
         backend: The format, or a backend's class; None finds it out.
         spark: A session; None is the running one, or a new one.
 
