@@ -27,6 +27,11 @@ def test_the_scheme_of_all_plain_ones_is_asked_for_once():
     assert found == ["file:/a/b", "file:/c=2"]
 
 
+@pytest.mark.parametrize("location", ["/a/../b", "file:/a/./b", "s3://b//c", "/a/..", "/"])
+def test_what_hadoop_would_shorten_is_asked_for(location):
+    assert locations.uris([location], asked) == [f"asked:{location}"]
+
+
 @pytest.mark.parametrize("name", ["a b", "ä", "a%20b", "a#b", "a?b", "a:b", "a+b", "[a]", "a\nb"])
 def test_whatever_may_be_escaped_is_asked_for(name):
     for location in (f"/t/{name}", f"s3://b/{name}"):

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 
-_PLAIN = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?[a-zA-Z0-9_/=.-]*")
-"""Nothing in it is written differently in a URI."""
+_NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
+_PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
+"""Nothing in it is written differently in a URI, or leads back."""
 
 
 def is_relative(location: str) -> bool:

@@ -25,7 +25,7 @@ from zadapter_parquet.hadoop import SCHEME, HadoopFiles
 from zadapter_parquet.local import LocalFiles, local_path
 from zadapter_parquet.log import Log
 from zadapter_parquet.objects import ObjectFiles
-from zadapter_parquet.stores import Files
+from zadapter_parquet.stores import Files, check_writable
 from zadapter_parquet.versions import Version, snapshot, with_partition
 
 _BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
@@ -122,6 +122,7 @@ class ParquetBackend:
         self, snapshot: Snapshot, rows: DataFrame, layout: str | None, encoding: Encoding
     ) -> Written:
         store: Files = snapshot.handle.files
+        check_writable(store)
         folder = f"{retention.DATA}/{uuid4().hex}"
         data.write(rows, store.location(folder), tuple(snapshot.partition), encoding)
         paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))

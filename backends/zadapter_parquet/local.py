@@ -30,8 +30,13 @@ def local_path(uri: str) -> Path | None:
     if uri.startswith("file:"):
         # not urlparse, for which a # or ? that is not escaped ends the path
         path = re.sub(r"^file:(//[^/]*)?", "", uri)
-        return Path(unquote(path))
-    return Path(uri).absolute() if not _SCHEME.match(uri) else None
+        return _normal(unquote(path))
+    return _normal(uri) if not _SCHEME.match(uri) else None
+
+
+def _normal(path: str) -> Path:
+    """Return an absolute path without ``..``, as Hadoop takes it."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - pathlib follows links
 
 
 class LocalFiles:

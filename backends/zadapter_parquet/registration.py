@@ -137,7 +137,10 @@ def _schema(spark: SparkSession, location: str) -> str:
     try:
         return rows.schema_of(spark, location)
     except AnalysisException as error:
-        raise UnsupportedError(f"Spark cannot read {location}: {first_line(error)}") from error
+        raise UnsupportedError(
+            f"Spark cannot read {location}: {first_line(error)}; write the file anew with a type "
+            "that it knows, timestamps in microseconds, say"
+        ) from error
 
 
 def read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:

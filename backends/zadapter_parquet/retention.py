@@ -1,7 +1,8 @@
 """History, restore and vacuum of a table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from math import inf
 from typing import Any
 from uuid import uuid4
 
@@ -129,7 +130,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     log = Log(files, table)
     now = changes.now() if dry_run else _now(files)
     cutoff = now - older_than // timedelta(milliseconds=1)
-    oldest = _oldest(log, _ages(files), cutoff)
+    oldest = _oldest(files, log, cutoff)
     orphans = _orphans(files, log, cutoff)
     unneeded = _unneeded(files, log, oldest, cutoff)
     found = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
@@ -152,9 +153,9 @@ def _now(files: Files) -> int:
     """Return milliseconds since 1970 by the store's clock, should ours be ahead of it."""
     path = f"{ASIDE}/{uuid4().hex}"
     files.write(path, b"")
-    (made,) = (found.modified for found in files.listed(ASIDE) if found.path == path)
+    made = [found.modified // 1_000 for found in files.listed(ASIDE) if found.path == path]
     files.delete([path])
-    return min(changes.now(), made // 1_000)
+    return min([changes.now(), *made])
 
 
 def _ages(files: Files) -> dict[str, int]:
@@ -162,13 +163,14 @@ def _ages(files: Files) -> dict[str, int]:
     return {found.path: found.modified // 1_000 for found in files.listed(FOLDER)}
 
 
-def _oldest(log: Log, ages: Mapping[str, int], cutoff: int) -> int:
+def _oldest(files: Files, log: Log, cutoff: int) -> int:
     """Return the oldest version that was current at *cutoff* or later."""
-
-    def made(version: int) -> int:
-        return max(log.entry(version).timestamp, ages.get(path_of(version), 0))
-
     head = log.head()
+    ages = _ages(files)  # later than the head: an entry that is not listed is no old one
+
+    def made(version: int) -> float:
+        return max(log.entry(version).timestamp, ages.get(path_of(version), inf))
+
     low, high = head.oldest, head.version
     while low < high:
         middle = (low + high) // 2
@@ -192,7 +194,7 @@ def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
     first = {part.path for part in log.entry(0).parts}
     before = _needs(files, (log.entry(version) for version in range(oldest)))
     old = {file.path for file in every if file.modified // 1_000 <= cutoff}
-    committed = _committed(log)
+    committed = _committed(log, head)  # of this head: later ones may need what they staged
     before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is younger than the table is somebody else's, whatever it is called
     registered = min(log.entry(0).timestamp, _ages(files).get(path_of(0), 0))
@@ -204,9 +206,9 @@ def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
     return sorted((before - needed - first) & found)
 
 
-def _committed(log: Log) -> set[str | None]:
-    """Return the folders that commits speak of, however much of them they have added."""
-    entries = map(log.entry, range(log.head().version + 1))
+def _committed(log: Log, head: Entry) -> set[str | None]:
+    """Return the folders that commits up to *head* speak of, however much of them they added."""
+    entries = map(log.entry, range(head.version + 1))
     return {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
 
 
@@ -227,7 +229,7 @@ def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
 
 def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     """Return old files of folders that no commit speaks of, by folder."""
-    known = _committed(log)
+    known = _committed(log, log.head())
     folders: dict[str, list[str]] = {}
     young: set[str] = set()
     for file in files.listed(DATA):

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from zadapter.errors import StoreError, UnsupportedError
-from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.paths import ASIDE, HIDDEN
 
 
 class Outcome(Enum):
@@ -90,6 +90,17 @@ class Files(Store, Protocol):
         Raises:
             FileNotFoundError: One is gone.
         """
+
+
+def check_writable(store: Store) -> None:
+    """Find out whether the store lets us write, before much is written.
+
+    Raises:
+        StoreError: It does not.
+    """
+    path = f"{ASIDE}/{uuid4().hex}"
+    store.write(path, b"")
+    store.delete([path])
 
 
 def probe(store: Store) -> None:

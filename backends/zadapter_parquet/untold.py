@@ -7,7 +7,6 @@ none can be trusted where NaN is among the values or days are those of another c
 import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,8 +61,9 @@ def _counted(
     types = dict(leaves(snapshot.schema))
     wanted = {parts: types[parts] for parts in columns}
     found = aggregated(rows.stored(spark, asked, locations), rows.file_of_row(), wanted)
-    known = {rows.file(at): path for at, path in zip(locations, paths, strict=True)}
-    named = pa.array([known[unquote(file)] for file in found["path"].to_pylist()], pa.string())
+    uris = rows.uris(spark, locations)
+    known = {rows.file(uri): path for uri, path in zip(uris, paths, strict=True)}
+    named = pa.array([known[file] for file in found["path"].to_pylist()], pa.string())
     return found.set_column(0, "path", named)
 
 

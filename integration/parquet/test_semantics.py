@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import zadapter
 from zadapter import errors
@@ -23,10 +24,11 @@ def numbers(spark, rows=ROWS):
     )
 
 
-@pytest.mark.parametrize("partition_by", [(), ("p",)])
+@pytest.mark.parametrize("partition_by", [(), ("p",), ("t",), ("p", "t")])
 def test_a_folder_is_clustered_once(lake, spark, partition_by):
     """Same rows, fewer of them to be read; readers of the folder see what they saw before."""
-    table = lake.make(numbers(spark), *partition_by)
+    rows = numbers(spark).withColumn("t", F.expr("nullif(concat('ä ', c % 2), 'ä 1')"))
+    table = lake.make(rows, *partition_by)
     before, seen = lake.read(table), lake.rows_of_folder(table)
 
     report = lake.optimize(table, by=["a", "c"])

@@ -138,6 +138,21 @@ def test_columns_that_only_the_partitioning_has_are_left_out(tmp_path, rows, tab
     assert sorted(pa.concat_tables(files)["row"].to_pylist()) == table["row"].to_pylist()
 
 
+def test_what_is_planned_on_top_finds_the_columns(tmp_path, spark):
+    """The optimizer gives a column that is only renamed its old id back."""
+    table = pa.table({"a": pa.array(range(100), pa.int64())})
+    rows = spark.createDataFrame(table).withColumn("p", F.concat(F.lit("p "), F.col("a") % 3))
+    renamed = rows.select(*(F.col(name).cast(type_).alias(name) for name, type_ in rows.dtypes))
+    schema = rows.limit(0).toArrow().schema
+
+    moved = clustered(renamed, layout_of(table, ["a"], files=3), snapshot(schema))
+    found = moved.withColumn("p", F.upper("p")).where("a >= 10").select("p", "a")
+
+    assert sorted(found.collect()) == sorted((f"P {n % 3}", n) for n in range(10, 100))
+    found.write.partitionBy("p").parquet(str(tmp_path / "written"))
+    assert spark.read.parquet(str(tmp_path / "written")).count() == 90
+
+
 def test_no_row_is_copied_to_lose_the_keys(rows, table):
     """The plan that is executed ends with the sort."""
     moved = clustered(rows, layout_of(table, ["big"]), snapshot(table.schema))

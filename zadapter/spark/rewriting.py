@@ -55,10 +55,12 @@ def _sorted(moved: DataFrame, order: Sequence[str], added: set[str]) -> DataFram
     execution = jvm.org.apache.spark.sql.execution
     with switched_off(spark, "spark.sql.adaptive.enabled"):
         exchange = moved._jdf.queryExecution().executedPlan()  # noqa: SLF001
-    narrow = execution.exchange.ReusedExchangeExec(exchange.output().take(len(kept)), exchange)
-    orders = [_order(jvm, exchange, moved.columns.index(name), len(kept)) for name in order]
-    sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
+    # what is planned on top knows the columns by the ids of the logical plan
     logical = moved.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
+    columns = [*_items(logical.output()), *_behind(jvm, exchange, len(kept))]
+    orders = [_ascending(jvm, columns[moved.columns.index(name)]) for name in order]
+    sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
     stage = execution.adaptive.LogicalQueryStage(logical, sort)
     datasets = jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(datasets.ofRows(spark._jsparkSession, stage), spark)  # noqa: SLF001
@@ -68,16 +70,24 @@ def _words(columns: int) -> int:
     return -(-columns // _BITS)
 
 
-def _order(jvm: Any, exchange: Any, at: int, kept: int) -> Any:
-    """Return an ascending order by a column: by name, or by its place where it has none."""
+def _behind(jvm: Any, exchange: Any, kept: int) -> list[Any]:
+    """Return the columns after the first so many, by their places: they go without names."""
+    reference = jvm.org.apache.spark.sql.catalyst.expressions.BoundReference
+    every = list(enumerate(_items(exchange.output())))
+    return [reference(at, column.dataType(), column.nullable()) for at, column in every[kept:]]
+
+
+def _ascending(jvm: Any, column: Any) -> Any:
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
-    column = exchange.output().apply(at)
-    if at >= kept:
-        column = expressions.BoundReference(at, column.dataType(), column.nullable())
     ascending, first = (
         getattr(getattr(expressions, name), "MODULE$") for name in ("Ascending$", "NullsFirst$")
     )
     return expressions.SortOrder(column, ascending, first, _seq(jvm, []))
+
+
+def _items(seq: Any) -> list[Any]:
+    """Return what is in a Scala ``Seq``."""
+    return [seq.apply(at) for at in range(seq.size())]
 
 
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:

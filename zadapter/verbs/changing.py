@@ -54,7 +54,7 @@ def append(
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, spark or rows.sparkSession) as (opened, own):
+    with _writing(table, backend, spark or _frame(rows).sparkSession) as (opened, own):
         snapshot = opened.snapshot(str(fspath(table)))
         nothing = opened.files(snapshot).slice(0, 0)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, nothing))
@@ -89,6 +89,8 @@ def delete(
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
+    if not where.strip():
+        raise UsageError("where= is empty; to delete all rows, say 'true'")
     with _writing(table, backend, spark) as (opened, own):
         for _ in range(_TRIES - 1):
             with suppress(StaleRewriteError):
@@ -121,7 +123,7 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, spark or rows.sparkSession) as (opened, own):
+    with _writing(table, backend, spark or _frame(rows).sparkSession) as (opened, own):
         snapshot = opened.snapshot(str(fspath(table)))
         live = opened.files(snapshot)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
@@ -133,6 +135,12 @@ def overwrite(
             exchange = replace(exchange, removed=live.filter(same))
             change = replace(change, exchanges=(exchange,))
         return _landed(opened, change, "overwrite", backoff or Backoff(), own)
+
+
+def _frame(rows: DataFrame) -> DataFrame:
+    if not isinstance(rows, DataFrame):
+        raise UsageError(f"rows are a DataFrame of Spark, not {type(rows)}; see createDataFrame()")
+    return rows
 
 
 @dataclass(frozen=True)

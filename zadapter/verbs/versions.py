@@ -82,6 +82,8 @@ def vacuum(
         ConflictError: Other writers were faster; nothing was deleted.
         UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
     """
+    if not isinstance(older_than, timedelta):
+        raise UsageError(f"older_than= takes a datetime.timedelta, not {older_than!r}")
     if older_than < timedelta(0):
         raise UsageError(f"older_than= takes no negative time: {older_than}")
     with _versioned(table, backend, spark) as opened:
