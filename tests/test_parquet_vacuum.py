@@ -41,18 +41,17 @@ def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
 
 
 def test_a_version_that_was_replaced_during_a_clean_up_stays(monkeypatch, tmp_path):
-    """Although the clock of who replaced it is a day behind."""
-    folder = made(tmp_path / "table")
-    folder.append([4])
-    real = changes.now
+    """Although the clocks of those who write are a day behind."""
+    folder, real = made(tmp_path / "table"), changes.now
 
-    def append():
+    def append(number):
         with monkeypatch.context() as patch:
             patch.setattr(changes, "now", lambda: real() - DAY)
-            folder.append([5])
+            folder.append([number])
 
+    append(4)
     with monkeypatch.context() as patch:
-        once(patch, "_ages", append, at=1)
+        once(patch, "_ages", lambda: append(5), at=1)
         folder.vacuum(timedelta(hours=3))
 
     assert folder.rows(1) == [0, 1, 2, 3, 4]

@@ -58,7 +58,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         table: A path, ``delta.`path```, or an identifier of the session's catalog.
         by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
             A mapping of column to weight gives a column more of the z-value's bits.
-        backend: The format, ``"delta"``, ``"iceberg"`` or ``"parquet"``, or a class; None finds it out.
+        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None finds it out.
         where: SQL. Partitions and files that hold no matching row are left alone; of the others,
             whole files are rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
