@@ -17,26 +17,24 @@ import os
 import signal
 import sys
 
-import obstore
-
 import zadapter
 import zadapter.spark
 
 table, last = sys.argv[1:]
-put = obstore.put
+link = os.link
 
 
-def dying(store, path, data, **options):
+def dying(aside, path):
     # entry 0 makes the folder a table, entry 1 puts the new files in place of the old ones
-    commits = path.endswith("/00000000000000000001.json")
+    commits = str(path).endswith("/00000000000000000001.json")
     if commits and last == "the files":
         os.kill(os.getpid(), signal.SIGKILL)
-    put(store, path, data, **options)
+    link(aside, path)
     if commits:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-obstore.put = dying
+os.link = dying
 spark = zadapter.spark.session({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
 zadapter.optimize(table, by=["a"], target_file_size="2KB", backend="parquet", spark=spark)
 """
