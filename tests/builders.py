@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from zadapter import filestats, routing
 from zadapter.fitting import fit
 from zadapter.layout import Curve, Request
-from zadapter.names import split
+from zadapter.names import leaves, split
+from zadapter.table import Snapshot
 
 MIB = 1 << 20
 
@@ -39,6 +40,21 @@ def placed(layout, columns, root_of=None):
     roots = np.zeros(len(columns[0]), np.int64) if root_of is None else root_of
     leaf = routing.leaves(layout, [pa.array(column) for column in columns], roots)
     return leaf, routing.files(layout, leaf, np.arange(len(leaf)))
+
+
+def snapshot(schema, partition=()):
+    """A version of a table with these columns; *partition* maps names to types."""
+    return Snapshot(
+        table="t",
+        format="delta",
+        version=1,
+        location="file:/t",
+        schema=schema,
+        partition=dict(partition),
+        definition="",
+        physical={parts: parts for parts, _ in leaves(schema)},
+        without_stats=frozenset(),
+    )
 
 
 def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, partition=(), stats=()):

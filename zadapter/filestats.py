@@ -132,11 +132,13 @@ def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
     """Return *files* with the stats of *wanted* only; columns it has no stats of are unknown."""
     found = [(child(files["stats"], one.name), one.type) for one in wanted.field("stats").type]
     children = [pa.nulls(files.num_rows, type_) if have is None else have for have, type_ in found]
-    return files.set_column(
-        files.schema.get_field_index("stats"),
-        wanted.field("stats"),
-        structs(children, wanted.field("stats").type, files.num_rows),
-    )
+    field = wanted.field("stats")
+    return replaced(files, field, structs(children, field.type, files.num_rows))
+
+
+def replaced(files: pa.Table, field: pa.Field, values: pa.Array) -> pa.Table:
+    """Return *files* with *values* as the column of *field*'s name, and of its type."""
+    return files.set_column(files.schema.get_field_index(field.name), field, values)
 
 
 def structs(

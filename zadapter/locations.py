@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
@@ -12,6 +13,22 @@ def is_relative(location: str) -> bool:
     """Tell whether *location* is one within a folder that is written in a URI as it is."""
     plain = _PLAIN.fullmatch(location)
     return plain is not None and plain["scheme"] is None and not location.startswith("/")
+
+
+def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
+    """Return what tells the escaped URI, with its scheme, of any location.
+
+    Args:
+        jvm: The JVM.
+        session: Its session, whose Hadoop settings hold.
+    """
+    conf = session.sessionState().newHadoopConf()
+
+    def qualified(location: str) -> str:
+        path = jvm.org.apache.hadoop.fs.Path(location)
+        return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
+
+    return qualified
 
 
 def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]:

@@ -10,7 +10,7 @@ from zadapter.encoding import Encoding
 from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
-from zadapter.locations import uris
+from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote, resolve
 from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_iceberg import commits, parsed, scans
@@ -123,7 +123,7 @@ class IcebergBackend:
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return where the files with *paths* in the manifests lie."""
-        return uris(paths, self._jvm.qualified)
+        return uris(paths, by_hadoop(self._jvm.root, self._jvm.session))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""

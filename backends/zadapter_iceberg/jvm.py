@@ -71,12 +71,6 @@ class Jvm:
             names[number] = text
         return self.root.org.apache.spark.sql.connector.catalog.Identifier.of(names, name)
 
-    def qualified(self, location: str) -> str:
-        """Return a location, which Iceberg writes as it is, as an escaped URI with its scheme."""
-        path = self.root.org.apache.hadoop.fs.Path(location)
-        files = path.getFileSystem(self.session.sessionState().newHadoopConf())
-        return str(files.makeQualified(path).toUri().toString())
-
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Tell whether a Java object is of one of *classes*."""
         return any(is_instance_of(self._gateway, thing, name) for name in classes)

@@ -193,11 +193,12 @@ def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
     needed = _needs(files, (log.entry(version) for version in range(oldest, head.version + 1)))
     first = {part.path for part in log.entry(0).parts}
     before = _needs(files, (log.entry(version) for version in range(oldest)))
-    old = {file.path for file in every if file.modified // 1_000 <= cutoff}
+    made = {file.path: file.modified // 1_000 for file in every}
+    old = {path for path, when in made.items() if when <= cutoff}
     committed = _committed(log, head)  # of this head: later ones may need what they staged
     before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is younger than the table is somebody else's, whatever it is called
-    registered = min(log.entry(0).timestamp, _ages(files).get(path_of(0), 0))
+    registered = min(log.entry(0).timestamp, made.get(path_of(0), 0))
     found = {
         file.path
         for file in every

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,14 +26,7 @@ _STRICT = {
 
 def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
     """Return locations, which are written as they are, as the URIs that Spark names files by."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-
-    def qualified(location: str) -> str:
-        path = jvm.org.apache.hadoop.fs.Path(location)
-        return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
-
-    return places.uris(locations, qualified)
+    return places.uris(locations, places.by_hadoop(spark._jvm, spark._jsparkSession))  # noqa: SLF001
 
 
 def read(

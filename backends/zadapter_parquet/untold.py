@@ -77,5 +77,5 @@ def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], counted: pa.Tabl
         if which is not None:
             known = pc.if_else(which, filestats.child(counted["stats"], each.name), known)
         children.append(known)
-    at = files.schema.get_field_index("stats")
-    return files.set_column(at, field, filestats.structs(children, field.type, files.num_rows))
+    stats = filestats.structs(children, field.type, files.num_rows)
+    return filestats.replaced(files, field, stats)

@@ -64,6 +64,6 @@ def with_partition(
     arrays = [folders.values(paths, name, type_) for name, type_ in partition.items()]
     field = filestats.schema({}, partition).field("partition")
     known = filestats.structs(arrays, field.type, files.num_rows)
-    files = files.set_column(files.schema.get_field_index("partition"), field, known)
+    files = filestats.replaced(files, field, known)
     layouts = pa.array([layout] * files.num_rows, pa.string())
     return files.set_column(files.schema.get_field_index("layout"), "layout", layouts)

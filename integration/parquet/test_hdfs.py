@@ -1,7 +1,5 @@
 """A table on HDFS, with a namenode and a datanode of its own."""
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -10,7 +8,7 @@ import pytest
 
 import zadapter
 from integration.servers import free_port, java_server
-from tests.parquetlog import ENTRY, entry_after
+from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
 from zadapter import errors
 from zadapter_parquet.hadoop import HadoopFiles
 from zadapter_parquet.log import Log
@@ -49,20 +47,9 @@ def test_a_version_is_claimed_once(files):
     probe(files)
     log = Log(files, "t")
     log.claim(ENTRY)
-    entry = entry_after(log)
-    rivals = [replace(entry, transaction=f"{number}") for number in range(8)]
+    winners = winners_of_a_race(files)
 
-    def claim(rival):
-        try:
-            log.claim(rival)
-        except errors.ConflictError:
-            return None
-        return rival.transaction
-
-    with ThreadPoolExecutor(8) as pool:
-        won = [name for name in pool.map(claim, rivals) if name is not None]
-
-    assert won == [log.head().transaction]
+    assert winners == [log.head().transaction]
     assert files.create("_zadapter/log/00000000000000000001.json", b"other") is Outcome.EXISTS
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.builders import snapshot
 from zadapter import filestats
 from zadapter.errors import VerificationError
 from zadapter.footers import ColumnFooter, file_table
-from zadapter.names import leaves
 from zadapter.spark import footers
 from zadapter.spark.verification import check_files
-from zadapter.table import Snapshot, Staged
+from zadapter.table import Staged
 
 
 def footer(tmp_path, spark, table, **options):
@@ -107,20 +107,6 @@ def test_files_elsewhere_are_read_through_hadoop(tmp_path, spark):
         metadata = pq.read_metadata(pa.PythonFile(stream, mode="r"))
 
     assert metadata.num_rows == 100
-
-
-def snapshot(schema):
-    return Snapshot(
-        table="t",
-        format="delta",
-        version=1,
-        location="file:/t",
-        schema=schema,
-        partition={},
-        definition="",
-        physical={parts: parts for parts, _ in leaves(schema)},
-        without_stats=frozenset(),
-    )
 
 
 MOMENT = datetime(2024, 1, 1, tzinfo=timezone.utc)

@@ -8,27 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
+from tests.builders import snapshot
 from tests.spark.test_keys import layout_of, request
 from zadapter import routing
 from zadapter.fitting import fit
 from zadapter.grouping import roots_of
-from zadapter.names import leaves, quote
+from zadapter.names import quote
 from zadapter.spark.rewriting import clustered
-from zadapter.table import Snapshot
-
-
-def snapshot(schema, partition=()):
-    return Snapshot(
-        table="t",
-        format="parquet",
-        version=1,
-        location="file:/t",
-        schema=schema,
-        partition=dict(partition),
-        definition="",
-        physical={parts: parts for parts, _ in leaves(schema)},
-        without_stats=frozenset(),
-    )
 
 
 def written(rows, path):

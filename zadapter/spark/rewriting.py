@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from zadapter.layout import Layout
 from zadapter.names import quote
 from zadapter.spark.keys import keyed
-from zadapter.spark.scratch import switched_off
+from zadapter.spark.scratch import planned, switched_off
 from zadapter.table import Snapshot
 
 _BITS = 64
@@ -47,8 +47,7 @@ def _sorted(moved: DataFrame, order: Sequence[str], added: set[str]) -> DataFram
     ``ReusedExchangeExec``; what it sorts by it reads from behind them.
     """
     kept = [name for name in moved.columns if name not in added]
-    width = len(moved.columns)
-    if kept != moved.columns[: len(kept)] or _words(len(kept)) != _words(width):
+    if kept != moved.columns[: len(kept)] or _words(len(kept)) != _words(len(moved.columns)):
         return moved.sortWithinPartitions(*(quote((name,)) for name in order)).drop(*added)
     spark = moved.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001 - physical plans have no public door
@@ -61,9 +60,7 @@ def _sorted(moved: DataFrame, order: Sequence[str], added: set[str]) -> DataFram
     columns = [*_items(logical.output()), *_behind(jvm, exchange, len(kept))]
     orders = [_ascending(jvm, columns[moved.columns.index(name)]) for name in order]
     sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
-    stage = execution.adaptive.LogicalQueryStage(logical, sort)
-    datasets = jvm.org.apache.spark.sql.classic.Dataset
-    return DataFrame(datasets.ofRows(spark._jsparkSession, stage), spark)  # noqa: SLF001
+    return planned(spark, execution.adaptive.LogicalQueryStage(logical, sort))
 
 
 def _words(columns: int) -> int:

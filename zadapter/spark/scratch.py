@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 SAFE = {
     # with these on, a rewrite would drop the rows of a damaged file and then the file
@@ -47,6 +47,13 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def planned(spark: SparkSession, plan: Any) -> DataFrame:
+    """Return the rows of a logical plan, under the settings of *spark*."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    datasets = jvm.org.apache.spark.sql.classic.Dataset
+    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
 
 
 @contextmanager

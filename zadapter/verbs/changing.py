@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,7 +21,7 @@ from zadapter.errors import (
 )
 from zadapter.names import quote
 from zadapter.spark.files import discard
-from zadapter.spark.scratch import scratch
+from zadapter.spark.scratch import planned, scratch
 from zadapter.spark.verification import staged
 from zadapter.table import Change, Exchange, Snapshot
 from zadapter.verbs.asking import open_table
@@ -176,10 +175,7 @@ def _writing(
 
 def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
     """Return *rows* under the settings of *spark*."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
-    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
-    return DataFrame(dataset, spark)
+    return planned(spark, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
 
 
 def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:

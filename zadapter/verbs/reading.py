@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend import Backend, Factory, Versioned
 from zadapter.errors import UnsupportedError
+from zadapter.filestats import replaced
 from zadapter.footers import file_table
 from zadapter.names import quote
 from zadapter.predicates import Predicate
@@ -145,8 +146,7 @@ def _row_groups(
     every = chain.from_iterable(read)
     groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
     values = found["partition"].combine_chunks().take(pa.array(of_file))
-    at = groups.schema.get_field_index("partition")
-    groups = groups.set_column(at, found.schema.field("partition"), values)
+    groups = replaced(groups, found.schema.field("partition"), values)
     may = matching(_predicate(snapshot, where, spark), groups)
     return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
 
