@@ -14,8 +14,8 @@ from rich.table import Table
 
 import zadapter
 import zadapter.spark
-from integration.bench.data import KEYS, base_table, lineitem
-from integration.bench.shares import sample, shares
+from integration.bench.shares import shares
+from integration.bench.workloads import WORKLOADS
 from zadapter import filestats
 from zadapter.backend import load
 from zadapter.cli import QUIET, progress
@@ -23,6 +23,8 @@ from zadapter.pruning import matching
 from zadapter.sizes import show
 from zadapter.sql import parse
 
+LINEITEM = WORKLOADS["lineitem"]
+KEYS = list(LINEITEM.keys)
 SMALL_FILES = 32
 """Files of the table as it is found."""
 FILES = 16
@@ -53,35 +55,38 @@ def main(
 
 def _demonstrate(folder, scale):
     console.print(f"Making TPC-H lineitem, scale {scale:g}, in {folder} …")
-    made = lineitem(folder, scale, parts=SMALL_FILES)
+    made = LINEITEM.data(folder, scale)
     console.print("Starting Spark …")
     spark = zadapter.spark.session(QUIET, formats=["delta"])
     try:
         with progress(spark.sparkContext.statusTracker(), Console(stderr=True)):
-            table = str(base_table(spark, made, folder))
-            sampled = sample(table, KEYS)
-            before = _look(spark, table, sampled)
+            table = str(folder / "lineitem")
+            rows = spark.read.parquet(str(made)).repartition(SMALL_FILES)
+            rows.write.format("delta").mode("overwrite").save(table)
+            ranges = LINEITEM.conditions(made)
+            before = _look(spark, table, ranges)
             report, seconds = _cluster(spark, table, before["bytes"] // FILES)
-            after = _look(spark, table, sampled)
+            after = _look(spark, table, ranges)
     finally:
         spark.stop()
     console.print(_compared(before, after, report, seconds))
     _check(table)
 
 
-def _look(spark, table, sampled):
+def _look(spark, table, ranges):
     """Return what the table's log says of files and filters, and the footers of row groups."""
     backend = load("delta")(spark)
     snapshot = backend.snapshot(table)
     files = backend.files(snapshot, [(key,) for key in KEYS])
     hit = {sql: matching(parse(sql, snapshot.schema), files) for sql in FILTERS}
-    footers = shares(table, KEYS, sampled)
+    uris = deltalake.DeltaTable(table).file_uris()
+    footers = shares([uri.removeprefix("file://") for uri in uris], ranges)
     return {
         "files": files.num_rows,
-        "row groups": footers["row groups"],
+        "row groups": footers.row_groups,
         "bytes": filestats.total(files, "size"),
         "rows": filestats.total(files, "rows"),
-        "share": footers["by row group"],
+        "share": footers.in_row_groups.mean(),
         **{sql: filestats.total(files.filter(pa.array(hit[sql])), "rows") for sql in FILTERS},
     }
 
@@ -118,12 +123,14 @@ def _compared(before, after, report, seconds):
 
 
 def _check(table):
-    """Let delta-rs and DuckDB compare the rows of the first and the last version.
+    """Let delta-rs and DuckDB compare the rows of the last version and the one before.
 
     Raises:
         Exit: They differ.
     """
-    first, last = (_fingerprint(deltalake.DeltaTable(table, version=v)) for v in (0, None))
+    last = deltalake.DeltaTable(table)
+    before = deltalake.DeltaTable(table, version=last.version() - 1)
+    first, last = _fingerprint(before), _fingerprint(last)
     if first != last:
         console.print(f"error: (rows, checksum) was {first} and is {last}", style="bold red")
         raise typer.Exit(1)

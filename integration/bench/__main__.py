@@ -1,110 +1,101 @@
-"""``python -m integration.bench``: the peers and zadapter in turn, in one session."""
+"""``python -m integration.bench``: zadapter and its peers on the same tables, in turn."""
 
-import json
-import statistics
+import sys
 import tempfile
-import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.table import Table
+from rich.markdown import Markdown
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-import zadapter.spark
-from integration.bench import folders, rewriters
-from integration.bench.contenders import DeltaContenders
-from integration.bench.data import KEYS, lineitem
-from integration.bench.planning import planning
-from integration.bench.shares import sample, shares
+from integration.bench import metadata, report, scaling
+from integration.bench.formats import FORMATS
+from integration.bench.race import Track, race
+from integration.bench.results import EXPLAINED, goals, races
+from integration.bench.session import session
+from integration.bench.workloads import WORKLOADS
 
-console = Console(width=120)
-KINDS = {
-    "delta": DeltaContenders,
-    "iceberg": rewriters.IcebergContenders,
-    "parquet": folders.FolderContenders,
-}
+QUICK = "lineitem,zipf"
+QUICK_SCALE = 0.02
+console = Console(width=150)
 
 
 def main(
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1: 6 million rows.")] = 1.0,
-    repeat: Annotated[int, typer.Option(help="Rounds; the order rotates.")] = 3,
-    files: Annotated[int, typer.Option(help="Files to write.")] = 12,
-    formats: Annotated[
-        str, typer.Option(help="Of delta, iceberg and parquet, by comma.")
-    ] = "delta",
-    folder: Annotated[Path | None, typer.Option(help="Keep the data here.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the figures as JSON, too.")] = None,
+    *,
+    full: Annotated[bool, typer.Option("--full", help="All, at scale 1, three rounds.")] = False,
+    scale: Annotated[float | None, typer.Option(help="1: tables of 6 million rows.")] = None,
+    formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
+    workloads: Annotated[str | None, typer.Option(help=f"Of {', '.join(WORKLOADS)}.")] = None,
+    repeat: Annotated[int | None, typer.Option(help="Rounds; who begins rotates.")] = None,
+    files: Annotated[int, typer.Option(help="To write, where a workload does not say.")] = 12,
+    only: Annotated[str, typer.Option(help="Contenders, by comma; all if not said.")] = "",
+    grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="Keep the tables here.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write JSON, Markdown and plots here.")] = None,
 ) -> None:
-    """Time whole rewrites of lineitem by three columns, and look at the boxes they leave."""
+    """Rewrite tables by zadapter and by its peers, and look at what filters then have to read.
+
+    Without options this takes a few minutes on two cores; --full takes hours.
+    """
+    named = _chosen(workloads or (",".join(WORKLOADS) if full else QUICK), WORKLOADS)
+    chosen = _chosen(formats, FORMATS)
     place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
-    planned = planning()
-    logged = folders.log() if "parquet" in formats else {}
-    spark = zadapter.spark.session(
-        {"spark.master": "local[2]", "spark.driver.memory": "4g", **rewriters.settings(place)}
+    place.mkdir(parents=True, exist_ok=True)
+    alone = {**metadata.planning(), **metadata.log()} if full else {}
+    track = Track(
+        spark=session(place),
+        folder=place,
+        scale=scale or (1.0 if full else QUICK_SCALE),
+        files=files,
+        repeat=repeat or (3 if full else 1),
+        asked=10 if full else 3,
+        only=tuple(filter(None, only.split(","))),
     )
-    source = spark.read.parquet(str(lineitem(place, scale))).repartition(files)
-    found = {}
-    for name in formats.split(","):
-        contenders = KINDS[name](spark, source, place, files)
-        sampled = sample(lineitem(place, scale), KEYS)
-        seconds, boxes = _race(contenders, sampled, repeat)
-        _show(name, seconds, boxes, contenders.reports)
-        found[name] = {"seconds": seconds, "boxes": boxes}
-    console.print(f"planning without Spark: {planned}")
-    if logged:
-        console.print(f"the log of a folder, without Spark: {logged}")
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=len(named) * len(chosen))
+        step = partial(_describe, bar, task)
+        results = []
+        for workload, format_ in product(named, chosen):
+            results += race(track, WORKLOADS[workload], format_, step)
+            bar.advance(task)
+        points = scaling.scaling(track, chosen[0], step) if grow else []
+    found = races(results)
+    reached = [*goals(found), *scaling.goals(points)]
+    console.print(Markdown(report.results_table(found)), EXPLAINED)
+    console.print(Markdown(report.goals_table(reached)))
+    for name, value in alone.items():
+        console.print(f"{name}: {value}")
     if save:
-        figures = {**found, "planning": planned, "log": logged}
-        save.write_text(json.dumps(figures, indent=1))
-    spark.stop()
+        report.save(save, report.about(sys.argv[1:]), found, reached, points, alone)
+    SparkSession.active().stop()
 
 
-def _race(contenders, sampled, repeat):
-    seconds, boxes = {}, {}
-    names = list(contenders.all())
-    for number in range(repeat):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            table = contenders.fresh(name)
-            if name not in boxes:
-                boxes["input"] = shares(contenders.live(table), KEYS, sampled)
-            # nobody is to pay for what another one has left behind
-            contenders.spark._jvm.System.gc()  # noqa: SLF001
-            start = time.perf_counter()
-            contenders.all()[name](table)
-            seconds.setdefault(name, []).append(round(time.perf_counter() - start, 2))
-            boxes[name] = shares(contenders.live(table), KEYS, sampled)
-            console.print(f"round {number + 1}: {name} {seconds[name][-1]} s")
-    return seconds, boxes
+def _describe(bar: Progress, task: TaskID, what: str) -> None:
+    bar.update(task, description=what)
 
 
-def _show(table_format, seconds, boxes, reports):
-    copy = statistics.median(seconds["plain copy"])
-    table = Table(title=f"{table_format}: lineitem by {', '.join(KEYS)}", title_justify="left")
-    heads = "", "s (all)", "s (median)", "x copy", "files", "row groups", "MB"
-    heads = [*heads, "by file", "by row group"]
-    for head in heads:
-        table.add_column(head, justify="left" if not head else "right")
-    for name, found in boxes.items():
-        times = seconds.get(name, [])
-        middle = statistics.median(times) if times else None
-        table.add_row(
-            name,
-            " ".join(map(str, times)),
-            f"{middle:.1f}" if middle else "",
-            f"{middle / copy:.2f}" if middle else "",
-            str(found["files"]),
-            str(found["row groups"]),
-            f"{found['MB']:.0f}",
-            f"{found['by file']:.3f}",
-            f"{found['by row group']:.3f}",
-        )
-    console.print(table)
-    console.print("by file, by row group: share of all rows that a range query has to read")
-    for report in reports:
-        phases = {name: round(value, 2) for name, value in report.seconds.items()}
-        share = f"predicted {report.plan.share_after:.3f}, found {report.share_after:.3f}"
-        console.print(f"zadapter's phases, s: {phases}; share of rows {share}")
+def _chosen(text: str, known: Sequence[str]) -> list[str]:
+    asked = text.split(",")
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{', '.join(unknown)}: not of {', '.join(known)}")
+    return asked
 
 
 if __name__ == "__main__":

@@ -1,62 +1,97 @@
-"""Share of all rows that min/max cannot exclude, from the footers written."""
+"""What filters cannot exclude by min and max, from the footers that were written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter import predict
-from zadapter.filestats import column_type
+from zadapter import filestats, footers, pruning, sql
+from zadapter.names import leaves
+from zadapter.table import Snapshot
 
-SAMPLE = 100_000
-
-
-def sample(folder, keys):
-    """Key values of rows drawn at random from the input: the same for every contender."""
-    table = pq.read_table(folder, columns=keys)
-    picked = np.random.default_rng(1).choice(len(table), min(SAMPLE, len(table)), replace=False)
-    return [table[key].take(pa.array(picked)).combine_chunks() for key in keys]
+Numbers = npt.NDArray[np.float64]
 
 
-def _stats(chunks, name, type_):
-    """One column's bounds, a row for each list of row groups."""
-    low, high, nulls = [], [], []
-    for groups in chunks:
-        at = [g.schema_index[name] for g in groups]
-        stats = [g.metadata.column(i).statistics for g, i in zip(groups, at, strict=True)]
-        low.append(min(s.min for s in stats))
-        high.append(max(s.max for s in stats))
-        nulls.append(sum(s.null_count for s in stats))
-    flags = pa.array([0] * len(low), pa.int8())
-    nans = pa.nulls(len(low), pa.int64())
-    arrays = [pa.array(low, type_), pa.array(high, type_), pa.array(nulls, pa.int64()), nans, flags]
-    return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
+@dataclass(frozen=True)
+class Shares:
+    """What each filter has to read, as shares of the table; arrays have an entry a filter.
+
+    Attributes:
+        files: How many there are.
+        row_groups: How many there are.
+        size: Bytes of all files.
+        in_files: Rows in files that cannot be excluded.
+        bytes_in_files: Bytes of these files.
+        in_row_groups: Rows in row groups that cannot be excluded.
+        touched: How many files cannot be excluded.
+    """
+
+    files: int
+    row_groups: int
+    size: int
+    in_files: Numbers
+    bytes_in_files: Numbers
+    in_row_groups: Numbers
+    touched: Numbers
 
 
-class _Group:
-    def __init__(self, metadata, names):
-        self.metadata, self.schema_index = metadata, names
+def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
+    """Judge files by *conditions*, whoever wrote them."""
+    found = [(path, Path(path).stat().st_size, pq.ParquetFile(path)) for path in paths]
+    schema = found[0][2].schema_arrow.remove_metadata()
+    snapshot = _snapshot(schema)
+    whole = {path: footers.parse(size, file.metadata) for path, size, file in found}
+    parts = {
+        f"{path}#{number}": footer
+        for path, size, file in found
+        for number, footer in enumerate(footers.row_groups(size, file.metadata))
+    }
+    files, groups = (_without_nans(footers.file_table(snapshot, each)) for each in (whole, parts))
+    hit = _hit(files, conditions, schema)
+    rows, sizes = (files[name].to_numpy().astype(np.float64) for name in ("rows", "size"))
+    group_rows = groups["rows"].to_numpy().astype(np.float64)
+    return Shares(
+        files=len(found),
+        row_groups=len(parts),
+        size=int(sizes.sum()),
+        in_files=hit @ rows / rows.sum(),
+        bytes_in_files=hit @ sizes / sizes.sum(),
+        in_row_groups=_hit(groups, conditions, schema) @ group_rows / group_rows.sum(),
+        touched=hit.sum(axis=1),
+    )
 
 
-def _groups(path):
-    metadata = pq.read_metadata(path)
-    names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    return [_Group(metadata.row_group(i), names) for i in range(metadata.num_row_groups)]
+def _hit(files: pa.Table, conditions: Sequence[str], schema: pa.Schema) -> Numbers:
+    found = [pruning.matching(sql.parse(text, schema), files) for text in conditions]
+    return np.array(found, np.float64)
 
 
-def shares(paths, keys, sampled):
-    """Files, row groups, megabytes, and the share of rows to read by file and by row group."""
-    files = [_groups(file) for file in paths]
-    groups = [[group] for file in files for group in file]
-    found = {}
-    for name, chunks in (("by file", files), ("by row group", groups)):
-        rows = np.array([sum(g.metadata.num_rows for g in chunk) for chunk in chunks])
-        stats = [_stats(chunks, key, s.type) for key, s in zip(keys, sampled, strict=True)]
-        ranks, boxes = predict.boxes_of_stats(sampled, stats, rows)
-        found[name] = predict.share_read(boxes, predict.queries(ranks))
-    megabytes = sum(_size(file) for file in paths)
-    return {"files": len(files), "row groups": len(groups), "MB": megabytes / 2**20, **found}
+def _without_nans(files: pa.Table) -> pa.Table:
+    """Tell that there is no NaN in these tables, for the sake of writers that do not say so."""
+    field = files.schema.field("stats")
+    children = []
+    for each in field.type:
+        stats = filestats.child(files["stats"], each.name)
+        low, high, nulls, _, flags = stats.flatten()
+        none = pa.array(np.zeros(len(stats), np.int64))
+        arrays = [low, high, nulls, none, flags]
+        children.append(pa.StructArray.from_arrays(arrays, fields=list(each.type)))
+    return filestats.replaced(files, field, filestats.structs(children, field.type, files.num_rows))
 
 
-def _size(path):
-    with pa.OSFile(path) as file:
-        return file.size()
+def _snapshot(schema: pa.Schema) -> Snapshot:
+    return Snapshot(
+        table="",
+        format="",
+        version=0,
+        location="",
+        schema=schema,
+        partition={},
+        definition="",
+        physical={parts: parts for parts, _ in leaves(schema)},
+        without_stats=frozenset(),
+    )

@@ -1,0 +1,68 @@
+"""What a rewrite takes: seconds, and what Spark and the JVM count meanwhile."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What one rewrite took.
+
+    Attributes:
+        seconds: By the clock.
+        rows_read: Rows that came from files.
+        bytes_read: Bytes that came from files.
+        bytes_shuffled: Bytes that were written for other tasks.
+        bytes_spilled: Bytes put on disk for lack of memory.
+        task_seconds: Time of all tasks together.
+        heap: Bytes of the JVM's heap at its fullest.
+    """
+
+    seconds: float
+    rows_read: int = 0
+    bytes_read: int = 0
+    bytes_shuffled: int = 0
+    bytes_spilled: int = 0
+    task_seconds: float = 0
+    heap: int = 0
+
+
+COUNTED = tuple(each.name for each in fields(Effort))
+
+
+def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
+    """Run *work* on a heap without garbage, and return what it took."""
+    jvm = spark._jvm  # noqa: SLF001 - listeners and the JVM have no public door
+    jvm.System.gc()  # nobody is to pay for what another one has left behind
+    pools = list(jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans())
+    heaps = [pool for pool in pools if str(pool.getType().name()) == "HEAP"]
+    for pool in heaps:
+        pool.resetPeakUsage()
+    before = _stages(spark)
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    stages = [stage for number, stage in _stages(spark).items() if number not in before]
+    return Effort(
+        seconds=round(seconds, 3),
+        rows_read=sum(stage.inputRecords() for stage in stages),
+        bytes_read=sum(stage.inputBytes() for stage in stages),
+        bytes_shuffled=sum(stage.shuffleWriteBytes() for stage in stages),
+        bytes_spilled=sum(stage.diskBytesSpilled() for stage in stages),
+        task_seconds=sum(stage.executorRunTime() for stage in stages) / 1_000,
+        heap=sum(pool.getPeakUsage().getUsed() for pool in heaps),
+    )
+
+
+def _stages(spark: SparkSession) -> dict[tuple[int, int], object]:
+    """Return what Spark knows of the stages so far, when all news have arrived."""
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001
+    context.listenerBus().waitUntilEmpty()
+    lists = spark._jvm.java.util.ArrayList  # noqa: SLF001
+    quantiles = spark.sparkContext._gateway.new_array(spark._jvm.double, 0)  # noqa: SLF001
+    stages = context.statusStore().stageList(lists(), False, False, quantiles, lists())  # noqa: FBT003
+    every = [stages.apply(at) for at in range(stages.size())]
+    return {(stage.stageId(), stage.attemptId()): stage for stage in every}

@@ -1,0 +1,262 @@
+"""The formats, and who rewrites their tables: each table starts from the same rows and files."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import deltalake
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import DataFrame, SparkSession
+
+import zadapter
+from zadapter import Report
+
+Rewrite = Callable[[str], object]
+CATALOG = "bench"
+COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
+
+
+class Format(Protocol):
+    """Tables of one format with the same rows."""
+
+    reports: list[Report]
+
+    def fresh(self, name: str) -> str:
+        """Make the table of a contender as it is before the rewrite, and return how it is named."""
+
+    def live(self, table: str) -> list[str]:
+        """Return the paths of the live files."""
+
+    def read(self, table: str) -> DataFrame:
+        """Return the rows, as Spark reads them through the format's log."""
+
+    def contenders(self) -> Mapping[str, Rewrite]:
+        """Return who rewrites the table; the first one is the floor."""
+
+
+@dataclass
+class _Task:
+    """What every format is given: rows, keys, where, and how many files."""
+
+    spark: SparkSession
+    source: DataFrame
+    keys: Sequence[str]
+    folder: Path
+    files: int
+    reports: list[Report] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.base = self.fresh("base")
+        # rounded down, so that the peers come to the same number of files
+        self.target = sum(_size(path) for path in self.live(self.base)) // self.files
+
+    def _sorted(self, rows: DataFrame) -> DataFrame:
+        return rows.repartitionByRange(self.files, *self.keys).sortWithinPartitions(*self.keys)
+
+    def _optimize(self, table: str) -> None:
+        # the parquet backend is named: a folder is no table of its own before the first run
+        asked = {"by": list(self.keys), "target_file_size": self.target, "spark": self.spark}
+        self.reports.append(zadapter.optimize(table, backend=self.name, **asked))
+
+
+class Delta(_Task):
+    """Delta Lake."""
+
+    name = "delta"
+
+    def fresh(self, name: str) -> str:
+        """Copy the table's folder; liquid clustering has a table that was made for it."""
+        path = _emptied(self.folder / _slug(name))
+        if name == "base":
+            self.source.write.format("delta").save(str(path))
+        elif name == "Delta liquid":
+            columns = ", ".join(
+                f"{field.name} {field.dataType.simpleString()}" for field in self.source.schema
+            )
+            keys = ", ".join(self.keys)
+            self.spark.sql(
+                f"CREATE TABLE delta.`{path}` ({columns}) USING delta CLUSTER BY ({keys})"
+            )
+            with _set(self.spark, {"spark.databricks.delta.optimizeWrite.enabled": "false"}):
+                self.read(self.base).write.format("delta").mode("append").save(str(path))
+        else:
+            shutil.copytree(self.base, path)
+        return str(path)
+
+    def live(self, table: str) -> list[str]:
+        """Return the live files, found by delta-rs."""
+        return [uri.removeprefix("file://") for uri in deltalake.DeltaTable(table).file_uris()]
+
+    def read(self, table: str) -> DataFrame:
+        """Return the rows."""
+        return self.spark.read.format("delta").load(table)
+
+    def contenders(self) -> Mapping[str, Rewrite]:
+        """Return Delta's own ways, delta-rs, and plain Spark."""
+        tuned = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
+        return {
+            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
+            OURS: self._optimize,
+            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+            "Delta ZORDER": lambda table: self._zorder(table, {}),
+            "Delta ZORDER, sorted files": lambda table: self._zorder(table, tuned),
+            "Delta liquid": lambda table: self._own(f"OPTIMIZE delta.`{table}` FULL", {}),
+            "delta-rs z_order": self._native,
+        }
+
+    def _written(self, rows: DataFrame, table: str) -> None:
+        shutil.rmtree(table)
+        rows.write.format("delta").save(table)
+
+    def _zorder(self, table: str, settings: Mapping[str, str]) -> None:
+        self._own(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(self.keys)})", settings)
+
+    def _own(self, statement: str, settings: Mapping[str, str]) -> None:
+        size = {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
+        with _set(self.spark, {**size, **settings}):
+            self.spark.sql(statement).collect()
+
+    def _native(self, table: str) -> None:
+        codec = deltalake.WriterProperties(compression="SNAPPY")
+        asked = {"target_size": self.target, "max_concurrent_tasks": 2, "writer_properties": codec}
+        deltalake.DeltaTable(table).optimize.z_order(list(self.keys), **asked)
+
+
+class Iceberg(_Task):
+    """Apache Iceberg, in a catalog of its own."""
+
+    name = "iceberg"
+
+    def _catalog(self) -> SqlCatalog:
+        return SqlCatalog(CATALOG, uri=f"sqlite:///{self.folder.parent.parent}/catalog.db")
+
+    def fresh(self, name: str) -> str:
+        """Write the table anew, from the same rows in the same order."""
+        table = f"{CATALOG}.db.{_slug(name)}"
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
+        self._written(self.source if name == "base" else self.read(self.base), table)
+        return table
+
+    def _written(self, rows: DataFrame, table: str) -> None:
+        self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+        writer = rows.writeTo(table).using("iceberg")
+        writer = writer.option("use-table-distribution-and-ordering", "false")
+        writer.option("target-file-size-bytes", str(1 << 40)).create()
+
+    def live(self, table: str) -> list[str]:
+        """Return the live files, found by pyiceberg."""
+        tasks = self._catalog().load_table(table.removeprefix(f"{CATALOG}.")).scan().plan_files()
+        return [task.file.file_path.removeprefix("file://").removeprefix("file:") for task in tasks]
+
+    def read(self, table: str) -> DataFrame:
+        """Return the rows."""
+        return self.spark.table(table)
+
+    def contenders(self) -> Mapping[str, Rewrite]:
+        """Return Iceberg's own ways, and plain Spark."""
+        keys = ",".join(self.keys)
+        tuned = {"shuffle-partitions-per-file": "4"}
+        return {
+            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
+            OURS: self._optimize,
+            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+            "Iceberg sort": lambda table: self._own(table, keys, {}),
+            "Iceberg zorder": lambda table: self._own(table, f"zorder({keys})", {}),
+            "Iceberg zorder, finer": lambda table: self._own(table, f"zorder({keys})", tuned),
+            "Iceberg hilbert": lambda table: self._own(table, f"hilbert({keys})", {}),
+        }
+
+    def _own(self, table: str, order: str, options: Mapping[str, str]) -> None:
+        every = {
+            "rewrite-all": "true",
+            "target-file-size-bytes": str(self.target),
+            "max-file-size-bytes": str(2 * self.target),
+            **options,
+        }
+        listed = ", ".join(f"'{key}', '{value}'" for key, value in every.items())
+        name = table.removeprefix(f"{CATALOG}.")
+        call = f"table => '{name}', strategy => 'sort', options => map({listed})"
+        statement = f"CALL {CATALOG}.system.rewrite_data_files({call}, sort_order => '{order}')"
+        self.spark.sql(statement).collect()
+
+
+class Folder(_Task):
+    """Plain Parquet files."""
+
+    name = "parquet"
+
+    def fresh(self, name: str) -> str:
+        """Copy the folder."""
+        path = _emptied(self.folder / _slug(name))
+        if name == "base":
+            self.source.write.parquet(str(path))
+        else:
+            shutil.copytree(self.base, path)
+        return str(path)
+
+    def live(self, table: str) -> list[str]:
+        """Return the files that are there, or those of the newest version."""
+        if (Path(table) / "_zadapter").exists():
+            return zadapter.files(table, spark=self.spark)["path"].to_pylist()
+        return [str(found) for found in sorted(Path(table).glob("*.parquet"))]
+
+    def read(self, table: str) -> DataFrame:
+        """Return the rows of the live files."""
+        return self.spark.read.parquet(*self.live(table))
+
+    def contenders(self) -> Mapping[str, Rewrite]:
+        """Return plain Spark; nobody else clusters folders."""
+        return {
+            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
+            OURS: self._optimize,
+            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+        }
+
+    def _written(self, rows: DataFrame, table: str) -> None:
+        shutil.rmtree(table)
+        rows.write.parquet(table)
+
+
+FORMATS = {each.name: each for each in (Delta, Iceberg, Folder)}
+
+
+def catalog(folder: Path) -> dict[str, str]:
+    """Return the settings of the Iceberg catalog, with its files in *folder*."""
+    values = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "jdbc",
+        ".uri": f"jdbc:sqlite:{folder}/catalog.db",
+        ".jdbc.schema-version": "V1",
+        ".warehouse": f"file://{folder}/iceberg",
+    }
+    return {f"spark.sql.catalog.{CATALOG}{key}": value for key, value in values.items()}
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+def _slug(name: str) -> str:
+    return name.lower().replace(" ", "_").replace(",", "").replace("-", "_")
+
+
+def _emptied(path: Path) -> Path:
+    if path.exists():
+        shutil.rmtree(path)
+    return path
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size

@@ -1,0 +1,123 @@
+"""What metadata alone costs, without Spark: planning many files, and the log of a folder."""
+
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zadapter import filestats, grouping, pruning, sql
+from zadapter.layout import Request
+from zadapter_parquet import changes, registration, stats
+from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.local import LocalFiles
+from zadapter_parquet.log import Log
+
+
+def million(files: int = 1_000_000, partitions: int = 1_000) -> pa.Table:
+    """Return a file table with stats of two columns, in so many partitions."""
+    random = np.random.default_rng(0)
+    types = {("a",): pa.int64(), ("b",): pa.int64()}
+    made = filestats.schema(types, {"p": pa.int64()})
+    stats = []
+    for parts in types:
+        low = random.integers(0, 1 << 40, files)
+        fields = list(made.field("stats").type[".".join(parts)].type)
+        zeros = pa.array(np.zeros(files, np.int64))
+        flags = pa.array(np.zeros(files, np.int8))
+        columns = [pa.array(low), pa.array(low + 1_000), zeros, zeros, flags]
+        stats.append(pa.StructArray.from_arrays(columns, fields=fields))
+    partition = pa.array(random.integers(0, partitions, files))
+    columns = [
+        pa.array([f"part-{i:07d}.parquet" for i in range(files)]),
+        pa.nulls(files, pa.string()),
+        pa.array(random.integers(1 << 20, 1 << 27, files)),
+        pa.array(np.full(files, 10_000)),
+        pa.nulls(files, pa.string()),
+        pa.StructArray.from_arrays([partition], fields=list(made.field("partition").type)),
+        pa.StructArray.from_arrays(stats, fields=list(made.field("stats").type)),
+    ]
+    return pa.table(columns, schema=made)
+
+
+def planning() -> dict[str, float]:
+    """Return the seconds that grouping and pruning take, and the memory at its highest."""
+    files = million()
+    request = Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27)
+    start = time.perf_counter()
+    jobs = grouping.jobs(files, request, ["p"], {}, max_group_bytes=256 << 30, force=False)
+    grouped = time.perf_counter() - start
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("p", pa.int64())])
+    predicate = sql.parse("a BETWEEN 5 AND 10000000 AND b > 7 AND p < 900", schema)
+    start = time.perf_counter()
+    pruning.matching(predicate, files)
+    return {
+        "files": files.num_rows,
+        "jobs": len(jobs),
+        "grouping, s": round(grouped, 2),
+        "pruning by three columns, s": round(time.perf_counter() - start, 2),
+        "peak memory of the process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        // 1024,
+    }
+
+
+EMPTY = Entry(
+    version=0, previous="", transaction="0", operation=Operation.REGISTER, read_version=-1,
+    timestamp=1, table="t", schema='{"type":"struct","fields":[]}', partition=(), parts=(),
+    files=0, size=0, rows=0, oldest=0,
+)  # fmt: skip
+
+
+def log(versions: int = 10_000, registered: int = 10_000) -> dict[str, float]:
+    """Return what the log costs on local disk, in seconds, without Spark."""
+    with tempfile.TemporaryDirectory(prefix="zadapter-bench-") as folder:
+        return {**_commits(folder, versions), **_stats(folder), **_footers(folder, registered)}
+
+
+def _commits(folder: str, versions: int) -> dict[str, float]:
+    files = LocalFiles(Path(folder))
+    found = Log(files, "t")
+    found.claim(EMPTY)
+    for number in range(1, versions):
+        said = {"transaction": str(number)}
+        found.claim(changes.following(found, found.entry(number - 1), Operation.VACUUM, **said))
+    start = time.perf_counter()
+    for _ in range(10):
+        head = found.head()
+        transaction = f"last {head.version}"
+        found.claim(changes.following(found, head, Operation.VACUUM, transaction=transaction))
+    return {f"commit without data at version {versions}, s": _since(start) / 10}
+
+
+def _stats(folder: str) -> dict[str, float]:
+    files, table = LocalFiles(Path(folder)), million()
+    parts = stats.rewritten(files, (), set(), table)
+    types, partition = {("a",): pa.int64(), ("b",): pa.int64()}, {"p": pa.int64()}
+    start = time.perf_counter()
+    loaded = stats.load(files, parts, types, partition)
+    loading = _since(start)
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("p", pa.int64())])
+    predicate = sql.parse("a BETWEEN 5 AND 10000000 AND b > 7 AND p < 900", schema)
+    start = time.perf_counter()
+    pruning.matching(predicate, loaded)
+    return {"loading 1 000 000 files, s": loading, "pruning them, s": _since(start)}
+
+
+def _footers(folder: str, number: int) -> dict[str, float]:
+    columns = {f"c{n}": range(100) for n in range(16)}
+    place = Path(folder, "many")
+    place.mkdir()
+    pq.write_table(pa.table(columns), place / "0.parquet")
+    data = (place / "0.parquet").read_bytes()
+    for at in range(1, number):
+        (place / f"{at}.parquet").write_bytes(data)
+    start = time.perf_counter()
+    registration.read_footers(LocalFiles(place), [f"{at}.parquet" for at in range(number)])
+    return {f"footers of {number} files of 16 columns, files/s": round(number / _since(start))}
+
+
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 4)

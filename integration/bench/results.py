@@ -1,0 +1,163 @@
+"""What a run has found: tables for people, and whether the goals are reached."""
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from integration.bench import optimum, synthetic
+from integration.bench.formats import COPY, OURS, SORT
+from integration.bench.race import Result
+
+PEERS_OF_ZORDER = {"delta": "Delta ZORDER", "iceberg": "Iceberg zorder"}
+RAW_BITS = "delta-rs z_order"
+SKEWED = ("zipf", "hot")
+SKIPPED = 0.8
+"""Share of rows that filters are to skip there."""
+OF_OPTIMUM = 1.15
+"""Files that boxes may touch where all values are as likely, by those of the best grid."""
+OF_NOTE = ("input", COPY, OURS)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to reach, and what was found; both as text."""
+
+    what: str
+    asked: str
+    found: str
+    reached: bool
+
+
+Races = dict[tuple[str, str], dict[str, Result]]
+
+
+def races(results: Iterable[Result]) -> Races:
+    """Put the results of each race together, by workload and format, then by contender."""
+    found: Races = {}
+    for result in results:
+        found.setdefault((result.workload, result.format), {})[result.contender] = result
+    return found
+
+
+def seconds(result: Result) -> float:
+    """Return the median of a contender's rounds."""
+    return statistics.median(effort.seconds for effort in result.efforts)
+
+
+def row(result: Result, race: dict[str, Result]) -> list[str]:
+    """Write one contender's line; see :data:`HEADS`."""
+    shares = result.shares
+    line = [result.workload, result.format, result.contender]
+    if result.efforts:
+        effort = result.efforts[0]
+        line += [f"{seconds(result):.2f}", _ratio(seconds(result), race, COPY)]
+        line += [f"{effort.rows_read / result.rows:.2f}", f"{effort.bytes_spilled >> 20}"]
+        line += [f"{effort.heap >> 20}"]
+    else:
+        line += [""] * 5
+    before = race["input"].shares.size
+    line += [f"{shares.files}", f"{shares.row_groups}", f"{shares.size / before:.3f}"]
+    line += [f"{each.mean():.3f}" for each in (shares.in_files, shares.in_row_groups)]
+    return [*line, f"{result.spark_seconds:.2f}", f"{result.duckdb_seconds:.2f}"]
+
+
+HEADS = (
+    "workload", "format", "who", "s", "x copy", "passes", "spilled MB", "heap MB", "files",
+    "row groups", "x bytes", "in files", "in row groups", "Spark s", "DuckDB s",
+)  # fmt: skip
+EXPLAINED = (
+    "s: median of the rounds; passes: rows read / rows; heap: the JVM's peak; x bytes: of the "
+    "input; in files, in row groups: mean share of the rows that a filter cannot exclude by "
+    "min and max; "
+    "Spark s, DuckDB s: some of the filters as queries."
+)
+
+
+def _ratio(value: float, race: dict[str, Result], other: str) -> str:
+    return f"{value / seconds(race[other]):.2f}" if other in race else ""
+
+
+def goals(found: Races) -> Iterator[Goal]:
+    """Compare what was found with what zadapter is to reach; what was not run is left out."""
+    for format_ in ("delta", "iceberg", "parquet"):
+        mine = {key: race for key, race in found.items() if key[1] == format_ and OURS in race}
+        timed = {key[0]: race for key, race in mine.items() if key[0].startswith("lineitem")}
+        for other, most in (
+            (COPY, 1.10),
+            (PEERS_OF_ZORDER.get(format_, ""), 0.5),
+            (SORT, 1.0),
+        ):
+            ratios = {
+                name: seconds(race[OURS]) / seconds(race[other])
+                for name, race in timed.items()
+                if other in race
+            }
+            yield from _at_most(f"{format_}: seconds, x {other}", most, ratios)
+        yield from _skipping(format_, mine)
+    yield from _of_zadapter(found)
+
+
+def _skipping(format_: str, mine: Races) -> Iterator[Goal]:
+    """Rows that must be read, against the best peer on each workload."""
+    for what, most, worst in (("in_files", 0.8, 1.0), ("in_row_groups", 0.4, None)):
+        ratios = {}
+        for (workload, _), race in mine.items():
+            peers = [r for name, r in race.items() if name not in OF_NOTE]
+            if peers:
+                best = min(getattr(peer.shares, what).mean() for peer in peers)
+                ratios[workload] = getattr(race[OURS].shares, what).mean() / best
+        if ratios:
+            mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
+            label = f"{format_}: rows {what.replace('_', ' ')}, x best peer"
+            yield Goal(f"{label}, geometric mean", f"<= {most}", f"{mean:.2f}", mean <= most)
+            if worst is not None:
+                yield from _at_most(f"{label}, worst", worst, ratios)
+
+
+def _of_zadapter(found: Races) -> Iterator[Goal]:
+    ours = {key: race for key, race in found.items() if OURS in race}
+    for (workload, format_), race in ours.items():
+        label, shares = f"{format_}, {workload}", race[OURS].shares
+        if workload in SKEWED:
+            skipped = 1 - shares.in_files.mean()
+            said = f"{skipped:.0%}"
+            if RAW_BITS in race:
+                said += f"; by raw bits {1 - race[RAW_BITS].shares.in_files.mean():.0%}"
+            yield Goal(f"{label}: skipped", f">= {SKIPPED:.0%}", said, skipped >= SKIPPED)
+        if workload.startswith("uniform"):
+            columns = race[OURS].columns
+            sides = [synthetic.side(number, columns) for number in range(synthetic.BOXES)]
+            best = optimum.touched(shares.files, columns, sides)
+            ratio = shares.touched.mean() / best
+            yield Goal(
+                f"{label}: files, x optimum",
+                f"<= {OF_OPTIMUM}",
+                f"{ratio:.2f}",
+                ratio <= OF_OPTIMUM,
+            )
+    bytes_ = {
+        f"{key[1]}, {key[0]}": race[OURS].shares.size / race["input"].shares.size
+        for key, race in ours.items()
+    }
+    yield from _at_most("bytes written, x input", 1.0, bytes_)
+    errors = {
+        f"{key[1]}, {key[0]}": abs(race[OURS].predicted - race[OURS].found)
+        for key, race in ours.items()
+    }
+    yield from _at_most("share of rows predicted, off by", 0.05, errors, ".3f")
+
+
+def _at_most(what: str, most: float, values: dict[str, float], how: str = ".2f") -> Iterator[Goal]:
+    """Yield the largest of *values*, with its name."""
+    if values:
+        where = max(values, key=values.__getitem__)
+        found = values[where]
+        yield Goal(what, f"<= {most}", f"{found:{how}} ({where})", found <= most)
+
+
+def markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Write a table."""
+    every = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in every) + "\n"

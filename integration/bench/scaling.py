@@ -1,0 +1,80 @@
+"""How time grows with rows, and falls with cores."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from integration.bench.formats import COPY, OURS
+from integration.bench.race import Track, race
+from integration.bench.results import Goal, seconds
+from integration.bench.session import session
+from integration.bench.workloads import WORKLOADS
+
+ROWS_A_FILE = 500_000
+SLOPE = 1.05
+"""Of the logarithms of time over rows."""
+SPEED_UP = 1.7
+"""By a second core."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Seconds of a plain copy and of zadapter, for so many rows on so many cores."""
+
+    rows: int
+    cores: int
+    copy: float
+    ours: float
+    spilled: int
+    heap: int
+
+
+def scaling(track: Track, format_: str, step: Callable[[str], None]) -> list[Point]:
+    """Rewrite lineitem at a tenth of the scale, at the scale, and at ten times it.
+
+    The middle one is rewritten on one core, too. Each has a session of its own, and files of the
+    same size.
+
+    Args:
+        track: How; its session is stopped.
+        format_: Of the tables.
+        step: Told before each rewrite what it is.
+    """
+    points = []
+    for times, cores in ((0.1, 2), (1, 2), (10, 2), (1, 1)):
+        track.spark.stop()
+        scale = track.scale * times
+        files = max(1, round(6_000_000 * scale / ROWS_A_FILE))
+        spark = session(track.folder, cores)
+        track = replace(track, spark=spark, asked=1, only=(COPY, OURS))
+        at = replace(track, scale=scale, files=files)
+        step(f"{cores} cores, scale {scale:g}")
+        results = race(at, WORKLOADS["lineitem"], format_, lambda _: None)
+        found = {result.contender: result for result in results}
+        efforts = found[OURS].efforts
+        points.append(
+            Point(
+                rows=found[OURS].rows,
+                cores=cores,
+                copy=seconds(found[COPY]),
+                ours=seconds(found[OURS]),
+                spilled=max(effort.bytes_spilled for effort in efforts),
+                heap=max(effort.heap for effort in efforts),
+            )
+        )
+    return points
+
+
+def goals(points: list[Point]) -> Iterator[Goal]:
+    """Compare with what is to be reached."""
+    two = sorted((point for point in points if point.cores > 1), key=lambda point: point.rows)
+    for less, more in itertools.pairwise(two):
+        slope = math.log(more.ours / less.ours) / math.log(more.rows / less.rows)
+        what = f"slope of time, {less.rows:,} to {more.rows:,} rows"
+        yield Goal(what, f"<= {SLOPE}", f"{slope:.2f}", slope <= SLOPE)
+    for one in points:
+        for other in two:
+            if one.cores == 1 and one.rows == other.rows:
+                gain = one.ours / other.ours
+                yield Goal("1 -> 2 cores", f">= {SPEED_UP}", f"{gain:.2f}", gain >= SPEED_UP)

@@ -1,0 +1,163 @@
+"""What is measured: tables made here, the columns they are clustered by, and the filters asked.
+
+Everything is seeded. A filter is a condition that Spark, DuckDB and zadapter read alike.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from integration.bench import synthetic, tpc
+from zadapter import predict
+from zadapter.ranks import rank
+
+ROWS = 6_000_000
+"""Rows of a table at scale 1; about as many as TPC-H's lineitem has."""
+PARTS = 12
+SAMPLE = 100_000
+RANGES = 150
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A table, the columns it is clustered by, and the filters that are asked.
+
+    Attributes:
+        name: As the command line knows it.
+        keys: The columns.
+        make: Called with a folder and a scale, makes the table's Parquet files there.
+        filters: The conditions; None: ranges over the keys, drawn from the table.
+        files: How many files the table is to be written into, None: as many as asked for.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    make: Callable[[Path, float], None]
+    filters: Callable[[], Sequence[str]] | None = None
+    files: int | None = None
+
+    def data(self, folder: Path, scale: float) -> Path:
+        """Return the folder with the table's files, made at the first call."""
+        made = folder / "data" / f"{self.make.__name__}-{scale}"
+        if not (made / "_SUCCESS").exists():
+            made.mkdir(parents=True, exist_ok=True)
+            self.make(made, scale)
+            (made / "_SUCCESS").touch()
+        return made
+
+    def conditions(self, data: Path) -> list[str]:
+        """Return the filters."""
+        return ranges(data, self.keys) if self.filters is None else list(self.filters())
+
+
+def ranges(data: Path, keys: Sequence[str]) -> list[str]:
+    """Draw ranges over one, two and more keys from the table's values, by rank."""
+    table = pq.ParquetDataset(sorted(data.glob("*.parquet"))).read(columns=list(keys))
+    picked = np.random.default_rng(1).choice(len(table), min(SAMPLE, len(table)), replace=False)
+    ranked = [rank(table[key].take(pa.array(picked)).combine_chunks()) for key in keys]
+    drawn = predict.queries(np.stack([column.ranks for column in ranked], axis=1), RANGES)
+    return [
+        " AND ".join(
+            f"{key} BETWEEN {literal(values.value_of(between)[0])}"
+            f" AND {literal(values.value_of(between)[1])}"
+            for key, values, between in zip(keys, ranked, query, strict=True)
+            if between[0] >= 0
+        )
+        for query in drawn
+    ]
+
+
+def literal(value: pa.Scalar) -> str:
+    """Write a value as Spark and DuckDB read it."""
+    if pa.types.is_string(value.type):
+        return "'" + value.as_py().replace("'", "''") + "'"
+    if pa.types.is_date(value.type):
+        return f"DATE '{value}'"
+    if pa.types.is_timestamp(value.type):
+        return f"TIMESTAMP '{value.as_py()}'"
+    if pa.types.is_floating(value.type):
+        return f"{value.as_py():e}".upper()
+    return str(value)
+
+
+def _synthetic(make: Callable[[np.random.Generator, int, int], pa.Table]) -> Callable[..., None]:
+    def written(folder: Path, scale: float) -> None:
+        rows = int(ROWS * scale) // PARTS
+        for part in range(PARTS):
+            table = make(np.random.default_rng([7, part]), rows, part * rows)
+            pq.write_table(table, folder / f"{part:02}.parquet", coerce_timestamps="us")
+
+    written.__name__ = make.__name__
+    return written
+
+
+def _uniform(columns: int) -> Workload:
+    return Workload(
+        name=f"uniform{columns}",
+        keys=tuple(f"c{number}" for number in range(columns)),
+        make=_synthetic(synthetic.uniform),
+        filters=lambda: synthetic.boxes(columns),
+        files=64,
+    )
+
+
+WORKLOADS = {
+    each.name: each
+    for each in (
+        # shared by all figures of earlier versions: three columns that say nothing of one another
+        Workload(name="lineitem", keys=("l_shipdate", "l_partkey", "l_suppkey"), make=tpc.lineitem),
+        Workload(name="lineitem2", keys=("l_shipdate", "l_partkey"), make=tpc.lineitem),
+        Workload(
+            name="lineitem4",
+            keys=("l_shipdate", "l_partkey", "l_suppkey", "l_quantity"),
+            make=tpc.lineitem,
+        ),
+        Workload(
+            name="tpch",
+            keys=("l_shipdate", "l_discount", "l_quantity"),
+            make=tpc.lineitem,
+            filters=tpc.lineitem_filters,
+        ),
+        Workload(
+            name="tpcds",
+            keys=("ss_sold_date_sk", "ss_item_sk", "ss_quantity"),
+            make=tpc.store_sales,
+            filters=tpc.store_sales_filters,
+        ),
+        Workload(
+            name="connections",
+            keys=("src_ip", "src_port", "dst_ip", "dst_port"),
+            make=_synthetic(synthetic.connections),
+            filters=synthetic.connection_filters,
+        ),
+        Workload(
+            name="zipf",
+            keys=("customer", "product", "amount"),
+            make=_synthetic(synthetic.skew),
+            files=64,
+        ),
+        Workload(
+            name="hot",
+            keys=("tenant", "sold_at", "coupon"),
+            make=_synthetic(synthetic.skew),
+            filters=synthetic.hot_filters,
+            files=64,
+        ),
+        Workload(
+            name="texts",
+            keys=("url", "id", "sold_at"),
+            make=_synthetic(synthetic.skew),
+        ),
+        Workload(
+            name="taxi",
+            keys=("pickup_at", "pickup_lon", "pickup_lat"),
+            make=_synthetic(synthetic.taxi),
+            filters=synthetic.taxi_filters,
+        ),
+        *(_uniform(columns) for columns in range(2, 7)),
+    )
+}
