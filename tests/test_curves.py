@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.curves import hilbert, hilbert_positions, zorder, zorder_positions
+from zadapter.curves import hilbert, hilbert_positions, winding, zorder, zorder_positions
 from zadapter.errors import UsageError
 
 GRIDS = [(1, 1), (1, 5), (2, 1), (2, 4), (3, 1), (3, 3), (4, 2), (5, 1), (5, 2)]
@@ -115,3 +115,37 @@ def test_points_outside_of_the_grid_are_refused(curve, positions, point, bits):
 def test_no_points_have_no_positions(positions):
     """An empty array is a fine array."""
     assert positions(np.zeros((0, 3), np.int64), 5).tolist() == []
+
+
+def walked(columns):
+    """The cells of a tree's leaves, in the order of the walk."""
+    leaf = np.arange(1 << len(columns))
+    cells = {column: np.zeros_like(leaf) for column in columns}
+    for level, column in enumerate(columns):
+        cells[column] = cells[column] * 2 + (leaf >> (len(columns) - 1 - level) & 1)
+    return np.stack(list(cells.values()), axis=1)[np.argsort(winding(columns))]
+
+
+@given(columns=st.lists(st.integers(0, 3), max_size=9))
+def test_winding_visits_every_leaf_once(columns):
+    """Whatever the levels divide; boxes stay whole, since a prefix of the place is one of them."""
+    place = winding(columns)
+
+    assert sorted(place.tolist()) == list(range(1 << len(columns)))
+    for level in range(len(columns)):
+        inner = len(columns) - level
+        assert len(np.unique(place >> inner | (np.arange(len(place)) >> inner) << 9)) == 1 << level
+
+
+@pytest.mark.parametrize("columns", [[0], [0, 0, 0], []])
+def test_winding_along_one_column_is_its_own_order(columns):
+    """There is nothing to wind around."""
+    assert winding(columns).tolist() == list(range(1 << len(columns)))
+
+
+@pytest.mark.parametrize("columns", [[0, 1] * 4, [0, 1, 2] * 3, [0, 0, 1] * 3])
+def test_winding_stays_near(columns):
+    """Steps are about a cell long, where those of z-order are two."""
+    steps = np.abs(np.diff(walked(columns), axis=0)).sum(axis=1)
+
+    assert steps.mean() <= 1.2

@@ -1,7 +1,5 @@
 """A fitted layout cuts rows into even files whose boxes do not overlap."""
 
-from itertools import islice
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from tests.builders import fitted, placed, tables
 from zadapter import predict, routing
 from zadapter.curves import hilbert_positions, zorder_positions
-from zadapter.fitting import MAX_LEAVES, pattern
+from zadapter.fitting import FINER, MAX_LEAVES
 from zadapter.layout import Curve
 from zadapter.ranks import rank
 
@@ -120,8 +118,10 @@ def test_a_file_has_as_many_leaves_as_row_groups(curve):
     layout = fitted(columns, 4, curve=curve, row_groups=8)
     leaf, file_of = placed(layout, columns)
 
+    box = leaf >> FINER
+
     for file in range(4):
-        _, rows = np.unique(leaf[file_of == file], return_counts=True)
+        _, rows = np.unique(box[file_of == file], return_counts=True)
         assert len(rows) == 8
         assert np.abs(rows / 125 - 1).max() < 0.1
 
@@ -268,28 +268,6 @@ def test_grids_number_the_cells_of_ranks(curve, positions, columns, size):
     assert np.array_equal(places, positions(np.stack(ranks, axis=1) >> 11 - size, size))
     if curve == "hilbert":
         assert np.array_equal(np.sort(layout.order), np.arange(1 << columns * size))
-
-
-def test_weights_give_a_column_more_levels():
-    """A column of weight 3 gets three levels for each one of weight 1."""
-    columns = [np.random.default_rng(11).random(4_096) for _ in range(2)]
-
-    levels = fitted(columns, 32, weights=[3.0, 1.0]).levels
-
-    assert [level.column for level in levels] == [0, 0, 1, 0] * 2
-
-
-def test_equal_weights_take_turns():
-    """First column first, so that the first bit is the first column's."""
-    assert list(islice(pattern([1.0, 1.0, 1.0]), 7)) == [0, 1, 2, 0, 1, 2, 0]
-
-
-@given(weights=st.lists(st.integers(1, 6), min_size=1, max_size=4), rounds=st.integers(1, 3))
-def test_a_round_gives_each_column_its_weight(weights, rounds):
-    """After as many levels as the weights sum up to, every column has had its due."""
-    taken = list(islice(pattern(weights), rounds * sum(weights)))
-
-    assert [taken.count(column) for column in range(len(weights))] == [rounds * w for w in weights]
 
 
 def test_skewed_data_is_read_less_than_with_zorder():

@@ -102,8 +102,8 @@ def test_the_text_is_plain_json_of_one_format():
     data = json.loads(fitted([np.arange(8)], 2, row_groups=2).to_json(), parse_constant=pytest.fail)
 
     assert data["format"] == 1
-    assert [level["cuts"] for level in data["levels"]] == [["4"], ["2", "6"]]
-    assert data["first_file"] == [0, 0, 1, 1]
+    assert [level["cuts"] for level in data["levels"]] == [["4"], ["2", "6"], ["1", "3", "5", "7"]]
+    assert data["first_file"] == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("format_", [None, 0, 2, "1"])

@@ -34,10 +34,10 @@ BY_HAND = Layout(
         (0, 10, "zzz", 2, 1, 3),  # a null cut sends every row left
         (0, None, "n", 1, 0, 1),  # null goes left
         (0, None, None, 0, 0, 0),
-        (1, 19, "w", 4, 2, 0),
-        (1, 19, "x", 5, 3, 1),
-        (1, 20, None, 6, 3, 3),
-        (1, 20, "", 7, 4, 2),
+        (1, 19, "w", 4, 2, 4),
+        (1, 19, "x", 5, 3, 5),
+        (1, 20, None, 6, 3, 7),
+        (1, 20, "", 7, 4, 6),
     ],
 )
 def test_a_tree_by_hand(root, number, text, leaf, file, place):

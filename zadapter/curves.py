@@ -90,6 +90,36 @@ def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
     return _interleaved(_transposed(_columns(points, bits), bits), bits)
 
 
+def winding(columns: Sequence[int]) -> Ints:
+    """Number the leaves of a binary tree so that neighbours in the order are near in space.
+
+    Wherever a level and the next one divide different columns, the first half is walked backwards
+    in the next one's column, and the second half in this one's: so the walk enters the second half
+    near where it has left the first, as on Hilbert's curve, while each level still divides one
+    column. In z-order the walk returns to the other end.
+
+    >>> winding([0, 1]).tolist()
+    [1, 0, 2, 3]
+
+    Args:
+        columns: For each level of the tree, from the root down, the column that it divides.
+
+    Returns:
+        For each leaf its place, of shape (2**levels,).
+    """
+    leaf = np.arange(1 << len(columns))
+    place, backwards = np.zeros_like(leaf), {column: np.zeros_like(leaf) for column in columns}
+    for level, (column, below) in enumerate(
+        zip(columns, [*columns[1:], *columns[-1:]], strict=True)
+    ):
+        second = leaf >> (len(columns) - 1 - level) & 1 ^ backwards[column]
+        place = place << 1 | second
+        if below != column:
+            backwards[below] ^= 1 - second
+            backwards[column] ^= second
+    return place
+
+
 def _axes(point: Sequence[int], bits: int) -> list[int]:
     if not point or bits < 1:
         raise UsageError("a point has at least one coordinate, and a coordinate at least one bit")

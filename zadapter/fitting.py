@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.curves import hilbert_positions
+from zadapter.curves import hilbert_positions, winding
 from zadapter.layout import Curve, Layout, Level, Request
 from zadapter.ranks import Ints, Ranked, rank
 
@@ -28,6 +28,10 @@ ENOUGH = 0.5
 
 SLIVER = 0.3
 """A part smaller than this share of a file is not worth a file of its own."""
+
+FINER = 3
+"""Levels below the row groups, if there is room: they order rows within, so that where a row group
+begins in the midst of a box, what it has of it lies at the border."""
 
 LEFTOVER = 0.02
 """Below this share of rows left to cut, the linear order goes on to its next column."""
@@ -89,13 +93,14 @@ def _fit_tree(
     root_of: Ints,
     files: Ints,
 ) -> Layout:
-    depth = _depth(len(roots), files, request)
+    room = int(np.floor(np.log2(MAX_LEAVES / len(roots))))
+    depth = _depth(room, files, request)
     inner = max(0, int(np.ceil(np.log2(request.row_groups))))
     node, budget, first = root_of, files, np.cumsum(files) - files
     turns = _turns(request)
     levels: list[Level] = []
     below = 0  # levels spent below the files, on row groups
-    while len(levels) < depth and below < inner:
+    while len(levels) < min(room, depth + FINER) and below < inner + FINER:
         to_files = bool((budget > 1).any()) and len(levels) < depth - inner
         chosen = _choose(request.curve, turns, ranked, node, budget, to_files=to_files)
         if chosen is None and not to_files:
@@ -109,18 +114,19 @@ def _fit_tree(
         right = (ranked[column].ranks >= cut.cuts[node]) & (cut.cuts[node] > 0)
         node = node * 2 + right
         budget, first = _children(cut, budget, first)
+    order = np.tile(winding([level.column for level in levels]), len(roots)).astype(np.int32)
     return Layout(
         request=request,
         roots=roots,
         levels=tuple(levels),
         first_file=first.astype(np.int32),
         width=np.maximum(budget, 1).astype(np.int32),
+        order=order if request.curve is Curve.ADAPTIVE else None,
     )
 
 
-def _depth(roots: int, files: Ints, request: Request) -> int:
+def _depth(room: int, files: Ints, request: Request) -> int:
     """Levels that the look-up arrays have room for, with some to spare for heavy values."""
-    room = int(np.floor(np.log2(MAX_LEAVES / roots)))
     wanted = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
     return max(0, min(room, int(wanted) + 4))
 

@@ -124,7 +124,7 @@ class Layout:
     """For each leaf the number of files that share its rows; above 1 where one value is heavy, 0 in
     a partition that gets no files."""
     order: Files | None = field(default=None, repr=False)
-    """For each leaf its place on the curve; None: leaves are in order already."""
+    """For each leaf its place on its root's curve; None: leaves are in order already."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
@@ -136,6 +136,14 @@ class Layout:
     def files(self) -> int:
         """How many files the layout cuts its rows into."""
         return int((self.first_file + self.width).max(initial=0))
+
+    @property
+    def places(self) -> Files:
+        """For each leaf its place among all: root by root, within them along the curve."""
+        leaf = np.arange(len(self.first_file), dtype=np.int32)
+        if self.order is None:
+            return leaf
+        return np.asarray(leaf - leaf % (len(leaf) // len(self.roots)) + self.order, np.int32)
 
     def grain(self) -> Files:
         """Return for each root the number of files it is cut into."""

@@ -42,5 +42,5 @@ def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
 
 
 def places(layout: Layout, leaf: Ints) -> Ints:
-    """Return for each row its leaf's place on the curve."""
-    return leaf if layout.order is None else np.asarray(layout.order[leaf], np.int64)
+    """Return for each row its leaf's place among all leaves."""
+    return np.asarray(layout.places[leaf], np.int64)

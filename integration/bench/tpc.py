@@ -65,7 +65,8 @@ def _lineitem_filters(draw: random.Random) -> list[str]:
         "l_returnflag = 'R'",
         (
             f"l_shipmode IN ('{two}') AND l_commitdate < l_receiptdate"
-            f" AND l_shipdate < l_commitdate AND {_between('l_receiptdate', date(year, 1, 1), date(year + 1, 1, 1))}"
+            " AND l_shipdate < l_commitdate"
+            f" AND {_between('l_receiptdate', date(year, 1, 1), date(year + 1, 1, 1))}"
         ),
         _between("l_shipdate", any_month, _later(any_month, 1)),
         _between("l_shipdate", quarter, _later(quarter, 3)),

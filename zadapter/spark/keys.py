@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -27,14 +28,12 @@ class Keyed:
 
     Attributes:
         rows: The rows.
-        leaf: Name of the leaf's column.
         file: The file each row goes to.
         place: Name of the column that orders rows within a file.
         added: The columns that are not the table's.
     """
 
     rows: DataFrame
-    leaf: str
     file: Column
     place: str
     added: tuple[str, ...]
@@ -52,7 +51,7 @@ def integers(numbers: Sequence[int]) -> Column:
 
 
 def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Keyed:
-    """Add to each row its leaf, its file and its place within the file.
+    """Add to each row its leaf's place among all, and its file.
 
     Args:
         rows: The rows.
@@ -60,29 +59,28 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         partition: The table's partition columns and their types.
     """
     token = uuid4().hex
-    leaf, file, salt = f"leaf-{token}", f"file-{token}", f"salt-{token}"
+    place, file, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
     shared = bool((layout.width > 1).any())
     if shared:
         # The position in the input, not rand(): Spark runs stages again
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
-    rows = rows.withColumn(leaf, _root(rows, layout, partition))
+    rows = rows.withColumn(place, _root(rows, layout, partition))
     for level in layout.levels:
         column, type_ = _comparable(rows, layout.request.columns[level.column])
-        cut = F.get(constant(texts(level.cuts), type_), F.col(leaf))
+        cut = F.get(constant(texts(level.cuts), type_), F.col(place))
         right = F.coalesce((column >= cut).cast("int"), F.lit(0))
-        rows = rows.withColumn(leaf, F.col(leaf) * 2 + right)
-    target = F.get(integers(layout.first_file.tolist()), F.col(leaf))
+        rows = rows.withColumn(place, F.col(place) * 2 + right)
+    places = layout.places
+    if layout.order is not None:
+        rows = rows.withColumn(place, F.get(integers(places.tolist()), F.col(place)))
+    leaf_at = np.argsort(places)
+    target = F.get(integers(layout.first_file[leaf_at].tolist()), F.col(place))
     if shared:
-        width = F.get(integers(layout.width.tolist()), F.col(leaf))
+        width = F.get(integers(layout.width[leaf_at].tolist()), F.col(place))
         target = target + F.pmod(F.col(salt), width).cast("int")
-        # what follows from the leaf need not travel with the rows; what the salt decides must
+        # what follows from the place need not travel with the rows; what the salt decides must
         rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
-    added = (leaf, file) if shared else (leaf,)
-    if layout.order is None:
-        return Keyed(rows, leaf, target, leaf, added)
-    place = f"place-{token}"
-    order = F.get(integers(layout.order.tolist()), F.col(leaf))
-    return Keyed(rows.withColumn(place, order), leaf, target, place, (*added, place))
+    return Keyed(rows, target, place, (place, file) if shared else (place,))
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
