@@ -76,6 +76,8 @@ def goals_table(goals: Iterable[Goal]) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return [round(each, 6) for each in value.tolist()]
+    if isinstance(value, np.generic):
+        return value.item()
     raise TypeError(type(value).__name__)
 
 
