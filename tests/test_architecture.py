@@ -24,6 +24,7 @@ VALUES = (
     "locations",
     "names",
     "schemas",
+    "sizes",
     "streams",
     "table",
     "testing",

@@ -29,7 +29,7 @@ ENOUGH = 0.5
 SLIVER = 0.3
 """A part smaller than this share of a file is not worth a file of its own."""
 
-FINER = 3
+FINER = 1
 """Levels below the row groups, if there is room: they order rows within, so that where a row group
 begins in the midst of a box, what it has of it lies at the border."""
 

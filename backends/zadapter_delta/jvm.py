@@ -52,10 +52,14 @@ class Jvm:
 
     def seq(self, items: Iterable[Any] = ()) -> JavaObject:
         """Return an immutable ``Seq``."""
+        return self.seq_of(self.list_of(items))
+
+    def list_of(self, items: Iterable[Any]) -> JavaObject:
+        """Return a ``java.util.List``."""
         java = self.root.java.util.ArrayList()
         for item in items:
             java.add(item)
-        return self.seq_of(java)
+        return java
 
     def seq_of(self, java_list: JavaObject) -> JavaObject:
         """Return an immutable ``Seq`` over a ``java.util.List``."""

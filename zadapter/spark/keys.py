@@ -65,8 +65,9 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         # The position in the input, not rand(): Spark runs stages again
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(place, _root(rows, layout, partition))
+    keys = _comparable(rows, layout.request.columns)
     for level in layout.levels:
-        column, type_ = _comparable(rows, layout.request.columns[level.column])
+        column, type_ = keys[level.column]
         cut = F.get(constant(texts(level.cuts), type_), F.col(place))
         right = F.coalesce((column >= cut).cast("int"), F.lit(0))
         rows = rows.withColumn(place, F.col(place) * 2 + right)
@@ -97,14 +98,17 @@ def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
     return place
 
 
-def _comparable(rows: DataFrame, parts: Parts) -> tuple[Column, str]:
-    """Return a column and the type its constants are cast to; binary compares as hexadecimal."""
-    column = F.col(quote(parts))
-    type_ = rows.select(column).schema[0].dataType.simpleString()
-    if type_ == "binary":
-        return F.hex(column), "string"
-    # spark.sql.timestampType may have the bare word mean timestamp_ntz
-    return column, "timestamp_ltz" if type_ == "timestamp" else type_
+def _comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
+    """Return each column and the type its constants are cast to; binary compares as hexadecimal."""
+    picked = [F.col(quote(parts)) for parts in columns]
+    types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
+    return [
+        (F.hex(column), "string")
+        if type_ == "binary"
+        # spark.sql.timestampType may have the bare word mean timestamp_ntz
+        else (column, "timestamp_ltz" if type_ == "timestamp" else type_)
+        for column, type_ in zip(picked, types, strict=True)
+    ]
 
 
 def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:
@@ -114,8 +118,10 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     """
     found: Column = F.lit(0)
     numbers: dict[tuple[str | None, ...], int] = {(): 0}
-    for index, (name, type_) in enumerate(partition.items()):
-        column, spark_type = _comparable(rows, (name,))
+    keys = _comparable(rows, [(name,) for name in partition])
+    for index, (type_, (column, spark_type)) in enumerate(
+        zip(partition.values(), keys, strict=True)
+    ):
         distinct = rank(values([root[index] for root in layout.roots], type_)).distinct
         ranks = {text: at for at, text in enumerate([None, *texts(distinct)])}
         longer = {root[: index + 1]: 0 for root in layout.roots}

@@ -20,8 +20,10 @@ EXCLUDES = "spark.jars.excludes"
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog.spark_catalog"
 JARS = "spark.jars"
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 MASTER = "spark.master"
 MEMORY = "spark.driver.memory"
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
 """What a JVM that runs takes no notice of."""
 
@@ -132,6 +134,9 @@ def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": str(cores),
         MEMORY: f"{_memory_mib()}m",
     }
+    if _huge_pages_on_request():
+        # rows are sorted where they lie: a tenth of a rewrite goes into finding their pages
+        defaults[JAVA_OPTIONS] = "-XX:+UseTransparentHugePages"
     return {key: value for key, value in defaults.items() if key not in stated}
 
 
@@ -190,6 +195,13 @@ def _cores(master: str) -> int:
     if given:
         return int(given[1])
     return 1 if master == "local" else os.cpu_count() or 1
+
+
+def _huge_pages_on_request() -> bool:
+    try:
+        return "[madvise]" in _HUGE_PAGES.read_text(encoding="utf-8")
+    except OSError:  # not on this system
+        return False
 
 
 def _memory_mib() -> int:
