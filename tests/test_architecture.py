@@ -24,7 +24,6 @@ VALUES = (
     "locations",
     "names",
     "schemas",
-    "sizes",
     "streams",
     "table",
     "testing",

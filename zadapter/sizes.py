@@ -11,11 +11,6 @@ _UNITS = {"": 1, "B": 1} | {
     for power, letter in enumerate("KMGT")
     for tail in ("", "B", "IB")
 }
-TASKS = 4
-"""Tasks a core reads, so that no core waits long for the last one."""
-SMALLEST_SPLIT, LARGEST_SPLIT = 16 << 20, 128 << 20
-"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``); the upper one is
-Spark's as well."""
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 
@@ -41,15 +36,6 @@ def parse(size: str | int, name: str = "a size") -> int:
     if found < 1024:  # noqa: PLR2004 - a kilobyte
         raise UsageError(f"{name}: {size!r} is too small; at least 1KB")
     return found
-
-
-def split(total: int, cores: int) -> int:
-    """Return how many bytes one task is to read of so many, on so many cores.
-
-    >>> split(1 << 30, cores=4)
-    67108864
-    """
-    return min(max(total // (TASKS * cores), SMALLEST_SPLIT), LARGEST_SPLIT)
 
 
 def show(size: float) -> str:

@@ -12,7 +12,6 @@ from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote, resolve
-from zadapter.sizes import split
 from zadapter.table import Rewrite, Snapshot, Staged, Written
 from zadapter_iceberg import commits, parsed, scans
 from zadapter_iceberg.columns import FUNCTIONS, Column
@@ -33,6 +32,10 @@ from zadapter_iceberg.versions import (
 )
 
 _ENDLESS = str(1 << 62)
+_TASKS = 4
+"""Tasks a core reads, so that no core waits long for the last one."""
+_SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
+"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
 _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
 
 
@@ -136,9 +139,7 @@ class IcebergBackend:
         group = self._hold(version.pinned)
         tasks = self._jvm.list(version.tasks[path] for path in files["path"].to_pylist())
         self._jvm.scans.stageTasks(version.pinned, group, tasks)
-        # Iceberg evens tasks out only where it plans them itself
-        size = split(total(files, "size"), int(self._spark.sparkContext.defaultParallelism))
-        reader = self._spark.read.option("split-size", str(size))
+        reader = self._spark.read.option("split-size", str(self._split_size(files)))
         rows = reader.format("iceberg").load(group)
         added = version.computed
         if not added:
@@ -149,6 +150,11 @@ class IcebergBackend:
         self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.type", "hadoop")
         self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.warehouse", snapshot.location)
         return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
+
+    def _split_size(self, files: pa.Table) -> int:
+        """Return the bytes of a task; Iceberg evens tasks out only where it plans them itself."""
+        tasks = _TASKS * int(self._spark.sparkContext.defaultParallelism)
+        return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding

@@ -1,11 +1,12 @@
 """``python -m integration.bench``: zadapter and its peers on the same tables, in turn."""
 
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -24,11 +25,13 @@ from rich.progress import (
 from integration.bench import metadata, report, scaling
 from integration.bench.formats import FORMATS
 from integration.bench.race import Track, race
-from integration.bench.results import EXPLAINED, goals, races
+from integration.bench.results import EXPLAINED, Races, goals
 from integration.bench.session import session
 from integration.bench.workloads import WORKLOADS
 
 QUICK = "lineitem,zipf"
+METADATA = "metadata"
+"""No table, but what planning and logs cost alone."""
 QUICK_SCALE = 0.02
 console = Console(width=150)
 
@@ -38,7 +41,9 @@ def main(
     full: Annotated[bool, typer.Option("--full", help="All, at scale 1, three rounds.")] = False,
     scale: Annotated[float | None, typer.Option(help="1: tables of 6 million rows.")] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
-    workloads: Annotated[str | None, typer.Option(help=f"Of {', '.join(WORKLOADS)}.")] = None,
+    workloads: Annotated[
+        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA])}.")
+    ] = None,
     repeat: Annotated[int | None, typer.Option(help="Rounds; who begins rotates.")] = None,
     files: Annotated[int, typer.Option(help="To write, where a workload does not say.")] = 12,
     only: Annotated[str, typer.Option(help="Contenders, by comma; all if not said.")] = "",
@@ -50,40 +55,54 @@ def main(
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
-    named = _chosen(workloads or (",".join(WORKLOADS) if full else QUICK), WORKLOADS)
+    known = [*WORKLOADS, METADATA]
+    named = _chosen(workloads or (",".join(known) if full else QUICK), known)
     chosen = _chosen(formats, FORMATS)
-    place = folder or Path(tempfile.mkdtemp(prefix="zadapter-bench-"))
-    place.mkdir(parents=True, exist_ok=True)
-    alone = {**metadata.planning(), **metadata.log()} if full else {}
-    track = Track(
-        spark=session(place),
-        folder=place,
-        scale=scale or (1.0 if full else QUICK_SCALE),
-        files=files,
-        repeat=repeat or (3 if full else 1),
-        asked=10 if full else 3,
-        only=tuple(filter(None, only.split(","))),
-    )
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=Console(stderr=True),
-    ) as bar:  # fmt: skip
-        task = bar.add_task("", total=len(named) * len(chosen))
-        step = partial(_describe, bar, task)
-        results = []
-        for workload, format_ in product(named, chosen):
-            results += race(track, WORKLOADS[workload], format_, step)
-            bar.advance(task)
-        points = scaling.scaling(track, chosen[0], step) if grow else []
-    found = races(results)
-    reached = [*goals(found), *scaling.goals(points)]
+    said = report.about(sys.argv[1:])
+    alone = {}
+    if METADATA in named:
+        named.remove(METADATA)
+        alone = {**metadata.planning(), **metadata.log()}
+    with ExitStack() as stack:
+        place = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
+        place.mkdir(parents=True, exist_ok=True)
+        track = Track(
+            spark=session(place),
+            folder=place,
+            scale=scale or (1.0 if full else QUICK_SCALE),
+            files=files,
+            repeat=repeat or (3 if full else 1),
+            asked=10 if full else 3,
+            only=tuple(filter(None, only.split(","))),
+        )
+        for found, points in _found(track, list(product(named, chosen)), grow=grow):
+            reached = [*goals(found), *scaling.goals(points)]
+            if save:  # what is there is kept, should a later race fail
+                report.save(save, said, found, reached, points, alone)
+        SparkSession.active().stop()
     console.print(Markdown(report.results_table(found)), EXPLAINED)
     console.print(Markdown(report.goals_table(reached)))
     for name, value in alone.items():
         console.print(f"{name}: {value}")
-    if save:
-        report.save(save, report.about(sys.argv[1:]), found, reached, points, alone)
-    SparkSession.active().stop()
+
+
+def _found(
+    track: Track, chosen: Sequence[tuple[str, str]], *, grow: bool
+) -> Iterator[tuple[Races, list[scaling.Point]]]:
+    """Yield all that has been found, after each race and at last."""
+    found: Races = {}
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as bar:  # fmt: skip
+        task = bar.add_task("", total=len(chosen))
+        step = partial(_describe, bar, task)
+        for workload, format_ in chosen:
+            results = race(track, WORKLOADS[workload], format_, step)
+            found[workload, format_] = {result.contender: result for result in results}
+            bar.advance(task)
+            yield found, []
+        yield found, scaling.scaling(track, chosen[0][1], step) if grow else []
 
 
 def _describe(bar: Progress, task: TaskID, what: str) -> None:

@@ -29,8 +29,9 @@ def by_duckdb(paths: Sequence[str], conditions: Sequence[str]) -> tuple[float, l
         table = f"read_parquet({list(paths)!r})"
         start = time.perf_counter()
         for text in conditions:
+            here = text.replace("TIMESTAMP_NTZ", "TIMESTAMP")  # DuckDB's have no zone
             found = connection.execute(
-                f"SELECT count(hash(COLUMNS(*))) FROM {table} WHERE {text}"
+                f"SELECT count(hash(COLUMNS(*))) FROM {table} WHERE {here}"
             ).fetchall()
             counts.append(found[0][0])
     return time.perf_counter() - start, counts

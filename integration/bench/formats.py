@@ -1,7 +1,7 @@
 """The formats, and who rewrites their tables: each table starts from the same rows and files."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import DataFrame, SparkSession
 
 import zadapter
+from integration.bench.workloads import Workload
 from zadapter import Report
 
 Rewrite = Callable[[str], object]
@@ -39,16 +40,17 @@ class Format(Protocol):
 
 @dataclass
 class _Task:
-    """What every format is given: rows, keys, where, and how many files."""
+    """What every format is given: rows, what of, where, and how many files."""
 
     spark: SparkSession
     source: DataFrame
-    keys: Sequence[str]
+    workload: Workload
     folder: Path
     files: int
     reports: list[Report] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.keys = self.workload.keys
         self.folder.mkdir(parents=True, exist_ok=True)
         self.base = self.fresh("base")
         # rounded down, so that the peers come to the same number of files
@@ -59,7 +61,7 @@ class _Task:
 
     def _optimize(self, table: str) -> None:
         # the parquet backend is named: a folder is no table of its own before the first run
-        asked = {"by": list(self.keys), "target_file_size": self.target, "spark": self.spark}
+        asked = {"by": self.workload.by(), "target_file_size": self.target, "spark": self.spark}
         self.reports.append(zadapter.optimize(table, backend=self.name, **asked))
 
 

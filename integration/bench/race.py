@@ -88,7 +88,7 @@ def race(
     files = workload.files or track.files
     source = track.spark.read.parquet(str(data)).repartition(files)
     place = track.folder / format_ / workload.name
-    made = FORMATS[format_](track.spark, source, workload.keys, place, files)
+    made = FORMATS[format_](track.spark, source, workload, place, files)
     start = _Judge(track, workload, made, conditions)
     found = {"input": start("input", made.base)}
     names = [name for name in made.contenders() if not track.only or name in track.only]

@@ -82,6 +82,8 @@ def _plain(value: object) -> object:
 
 
 def _plots(folder: Path, found: Races) -> None:
+    if not found:
+        return
     for name, label, value in (
         ("seconds", "seconds, x plain copy", _times),
         ("shares", "share of rows in files to open", _share),

@@ -31,14 +31,7 @@ class Goal:
 
 
 Races = dict[tuple[str, str], dict[str, Result]]
-
-
-def races(results: Iterable[Result]) -> Races:
-    """Put the results of each race together, by workload and format, then by contender."""
-    found: Races = {}
-    for result in results:
-        found.setdefault((result.workload, result.format), {})[result.contender] = result
-    return found
+"""By workload and format, then by contender."""
 
 
 def seconds(result: Result) -> float:

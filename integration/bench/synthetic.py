@@ -128,12 +128,7 @@ def hot_filters() -> list[str]:
     for _ in range(20):
         tenant, coupon = draw.randint(0, 9_999), draw.randint(0, 999)
         first = FIRST + timedelta(days=draw.randint(0, DAYS - 8))
-        day = (
-            f"sold_at >= TIMESTAMP '{first}' AND sold_at < TIMESTAMP '{first + timedelta(days=1)}'"
-        )
-        week = (
-            f"sold_at >= TIMESTAMP '{first}' AND sold_at < TIMESTAMP '{first + timedelta(days=7)}'"
-        )
+        day, week = _from(first, 1), _from(first, 7)
         found += [
             f"tenant = {tenant}",
             f"tenant = 4242 AND {day}",
@@ -142,6 +137,11 @@ def hot_filters() -> list[str]:
             f"coupon = {coupon} AND {week}",
         ]
     return found
+
+
+def _from(first: datetime, days: int) -> str:
+    beyond = first + timedelta(days=days)
+    return f"sold_at >= TIMESTAMP_NTZ '{first}' AND sold_at < TIMESTAMP_NTZ '{beyond}'"
 
 
 def taxi(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
@@ -176,16 +176,16 @@ def taxi_filters() -> list[str]:
         first = FIRST + timedelta(days=draw.randint(0, DAYS - 8))
         lon, lat = -73.97 + draw.gauss(0, 0.04), 40.75 + draw.gauss(0, 0.04)
         size = draw.choice([0.005, 0.02])
-        week = f"'{first}' AND TIMESTAMP '{first + timedelta(days=7)}'"
+        week = f"'{first}' AND TIMESTAMP_NTZ '{first + timedelta(days=7)}'"
         place = (
             f"pickup_lon BETWEEN {lon:.6f} AND {lon + size:.6f}"
             f" AND pickup_lat BETWEEN {lat:.6f} AND {lat + size:.6f}"
         )
         found += [
-            f"pickup_at BETWEEN TIMESTAMP {week}",
-            f"dropoff_at BETWEEN TIMESTAMP {week}",
+            f"pickup_at BETWEEN TIMESTAMP_NTZ {week}",
+            f"dropoff_at BETWEEN TIMESTAMP_NTZ {week}",
             place,
-            f"{place} AND pickup_at BETWEEN TIMESTAMP {week}",
+            f"{place} AND pickup_at BETWEEN TIMESTAMP_NTZ {week}",
         ]
     return found
 

@@ -1,6 +1,6 @@
 """What is measured: tables made here, the columns they are clustered by, and the filters asked.
 
-Everything is seeded. A filter is a condition that Spark, DuckDB and zadapter read alike.
+Everything is seeded. A filter is a condition of Spark SQL; DuckDB has one other word in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,6 +29,8 @@ class Workload:
     Attributes:
         name: As the command line knows it.
         keys: The columns.
+        weights: How often the filters ask for each key, where that is known; zadapter takes it,
+            the peers have no use for it.
         make: Called with a folder and a scale, makes the table's Parquet files there.
         filters: The conditions; None: ranges over the keys, drawn from the table.
         files: How many files the table is to be written into, None: as many as asked for.
@@ -36,6 +38,7 @@ class Workload:
 
     name: str
     keys: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
     make: Callable[[Path, float], None]
     filters: Callable[[], Sequence[str]] | None = None
     files: int | None = None
@@ -48,6 +51,12 @@ class Workload:
             self.make(made, scale)
             (made / "_SUCCESS").touch()
         return made
+
+    def by(self) -> list[str] | dict[str, float]:
+        """Return what zadapter is told."""
+        if self.weights is None:
+            return list(self.keys)
+        return dict(zip(self.keys, self.weights, strict=True))
 
     def conditions(self, data: Path) -> list[str]:
         """Return the filters."""
@@ -78,7 +87,7 @@ def literal(value: pa.Scalar) -> str:
     if pa.types.is_date(value.type):
         return f"DATE '{value}'"
     if pa.types.is_timestamp(value.type):
-        return f"TIMESTAMP '{value.as_py()}'"
+        return f"TIMESTAMP_NTZ '{value.as_py()}'"
     if pa.types.is_floating(value.type):
         return f"{value.as_py():e}".upper()
     return str(value)
@@ -119,6 +128,7 @@ WORKLOADS = {
         Workload(
             name="tpch",
             keys=("l_shipdate", "l_discount", "l_quantity"),
+            weights=(7, 1, 2),
             make=tpc.lineitem,
             filters=tpc.lineitem_filters,
         ),

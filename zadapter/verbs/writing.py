@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 from zadapter.encoding import Encoding, dictionary_given_up
 from zadapter.filestats import total
 from zadapter.names import Parts, leaves
-from zadapter.sizes import split
 from zadapter.spark.footers import metadata
 from zadapter.spark.rewriting import clustered
 from zadapter.spark.verification import live_rows
@@ -20,8 +19,6 @@ def write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
     """Read, key, move, sort and write the rows of *work*, for no reader to see yet."""
     snapshot, backend = prepared.snapshot, prepared.backend
     encoding = _encoding(prepared, work, spark)
-    size = split(total(work.job.files, "size"), int(spark.sparkContext.defaultParallelism))
-    spark.conf.set("spark.sql.files.maxPartitionBytes", str(size))
     moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot)
     return backend.write(snapshot, moved, work.layout, encoding)
 
