@@ -11,6 +11,8 @@ SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # generated code stays compiled, however many others have run meanwhile
+    "spark.sql.codegen.cache.maxEntries": "1000",
     # Parquet files know no zone for such moments, DuckDB would read them in its own
     "spark.sql.session.timeZone": "UTC",
 }
