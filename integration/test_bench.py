@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from integration.bench import optimum
 
 ROOT = Path(__file__).parents[1]
 CONTENDERS = {"delta": 7, "iceberg": 7, "parquet": 3}
@@ -17,6 +20,15 @@ def run(module, *options):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize(("grid", "side"), [((8, 8), 0.3), ((4, 4, 4), 0.1), ((4, 4, 2, 2), 0.05)])
+def test_the_optimum_is_what_boxes_touch_in_the_best_grid(grid, side):
+    """Counted with boxes that are drawn; no other grid of as many cells is better."""
+    low = np.random.default_rng(1).uniform(0, 1 - side, (20_000, len(grid)))
+    counted = np.prod(np.floor((low + side) * grid) - np.floor(low * grid) + 1, axis=1).mean()
+
+    assert optimum.touched(64, len(grid), [side]) == pytest.approx(counted, rel=0.02)
 
 
 def test_the_benchmark_says_what_it_found(request, tmp_path):

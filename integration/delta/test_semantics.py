@@ -16,6 +16,23 @@ def adds(lake, table):
     return [action["add"] for action in lake.log(table)[-1] if "add" in action]
 
 
+@pytest.mark.parametrize("few", [0, 200])
+def test_only_the_files_asked_for_are_rewritten(lake, spark, monkeypatch, few):
+    """Whether the log's entries are fetched at once, as of small tables, or by their names."""
+    monkeypatch.setattr("zadapter_delta.backend._FEW_FILES", few)
+    rows = spark.range(1_000).selectExpr("id a", "id % 3 p")
+    table = lake.make(rows, partition_by=["p"])
+    before, files = lake.rows(table), set(deltalake.DeltaTable(table).file_uris())
+
+    report = lake.optimize(table, where="p = 1")
+
+    last = lake.log(table)[-1]
+    gone = {action["remove"]["path"] for action in last if "remove" in action}
+    assert report.rows == 333
+    assert gone == {file.split("/events/")[1] for file in files if "p=1" in file}
+    assert lake.rows(table) == before
+
+
 def test_d13_d15_vectors_are_applied_and_nothing_is_new(lake, spark):
     """Deleted rows stay deleted for every reader, and streams and change feeds see nothing new."""
     rows = spark.range(1_000).selectExpr("id a", "concat('s', id) s")
