@@ -56,6 +56,13 @@ class _Task:
         # rounded down, so that the peers come to the same number of files
         self.target = sum(_size(path) for path in self.live(self.base)) // self.files
 
+    def _plain(self) -> dict[str, Rewrite]:
+        return {
+            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
+            OURS: self._optimize,
+            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+        }
+
     def _sorted(self, rows: DataFrame) -> DataFrame:
         return rows.repartitionByRange(self.files, *self.keys).sortWithinPartitions(*self.keys)
 
@@ -65,28 +72,39 @@ class _Task:
         self.reports.append(zadapter.optimize(table, backend=self.name, **asked))
 
 
-class Delta(_Task):
+class _InFolder(_Task):
+    """A table that is a folder, and is copied as one."""
+
+    def fresh(self, name: str) -> str:
+        """Copy the table's folder."""
+        path = self.folder / _slug(name)
+        if name == "base":
+            self._written(self.source, str(path))
+        else:
+            shutil.copytree(self.base, _emptied(path))
+        return str(path)
+
+    def _written(self, rows: DataFrame, table: str) -> None:
+        _emptied(Path(table))
+        rows.write.format(self.name).save(table)
+
+
+class Delta(_InFolder):
     """Delta Lake."""
 
     name = "delta"
 
     def fresh(self, name: str) -> str:
         """Copy the table's folder; liquid clustering has a table that was made for it."""
+        if name != "Delta liquid":
+            return super().fresh(name)
         path = _emptied(self.folder / _slug(name))
-        if name == "base":
-            self.source.write.format("delta").save(str(path))
-        elif name == "Delta liquid":
-            columns = ", ".join(
-                f"{field.name} {field.dataType.simpleString()}" for field in self.source.schema
-            )
-            keys = ", ".join(self.keys)
-            self.spark.sql(
-                f"CREATE TABLE delta.`{path}` ({columns}) USING delta CLUSTER BY ({keys})"
-            )
-            with _set(self.spark, {"spark.databricks.delta.optimizeWrite.enabled": "false"}):
-                self.read(self.base).write.format("delta").mode("append").save(str(path))
-        else:
-            shutil.copytree(self.base, path)
+        columns = ", ".join(
+            f"{field.name} {field.dataType.simpleString()}" for field in self.source.schema
+        )
+        keys = ", ".join(self.keys)
+        self.spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta CLUSTER BY ({keys})")
+        self.read(self.base).write.format("delta").mode("append").save(str(path))
         return str(path)
 
     def live(self, table: str) -> list[str]:
@@ -101,18 +119,12 @@ class Delta(_Task):
         """Return Delta's own ways, delta-rs, and plain Spark."""
         tuned = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
         return {
-            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
-            OURS: self._optimize,
-            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+            **self._plain(),
             "Delta ZORDER": lambda table: self._zorder(table, {}),
             "Delta ZORDER, sorted files": lambda table: self._zorder(table, tuned),
             "Delta liquid": lambda table: self._own(f"OPTIMIZE delta.`{table}` FULL", {}),
             "delta-rs z_order": self._native,
         }
-
-    def _written(self, rows: DataFrame, table: str) -> None:
-        shutil.rmtree(table)
-        rows.write.format("delta").save(table)
 
     def _zorder(self, table: str, settings: Mapping[str, str]) -> None:
         self._own(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(self.keys)})", settings)
@@ -163,9 +175,7 @@ class Iceberg(_Task):
         keys = ",".join(self.keys)
         tuned = {"shuffle-partitions-per-file": "4"}
         return {
-            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
-            OURS: self._optimize,
-            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+            **self._plain(),
             "Iceberg sort": lambda table: self._own(table, keys, {}),
             "Iceberg zorder": lambda table: self._own(table, f"zorder({keys})", {}),
             "Iceberg zorder, finer": lambda table: self._own(table, f"zorder({keys})", tuned),
@@ -186,19 +196,10 @@ class Iceberg(_Task):
         self.spark.sql(statement).collect()
 
 
-class Folder(_Task):
+class Folder(_InFolder):
     """Plain Parquet files."""
 
     name = "parquet"
-
-    def fresh(self, name: str) -> str:
-        """Copy the folder."""
-        path = _emptied(self.folder / _slug(name))
-        if name == "base":
-            self.source.write.parquet(str(path))
-        else:
-            shutil.copytree(self.base, path)
-        return str(path)
 
     def live(self, table: str) -> list[str]:
         """Return the files that are there, or those of the newest version."""
@@ -212,15 +213,7 @@ class Folder(_Task):
 
     def contenders(self) -> Mapping[str, Rewrite]:
         """Return plain Spark; nobody else clusters folders."""
-        return {
-            COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
-            OURS: self._optimize,
-            SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
-        }
-
-    def _written(self, rows: DataFrame, table: str) -> None:
-        shutil.rmtree(table)
-        rows.write.parquet(table)
+        return self._plain()
 
 
 FORMATS = {each.name: each for each in (Delta, Iceberg, Folder)}

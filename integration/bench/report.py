@@ -12,9 +12,9 @@ import numpy as np
 import pyspark
 from matplotlib.figure import Figure
 
-from integration.bench.formats import COPY
+from integration.bench.formats import OURS
 from integration.bench.race import Result
-from integration.bench.results import EXPLAINED, HEADS, Goal, Races, markdown, row, seconds
+from integration.bench.results import EXPLAINED, HEADS, Goal, Races, markdown, row, to_copy
 from integration.bench.scaling import Point
 from integration.bench.session import SETTINGS
 
@@ -85,14 +85,10 @@ def _plots(folder: Path, found: Races) -> None:
     if not found:
         return
     for name, label, value in (
-        ("seconds", "seconds, x plain copy", _times),
+        ("seconds", "seconds, x plain copy", to_copy),
         ("shares", "share of rows in files to open", _share),
     ):
         _bars(folder / f"{name}.png", found, label, value)
-
-
-def _times(result: Result, race: Mapping[str, Result]) -> float | None:
-    return seconds(result) / seconds(race[COPY]) if result.efforts and COPY in race else None
 
 
 def _share(result: Result, _: Mapping[str, Result]) -> float | None:
@@ -105,7 +101,7 @@ def _bars(path: Path, found: Races, label: str, value: Value) -> None:
     for axis, (key, race) in zip(axes.flat, found.items(), strict=True):
         known = {name: value(result, race) for name, result in race.items()}
         known = {name: each for name, each in known.items() if each is not None}
-        colours = ["tab:orange" if name == "zadapter" else "tab:gray" for name in known]
+        colours = ["tab:orange" if name == OURS else "tab:gray" for name in known]
         axis.barh(list(known), list(known.values()), color=colours)
         axis.invert_yaxis()
         axis.set_title(f"{key[0]}, {key[1]}", loc="left")

@@ -1,7 +1,7 @@
 """What a run has found: tables for people, and whether the goals are reached."""
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,13 +39,19 @@ def seconds(result: Result) -> float:
     return statistics.median(effort.seconds for effort in result.efforts)
 
 
+def to_copy(result: Result, race: Mapping[str, Result]) -> float | None:
+    """Return how many times as long as the plain copy; None: one of them was not timed."""
+    return seconds(result) / seconds(race[COPY]) if result.efforts and COPY in race else None
+
+
 def row(result: Result, race: dict[str, Result]) -> list[str]:
     """Write one contender's line; see :data:`HEADS`."""
     shares = result.shares
     line = [result.workload, result.format, result.contender]
     if result.efforts:
         effort = result.efforts[0]
-        line += [f"{seconds(result):.2f}", _ratio(seconds(result), race, COPY)]
+        ratio = to_copy(result, race)
+        line += [f"{seconds(result):.2f}", "" if ratio is None else f"{ratio:.2f}"]
         line += [f"{effort.rows_read / result.rows:.2f}", f"{effort.bytes_spilled >> 20}"]
         line += [f"{effort.heap >> 20}"]
     else:
@@ -63,13 +69,8 @@ HEADS = (
 EXPLAINED = (
     "s: median of the rounds; passes: rows read / rows; heap: the JVM's peak; x bytes: of the "
     "input; in files, in row groups: mean share of the rows that a filter cannot exclude by "
-    "min and max; "
-    "Spark s, DuckDB s: some of the filters as queries."
+    "min and max; Spark s, DuckDB s: some of the filters as queries."
 )
-
-
-def _ratio(value: float, race: dict[str, Result], other: str) -> str:
-    return f"{value / seconds(race[other]):.2f}" if other in race else ""
 
 
 def goals(found: Races) -> Iterator[Goal]:

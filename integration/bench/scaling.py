@@ -9,7 +9,7 @@ from integration.bench.formats import COPY, OURS
 from integration.bench.race import Track, race
 from integration.bench.results import Goal, seconds
 from integration.bench.session import session
-from integration.bench.workloads import WORKLOADS
+from integration.bench.workloads import ROWS, WORKLOADS
 
 ROWS_A_FILE = 500_000
 SLOPE = 1.05
@@ -45,9 +45,8 @@ def scaling(track: Track, format_: str, step: Callable[[str], None]) -> list[Poi
     for times, cores in ((0.1, 2), (1, 2), (10, 2), (1, 1)):
         track.spark.stop()
         scale = track.scale * times
-        files = max(1, round(6_000_000 * scale / ROWS_A_FILE))
-        spark = session(track.folder, cores)
-        track = replace(track, spark=spark, asked=1, only=(COPY, OURS))
+        files = max(1, round(ROWS * scale / ROWS_A_FILE))
+        track = replace(track, spark=session(track.folder, cores), asked=1, only=(COPY, OURS))
         at = replace(track, scale=scale, files=files)
         step(f"{cores} cores, scale {scale:g}")
         results = race(at, WORKLOADS["lineitem"], format_, lambda _: None)

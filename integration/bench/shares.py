@@ -1,7 +1,7 @@
 """What filters cannot exclude by min and max, from the footers that were written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter import filestats, footers, pruning, sql
-from zadapter.names import leaves
-from zadapter.table import Snapshot
+from tests.builders import snapshot
+from zadapter import footers, pruning, sql
+from zadapter.footers import Footer
 
 Numbers = npt.NDArray[np.float64]
 
@@ -43,14 +43,14 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
     """Judge files by *conditions*, whoever wrote them."""
     found = [(path, Path(path).stat().st_size, pq.ParquetFile(path)) for path in paths]
     schema = found[0][2].schema_arrow.remove_metadata()
-    snapshot = _snapshot(schema)
-    whole = {path: footers.parse(size, file.metadata) for path, size, file in found}
+    version = snapshot(schema)
+    whole = {path: _without_nans(footers.parse(size, file.metadata)) for path, size, file in found}
     parts = {
-        f"{path}#{number}": footer
+        f"{path}#{number}": _without_nans(footer)
         for path, size, file in found
         for number, footer in enumerate(footers.row_groups(size, file.metadata))
     }
-    files, groups = (_without_nans(footers.file_table(snapshot, each)) for each in (whole, parts))
+    files, groups = (footers.file_table(version, each) for each in (whole, parts))
     hit = _hit(files, conditions, schema)
     rows, sizes = (files[name].to_numpy().astype(np.float64) for name in ("rows", "size"))
     group_rows = groups["rows"].to_numpy().astype(np.float64)
@@ -70,28 +70,7 @@ def _hit(files: pa.Table, conditions: Sequence[str], schema: pa.Schema) -> Numbe
     return np.array(found, np.float64)
 
 
-def _without_nans(files: pa.Table) -> pa.Table:
+def _without_nans(footer: Footer) -> Footer:
     """Tell that there is no NaN in these tables, for the sake of writers that do not say so."""
-    field = files.schema.field("stats")
-    children = []
-    for each in field.type:
-        stats = filestats.child(files["stats"], each.name)
-        low, high, nulls, _, flags = stats.flatten()
-        none = pa.array(np.zeros(len(stats), np.int64))
-        arrays = [low, high, nulls, none, flags]
-        children.append(pa.StructArray.from_arrays(arrays, fields=list(each.type)))
-    return filestats.replaced(files, field, filestats.structs(children, field.type, files.num_rows))
-
-
-def _snapshot(schema: pa.Schema) -> Snapshot:
-    return Snapshot(
-        table="",
-        format="",
-        version=0,
-        location="",
-        schema=schema,
-        partition={},
-        definition="",
-        physical={parts: parts for parts, _ in leaves(schema)},
-        without_stats=frozenset(),
-    )
+    columns = {path: replace(column, nans=0) for path, column in footer.columns.items()}
+    return replace(footer, columns=columns)
