@@ -76,6 +76,22 @@ def test_local_defaults_yield_to_the_user():
         assert set(rest) == set(offered) - {key}
 
 
+@pytest.mark.parametrize("variable", ["JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS", None])
+def test_the_collector_that_the_user_chose_stays_the_only_one(monkeypatch, variable):
+    """A JVM that is told of two does not start."""
+    chosen = "-Xss4m -XX:+UseG1GC"
+    assert "GC" in settings.local_defaults({})[settings.JAVA_OPTIONS]
+    if variable == "PYSPARK_SUBMIT_ARGS":
+        monkeypatch.setenv(variable, f"--driver-java-options '{chosen}' pyspark-shell")
+    elif variable is not None:
+        monkeypatch.setenv(variable, chosen)
+    stated = settings.submit_args() or {"spark.driver.extraJavaOptions": chosen}
+
+    offered = settings.local_defaults(stated if variable != "JDK_JAVA_OPTIONS" else {})
+
+    assert "GC" not in offered.get(settings.JAVA_OPTIONS, "")
+
+
 @pytest.mark.parametrize("master", ["yarn", "spark://host:7077", "k8s://https://host"])
 def test_a_cluster_gets_no_local_defaults(master):
     """Memory and partitions of a cluster are its owner's affair."""

@@ -23,6 +23,9 @@ JARS = "spark.jars"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 MASTER = "spark.master"
 MEMORY = "spark.driver.memory"
+_MORE_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
 """What a JVM that runs takes no notice of."""
@@ -89,7 +92,12 @@ FORMATS: Mapping[str, Format] = {
     ),
 }
 
-_SUBMIT_FLAGS = {"--master": MASTER, "--driver-memory": MEMORY, "--packages": PACKAGES}
+_SUBMIT_FLAGS = {
+    "--master": MASTER,
+    "--driver-memory": MEMORY,
+    "--driver-java-options": _MORE_JAVA_OPTIONS,
+    "--packages": PACKAGES,
+}
 _SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
@@ -134,10 +142,20 @@ def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": str(cores),
         MEMORY: f"{_memory_mib()}m",
     }
-    if _huge_pages_on_request():
-        # rows are sorted where they lie: a tenth of a rewrite goes into finding their pages
-        defaults[JAVA_OPTIONS] = "-XX:+UseTransparentHugePages"
+    if options := _java_options(stated):
+        defaults[JAVA_OPTIONS] = " ".join(options)
     return {key: value for key, value in defaults.items() if key not in stated}
+
+
+def _java_options(stated: Mapping[str, str]) -> list[str]:
+    """Return options for a JVM that works through rows and has nobody waiting for an answer."""
+    # rows are sorted where they lie: a tenth of a rewrite goes into finding their pages
+    options = ["-XX:+UseTransparentHugePages"] if _huge_pages_on_request() else []
+    said = [stated.get(_MORE_JAVA_OPTIONS, ""), *map(os.environ.get, _JAVA_VARIABLES)]
+    if not any(_COLLECTOR.search(each or "") for each in said):  # of two a JVM takes none
+        # G1, the default, makes each write of a reference dearer, for shorter pauses
+        options.append("-XX:+UseParallelGC")
+    return options
 
 
 def stated_outside() -> dict[str, str]:
