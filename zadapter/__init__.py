@@ -8,9 +8,11 @@ from zadapter.errors import MissingBackendError
 if TYPE_CHECKING:
     from zadapter.commit import Backoff
     from zadapter.layout import Curve, Layout
+    from zadapter.migration import Migration
     from zadapter.report import Plan, Report
     from zadapter.table import Commit
     from zadapter.verbs.changing import append, delete, overwrite
+    from zadapter.verbs.migrating import migrate
     from zadapter.verbs.optimizing import optimize, plan
     from zadapter.verbs.reading import files, read
     from zadapter.verbs.versions import history, restore, vacuum
@@ -21,12 +23,14 @@ __all__ = [
     "Commit",
     "Curve",
     "Layout",
+    "Migration",
     "Plan",
     "Report",
     "append",
     "delete",
     "files",
     "history",
+    "migrate",
     "optimize",
     "overwrite",
     "plan",
@@ -41,12 +45,14 @@ _HOME = {
     "Commit": "zadapter.table",
     "Curve": "zadapter.layout",
     "Layout": "zadapter.layout",
+    "Migration": "zadapter.migration",
     "Plan": "zadapter.report",
     "Report": "zadapter.report",
     "append": "zadapter.verbs.changing",
     "delete": "zadapter.verbs.changing",
     "files": "zadapter.verbs.reading",
     "history": "zadapter.verbs.versions",
+    "migrate": "zadapter.verbs.migrating",
     "optimize": "zadapter.verbs.optimizing",
     "overwrite": "zadapter.verbs.changing",
     "read": "zadapter.verbs.reading",

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
+from zadapter.definition import Definition
 from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
+from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,14 +53,14 @@ class Backend(Protocol):
         """
 
     def write(
-        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: "DataFrame", layout: Layout | None, encoding: Encoding
     ) -> Written:
         """Write each partition of *rows*, in order, as one file that no reader sees.
 
         Args:
             snapshot: The version the rows were read from.
             rows: The rows.
-            layout: What placed them.
+            layout: What placed them; None: nothing has.
             encoding: How the rows are put into Parquet.
         """
 
@@ -98,9 +99,6 @@ class Versioned(Backend, Protocol):
             VersionExpiredError: Its files may be gone.
         """
 
-    def add(self, snapshot: Snapshot, rows: "DataFrame") -> Written:
-        """Write *rows* as they come, into files that no reader sees."""
-
     def publish(self, change: Change, operation: str) -> int:
         """Make *change* the next version, as :meth:`Backend.commit` does."""
 
@@ -112,6 +110,65 @@ class Versioned(Backend, Protocol):
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
+
+
+@runtime_checkable
+class Portable(Backend, Protocol):
+    """A backend whose tables can be migrated to other formats, and from them."""
+
+    def at(self, table: str, when: int) -> Snapshot:
+        """Return an older version.
+
+        Raises:
+            UnknownTableError: There is no such table or version.
+            VersionExpiredError: What it was is no longer known.
+        """
+
+    def define(self, snapshot: Snapshot) -> Definition:
+        """Return what the table is, and note what no other format can be told."""
+
+    def accept(self, definition: Definition) -> Definition:
+        """Return *definition* as this format can hold it, and note what became of it."""
+
+    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
+        """Return what *table* will be before its first commit, which nobody else can see yet.
+
+        Files can be written and staged for it; :meth:`load` makes them a table, all at once.
+
+        Args:
+            table: Path or identifier.
+            definition: What :meth:`accept` has returned.
+            source: What is migrated.
+
+        Raises:
+            UsageError: Something else is there already, or it is no name of a table.
+        """
+
+    def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+        """Return files that lie somewhere else as if they had been written here.
+
+        Args:
+            snapshot: What :meth:`create` has returned.
+            files: File table of another table, with partition values of the same names.
+            uris: Where they lie.
+
+        Raises:
+            UnsupportedError: This format cannot name files outside its folder.
+        """
+
+    def load(self, load: Load) -> int:
+        """Add files, all in one commit, and return the version; make the table if there is none.
+
+        Raises:
+            ConflictError: Nothing was committed; somebody else made the table, or changed it.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+
+    def protect(self, snapshot: Snapshot) -> str:
+        """Have the table's own clean-ups leave files alone that are shared; say how."""
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Remove a table that was just made, but not the files it has adopted."""
 
 
 Factory = Callable[["SparkSession"], Backend]

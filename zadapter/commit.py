@@ -14,14 +14,31 @@ from itertools import count
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
+from typing_extensions import Self
 
 from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError, ZadapterError
-from zadapter.table import C, Change, Exchange, Snapshot
+from zadapter.table import Exchange, Snapshot
 
-C_contra = TypeVar("C_contra", bound=Change, contravariant=True)
+A = TypeVar("A", bound="Attempt")
+A_contra = TypeVar("A_contra", bound="Attempt", contravariant=True)
 
 
-class Log(Protocol[C_contra]):
+class Attempt(Protocol):
+    """What can be committed: a change of a table's files, or a load of new ones."""
+
+    @property
+    def base(self) -> Snapshot:
+        """The version it is made for."""
+
+    @property
+    def id(self) -> str:
+        """What its commit is found by."""
+
+    def rebased(self, head: Snapshot, live: pa.Table) -> tuple[Self, tuple[Exchange, ...]]:
+        """Put it on top of *head*; return it, and the exchanges that were left behind."""
+
+
+class Log(Protocol[A_contra]):
     """The part of a backend that the loop needs."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
@@ -30,7 +47,7 @@ class Log(Protocol[C_contra]):
     def files(self, snapshot: Snapshot) -> pa.Table:
         """Return the files of that version."""
 
-    def commit(self, change: C_contra, /) -> int:
+    def commit(self, change: A_contra, /) -> int:
         """Try once."""
 
 
@@ -85,7 +102,7 @@ class Clock:
     jitter: Callable[[], float] = random.random  # noqa: S311 - spreads waits, guards nothing
 
 
-def publish(log: Log[C], change: C, backoff: Backoff, clock: Clock | None = None) -> Landed:
+def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None) -> Landed:
     """Commit *change*, trying again after lost races and lost answers.
 
     Raises:
@@ -121,7 +138,7 @@ def publish(log: Log[C], change: C, backoff: Backoff, clock: Clock | None = None
     raise AssertionError("unreachable")
 
 
-def _try(log: Log[C], change: C, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
+def _try(log: Log[A], change: A, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
     try:
         with _doubts(change, doubtful=doubtful):
             return log.commit(change), None
@@ -130,7 +147,7 @@ def _try(log: Log[C], change: C, *, doubtful: bool) -> tuple[int | None, Zadapte
 
 
 @contextmanager
-def _doubts(change: Change, *, doubtful: bool) -> Iterator[None]:
+def _doubts(change: Attempt, *, doubtful: bool) -> Iterator[None]:
     """Report whatever goes wrong after an attempt of unknown outcome as just that."""
     try:
         yield

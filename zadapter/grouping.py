@@ -100,6 +100,50 @@ def jobs(
     return packed
 
 
+def every_job(
+    files: pa.Table,
+    request: Request,
+    partition_columns: Sequence[str],
+    layouts: Kept,
+    *,
+    max_group_bytes: int,
+) -> list[Job]:
+    """Plan to write all files, along the cuts that are kept where they placed most of the rows.
+
+    Args:
+        files: All files of a table.
+        request: The layout that is wanted.
+        partition_columns: The table's partition columns.
+        layouts: Layouts kept with the table, by id.
+        max_group_bytes: Split partitions larger than this many bytes, unless cuts are kept.
+    """
+    mixed = files["partition"].is_null()
+    refit: list[Group] = []
+    follow: dict[Layout, list[Group]] = {}
+    for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
+        kept = _followed(root, members, request, layouts)
+        most = max_group_bytes if kept is None else max(1, total(members, "size"))
+        groups = list(_split(root, members, request, most))
+        (refit if kept is None else follow.setdefault(kept, [])).extend(groups)
+    found = [(None, refit), *follow.items()]
+    planned = [
+        Job(groups=packed, kept=layout)
+        for layout, groups in found
+        for packed in _pack(groups, request, max_group_bytes)
+    ]
+    alone = _split(None, files.filter(mixed), request, max_group_bytes)
+    return [*planned, *(Job(groups=(group,), kept=None) for group in alone)]
+
+
+def _followed(root: Root, files: pa.Table, request: Request, layouts: Kept) -> Layout | None:
+    clustered = _clustered(files, request)
+    sizes = files["size"].to_numpy()
+    if 2 * sizes[clustered].sum() < sizes.sum() or not clustered.any():
+        return None
+    kept = _heaviest(files, clustered, layouts)
+    return kept if kept is not None and root in kept.roots and _fits(kept, files) else None
+
+
 def roots_of(values: Sequence[pa.Array], rows: int) -> tuple[list[Root], Ints]:
     """Return the distinct tuples of partition values as text, and for each row its tuple's index.
 

@@ -14,6 +14,16 @@ from zadapter.layout import Kept, Layout
 from zadapter.names import Parts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The version of another table whose rows a table has got."""
+
+    format: str
+    id: str
+    """Of the other table (``Snapshot.id``)."""
+    version: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """One version of a table."""
@@ -31,6 +41,8 @@ class Snapshot:
     partition: Mapping[str, pa.DataType]
     """Columns of what is read whose values no two rows of a file may differ in, with their types:
     columns of the table, or transforms of them."""
+    id: str
+    """Stands for the table, wherever it lies and whatever it is called."""
     definition: str
     """Stands for schema, partitioning and properties: a rewrite survives iff it stays the same."""
     physical: Mapping[Parts, Parts]
@@ -43,6 +55,8 @@ class Snapshot:
     """Ids of zadapter's commits since the version asked for."""
     layouts: Kept = field(default_factory=dict[str, Layout], repr=False)
     """Layouts kept with the table, by id."""
+    source: Source | None = None
+    """What the table was migrated from, and up to which version."""
     handle: Any = field(default=None, repr=False, compare=False)
     """What the backend needs to find this version again."""
 
@@ -115,6 +129,28 @@ class Rewrite(Change):
     """Exchanges of files with the same rows, placed along a layout."""
 
     layout: Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Files with rows of another table; where the base is no table yet, they make it one."""
+
+    base: Snapshot
+    staged: tuple[Staged, ...]
+    source: Source
+    layouts: tuple[Layout, ...] = ()
+    """What placed their rows."""
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Load", tuple[Exchange, ...]]:  # noqa: ARG002 - all that is live stays
+        """Put the files on top of *head*.
+
+        Raises:
+            StaleRewriteError: Somebody else has carried rows meanwhile, or the table is another.
+        """
+        if (head.source, head.definition) != (self.base.source, self.base.definition):
+            raise StaleRewriteError(self.base.table, ["the version that was migrated"])
+        return replace(self, base=head), ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,33 +1,27 @@
 """The backend contract, for Delta."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.definition import Definition
 from zadapter.encoding import KEPT, Encoding
 from zadapter.errors import UnsupportedError
-from zadapter.filestats import partition as partition_values
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import is_relative
 from zadapter.names import Parts, leaves, quote, resolve
-from zadapter.schemas import arrow_schema
-from zadapter.table import Rewrite, Snapshot, Staged, Written
-from zadapter_delta import commits
+from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter_delta import commits, creations, definitions, snapshots
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.records import stats_json
-from zadapter_delta.schemas import physical_names, with_bounds
-from zadapter_delta.stats import Wanted, file_table
+from zadapter_delta.snapshots import Handle
 from zadapter_delta.stores import Store
-from zadapter_delta.tables import Located, current, locate
+from zadapter_delta.tables import current, locate
 
 _COLLECT = "spark.databricks.delta.stats.collect"
 """Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
@@ -36,11 +30,6 @@ _FEW_FILES = 200
 """Up to this many files are all fetched at once: a look into the log's state takes a quarter of a
 second, however few files are asked for."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-
-
-class _Handle(NamedTuple):
-    located: Located
-    snapshot: JavaObject
 
 
 class DeltaBackend:
@@ -65,59 +54,16 @@ class DeltaBackend:
         """
         located = since.handle.located if since is not None else locate(self._jvm, table)
         snapshot = current(self._jvm, table, located)
-        version = int(snapshot.version())
-        metadata, protocol = snapshot.metadata(), snapshot.protocol()
-        schema = _json(metadata.schema())
-        arrow, partitioned = arrow_schema(schema), self._jvm.iterate(metadata.partitionColumns())
         applied = frozenset[str]()
         if since is not None:
-            versions = range(since.version + 1, version + 1)
+            versions = range(since.version + 1, int(snapshot.version()) + 1)
             applied = commits.commit_ids(self._jvm, located.log, versions)
-        return Snapshot(
-            table=table,
-            format=self.format,
-            version=version,
-            location=str(located.log.dataPath()),
-            schema=arrow,
-            partition={name: _partition_type(arrow.field(name).type) for name in partitioned},
-            definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
-            physical=physical_names(T.StructType.fromJson(schema)),
-            without_stats=self._without_stats(snapshot, arrow),
-            without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
-            applied=applied,
-            layouts=Layouts(Store(self._jvm, located.log)),
-            handle=_Handle(located, snapshot),
-        )
-
-    def _without_stats(self, snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
-        collected = arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
-        known = {parts for parts, _ in leaves(collected)}
-        return frozenset(p for p, t in leaves(schema) if p not in known or not with_bounds(t))
+        return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the live files with the log's stats of *columns*."""
         adds = DataFrame(snapshot.handle.snapshot.allFiles().toDF(), self._spark)
-        return self._file_table(snapshot, adds, columns)
-
-    def _file_table(
-        self, snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]
-    ) -> pa.Table:
-        schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
-        partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition}
-        wanted = [
-            _wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition
-        ]
-        made = file_table(adds, wanted, partition)
-        for name, type_ in snapshot.partition.items():
-            if (
-                pa.types.is_string(type_)
-                and pc.any(pc.equal(partition_values(made, name), "")).as_py()
-            ):
-                raise UnsupportedError(
-                    f"{snapshot.table}: files have the empty text as their {name}, which Delta's "
-                    f"writer would turn into null; UPDATE these rows first, for example to '-'"
-                )
-        return made
+        return snapshots.file_table(snapshot, adds, columns)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return where the files with *paths* in the log lie: within the table, or anywhere."""
@@ -176,19 +122,21 @@ class DeltaBackend:
         return adds.collectAsList()
 
     def write(
-        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
-        types = [resolve(parts, snapshot.schema)[1] for parts in layout.request.columns]
+        columns = () if layout is None else layout.request.columns
+        types = [resolve(parts, snapshot.schema)[1] for parts in columns]
         collect = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
         with self._set(collect | encoding.settings(snapshot.physical)):
             written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
-        adds = (commits.tagged(self._jvm, add, layout.id) for add in written)
-        new = {add.path(): add for add in adds}
+        if layout is not None:
+            written = [commits.tagged(self._jvm, add, layout.id) for add in written]
+        new = {add.path(): add for add in written}
         return Written(
             paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
-            handle=(layout.request.columns, new),
+            handle=(columns, new),
         )
 
     @contextmanager
@@ -210,7 +158,7 @@ class DeltaBackend:
         """Return *written* with stats as JSON, and as a reader of the log will see them."""
         base = snapshot.handle.snapshot
         files = files.filter(pc.greater(files["rows"], 0))
-        collected = arrow_schema(_json(base.statCollectionLogicalSchema()))
+        collected = snapshots.collected(base)
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
         stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
         prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
@@ -222,15 +170,9 @@ class DeltaBackend:
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         wanted = [parts for parts in columns if parts not in snapshot.without_stats]
-        known = self._file_table(snapshot, self._frame(list(adds.values())), wanted)
+        rows = snapshots.frame(self._jvm, list(adds.values()))
+        known = snapshots.file_table(snapshot, rows, wanted)
         return Staged(files=known, paths=written.paths, handle=adds)
-
-    def _frame(self, adds: Sequence[JavaObject]) -> DataFrame:
-        """Return AddFile actions as rows, like those of a snapshot."""
-        lines = [add.json() for add in adds]
-        parsed = F.from_json("value", f"add {_ADD_FILE}")
-        frame = self._jvm.frame([(line,) for line in lines], "value string")
-        return frame.select(parsed["add"].alias("add")).select("add.*")
 
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files in one OPTIMIZE commit, after keeping the layout.
@@ -246,39 +188,66 @@ class DeltaBackend:
         removes = list(self._adds(rewrite.base.handle.snapshot, removed))
         return commits.commit(self._jvm, rewrite, removes, adds)
 
+    def at(self, table: str, when: int) -> Snapshot:
+        """Return an older version.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            VersionExpiredError: Its part of the log is gone.
+        """
+        return snapshots.at(self._jvm, table, when)
+
+    def define(self, snapshot: Snapshot) -> Definition:
+        """Return what the table is."""
+        return definitions.define(self._jvm, snapshot)
+
+    def accept(self, definition: Definition) -> Definition:
+        """Return *definition* as a Delta table can hold it."""
+        return definitions.accept(definition)
+
+    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
+        """Return a table without a log, in an empty folder.
+
+        Raises:
+            UsageError: There is something in the folder, or it is no path.
+        """
+        handle = creations.pending(self._jvm, table, definition, source)
+        return snapshots.of(self._jvm, table, handle)
+
+    def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+        """Return AddFile actions for files that lie anywhere, named by their URIs."""
+        names = [snapshot.physical[name,][0] for name in snapshot.partition]
+        adds = creations.actions(self._jvm, files, uris, names)
+        paths = dict(zip(uris, uris, strict=True))
+        return Written(paths=paths, handle=((), dict(zip(uris, adds, strict=True))))
+
+    def load(self, load: Load) -> int:
+        """Add the files in one commit, which makes the table if there is none.
+
+        Raises:
+            ConflictError: Nothing was committed; somebody else was faster.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        for layout in load.layouts:
+            Layouts(Store(self._jvm, load.base.handle.located.log)).keep(layout)
+        adds = [
+            staged.handle[path]
+            for staged in load.staged
+            for path in staged.files["path"].to_pylist()
+        ]
+        return creations.load(self._jvm, load, adds)
+
+    def protect(self, snapshot: Snapshot) -> str:
+        """Have VACUUM keep removed files for a hundred years."""
+        return creations.protect(self._jvm, snapshot)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Remove the log of a table that was just made.
+
+        Raises:
+            ConflictError: It has got more versions.
+        """
+        creations.drop(self._jvm, snapshot)
+
     def close(self) -> None:
         """Delta's own classes hold nothing for us."""
-
-
-_ADD_FILE = (
-    "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
-    "tags: map<string, string>, deletionVector: struct<storageType: string, "
-    "pathOrInlineDv: string, offset: int, cardinality: bigint>>"
-)
-"""The part of PROTOCOL.md's "Add File" that a file table is made of."""
-
-
-def _json(scala_schema: JavaObject) -> dict[str, object]:
-    parsed: dict[str, object] = json.loads(scala_schema.json())
-    return parsed
-
-
-def _wanted(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> Wanted:
-    resolved, type_ = resolve(parts, snapshot.schema)
-    spark_type: T.DataType = schema
-    for part in resolved:
-        field = spark_type[part]  # type: ignore[index]
-        spark_type = field.dataType
-    changes = field.metadata.get("delta.typeChanges", ())
-    return Wanted(
-        parts=resolved,
-        physical=snapshot.physical.get(resolved, resolved),
-        type=snapshot.partition.get(resolved[0], type_),
-        spark_type=spark_type,
-        was_float=any(change["fromType"] == "float" for change in changes),
-    )
-
-
-def _partition_type(type_: pa.DataType) -> pa.DataType:
-    """CHAR has no order of its own, but its values as they are stored tell partitions apart."""
-    return pa.string() if pa.types.is_null(type_) else type_

@@ -25,6 +25,8 @@ _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
     """Write each partition of *rows* as one file and return Delta's AddFile actions."""
     transaction = log.startTransaction(catalog, jvm.option(base))
+    if int(base.version()) < 0:
+        transaction.updateMetadataForNewTable(base.metadata())
     return list(jvm.iterate(transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())))  # noqa: FBT003, SLF001
 
 
@@ -40,13 +42,20 @@ def described(add: JavaObject, stats: str) -> JavaObject:
     return _copied(add, add.stats() or stats, add.tags())
 
 
-def _copied(add: JavaObject, stats: str | None, tags: JavaObject) -> JavaObject:
+def as_new(add: JavaObject) -> JavaObject:
+    """Return *add* as it is committed where its rows are new to the table."""
+    return _copied(add, add.stats(), add.tags(), data_change=True)
+
+
+def _copied(
+    add: JavaObject, stats: str | None, tags: JavaObject, *, data_change: bool = False
+) -> JavaObject:
     return add.copy(
         add.path(),
         add.partitionValues(),
         add.size(),
         add.modificationTime(),
-        False,  # noqa: FBT003 - dataChange
+        data_change,
         stats,
         tags,
         add.deletionVector(),

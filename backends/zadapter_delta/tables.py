@@ -36,14 +36,17 @@ def locate(jvm: Jvm, table: str) -> Located:
     Raises:
         UnknownTableError: There is no such table, or it is not a Delta table.
     """
-    by_path = _BY_PATH.match(table)
-    if by_path:
-        return _at_path(jvm, table, by_path["path"].replace("``", "`"))
-    if not re.search(r"[/\\:]", table):
-        found = _in_catalog(jvm, table)
-        if found is not None:
-            return found
-    return _at_path(jvm, table, table)
+    path = by_path(table)
+    found = _in_catalog(jvm, table) if path is None else None
+    return _at_path(jvm, table, path or table) if found is None else found
+
+
+def by_path(table: str) -> str | None:
+    """Return the path that *table* certainly is, or None where it may be an identifier."""
+    said = _BY_PATH.match(table)
+    if said:
+        return said["path"].replace("``", "`")
+    return table if re.search(r"[/\\:]", table) else None
 
 
 @contextmanager

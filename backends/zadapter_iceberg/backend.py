@@ -6,14 +6,16 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.definition import Definition
 from zadapter.encoding import Encoding
+from zadapter.errors import VersionExpiredError
 from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote, resolve
-from zadapter.table import Rewrite, Snapshot, Staged, Written
-from zadapter_iceberg import commits, parsed, scans
+from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans
 from zadapter_iceberg.columns import FUNCTIONS, Column
 from zadapter_iceberg.contents import Wanted, file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -23,6 +25,7 @@ from zadapter_iceberg.versions import (
     METRICS,
     Version,
     newest,
+    of,
     partition_types,
     physical_names,
     schema,
@@ -59,7 +62,14 @@ class IcebergBackend:
         located = since.handle.located if since is not None else locate(self._jvm, table)
         version = newest(self._jvm, located, None if since is None else since.handle)
         refuse(table, version.pinned)
+        applied = frozenset[str]() if since is None else self._applied(version, since)
+        return self._snapshot(table, version, applied)
+
+    def _snapshot(
+        self, table: str, version: Version, applied: frozenset[str] = frozenset()
+    ) -> Snapshot:
         named = schema(self._jvm, version.pinned.schema())
+        located, uuid = version.located, str(version.pinned.uuid())
         return Snapshot(
             table=table,
             format=self.format,
@@ -70,12 +80,14 @@ class IcebergBackend:
             partition=partition_types(self._jvm, version),
             # files know their columns by id and their partition spec, so both may change; rows get
             # ids when a table becomes one of version 3
-            definition=f"{version.pinned.uuid()} {version.has_row_ids}",
+            id=uuid,
+            definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
             without_stats=without_stats(self._jvm, version, named),
             without_bounds=without_bounds(version, named),
-            applied=frozenset() if since is None else self._applied(version, since),
+            applied=applied,
             layouts=Layouts(Store(version.pinned)),
+            source=creations.source(version.pinned),
             handle=version,
         )
 
@@ -91,7 +103,8 @@ class IcebergBackend:
         found = self._contents(version, wanted)
         gone = scans.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
-        return file_table(found, wanted, snapshot.partition, gone, spec)
+        known = file_table(found, wanted, snapshot.partition, gone, spec)
+        return adoptions.named(version.pinned, known)
 
     def _contents(self, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
         reader = self._spark.read
@@ -157,7 +170,7 @@ class IcebergBackend:
         return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 
     def write(
-        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
         """Write *rows* through Iceberg's writer, into a folder that names the layout."""
         version: Version = snapshot.handle
@@ -176,18 +189,22 @@ class IcebergBackend:
             paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
             handle=commits.Files(
                 planned=version.snapshot_id or 0,
-                sequence=version.sequence,
+                sequence=0 if version.snapshot_id is None else version.sequence,
                 removed=version.tasks,
                 added=new,
             ),
         )
 
-    def _settings(self, snapshot: Snapshot, layout: Layout, encoding: Encoding) -> dict[str, str]:
+    def _settings(
+        self, snapshot: Snapshot, layout: Layout | None, encoding: Encoding
+    ) -> dict[str, str]:
         """Return table properties that hold while these files are written."""
         own = dict(snapshot.handle.pinned.properties())
-        folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-        settings = {"write.data.path": f"{folder}/zadapter-{layout.id}"}
-        for parts in layout.request.columns:
+        settings = {}
+        if layout is not None:
+            folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
+            settings["write.data.path"] = f"{folder}/zadapter-{layout.id}"
+        for parts in () if layout is None else layout.request.columns:
             # bounds cut to 16 characters are all alike where texts share a prefix
             settings[METRICS + ".".join(parts)] = "full"
         for parts in encoding.plain:
@@ -225,6 +242,65 @@ class IcebergBackend:
         """
         Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
         return commits.commit(self._jvm, rewrite.base.handle.located, rewrite)
+
+    def at(self, table: str, when: int) -> Snapshot:
+        """Return the version with this snapshot id, with the schema of now.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            VersionExpiredError: The snapshot has expired.
+        """
+        located = locate(self._jvm, table)
+        if when and located.table.snapshot(when) is None:
+            raise VersionExpiredError(table, when, 0)
+        return self._snapshot(table, of(self._jvm, located, when or None))
+
+    def define(self, snapshot: Snapshot) -> Definition:
+        """Return what the table is."""
+        return definitions.define(self._jvm, snapshot)
+
+    def accept(self, definition: Definition) -> Definition:
+        """Return *definition* as an Iceberg table can hold it."""
+        return definitions.accept(definition)
+
+    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - said when it is loaded
+        """Return a table that its catalog does not know yet.
+
+        Raises:
+            UsageError: It is there already, or no catalog has room for the name.
+        """
+        return self._snapshot(table, creations.pending(self._jvm, table, definition))
+
+    def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+        """Return files that lie somewhere else as if they had been written here."""
+        return adoptions.adopted(self._jvm, snapshot, files, uris)
+
+    def load(self, load: Load) -> int:
+        """Add the files in one commit, the first one where there is no table.
+
+        Raises:
+            ConflictError: Nothing was committed; somebody else was faster.
+            UnsupportedError: The catalog refuses the commit.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        store = Store(load.base.handle.pinned)
+        for layout in load.layouts:
+            Layouts(store).keep(layout)
+        added = [
+            staged.handle.added[path]
+            for staged in load.staged
+            for path in staged.files["path"].to_pylist()
+        ]
+        ledger = adoptions.kept(store, load)
+        return creations.load(self._jvm, load, added, ledger)
+
+    def protect(self, snapshot: Snapshot) -> str:
+        """Set ``gc.enabled`` to false."""
+        return creations.protect(snapshot.handle.located)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Remove a table that was just made, its files only if they are its own."""
+        creations.drop(self._jvm, snapshot.handle.located)
 
     def _hold(self, table: JavaObject) -> str:
         """Give Spark a name to read or write *table* by."""

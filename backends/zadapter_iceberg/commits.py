@@ -26,12 +26,14 @@ class Files:
             equality deletes that arrive meanwhile apply to them, and older ones do not.
         removed: Every ``FileScanTask`` of the snapshot by the path of its file.
         added: Every ``DataFile`` that was written, by its path.
+        layouts: Of files that were not written here, the layout's id by path; None: all were.
     """
 
     planned: int
     sequence: int
     removed: Mapping[str, JavaObject] = field(repr=False)
     added: Mapping[str, JavaObject] = field(repr=False)
+    layouts: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
@@ -52,7 +54,7 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
     except Exception as error:
         raise _outcome(jvm, located, rewrite, error) from error
     try:
-        return _made(located, rewrite)
+        return made(located, rewrite.base.table, rewrite.id, rewrite.base.version)
     except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
         raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
 
@@ -133,12 +135,12 @@ def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> 
     return UnknownOutcomeError(table, rewrite.id)
 
 
-def _made(located: Located, rewrite: Rewrite) -> int:
-    """Return the id of the snapshot that the rewrite has become."""
-    table = located.table
-    table.refresh()
-    head = table.snapshot(located.branch or "main")
-    for snapshot in ancestors(table, head.snapshotId(), rewrite.base.version):
-        if snapshot.summary().get(COMMIT) == rewrite.id:
+def made(located: Located, table: str, commit_id: str, since: int) -> int:
+    """Return the id of the snapshot that a commit has become."""
+    live = located.table
+    live.refresh()
+    head = live.snapshot(located.branch or "main")
+    for snapshot in ancestors(live, head.snapshotId(), since):
+        if snapshot.summary().get(COMMIT) == commit_id:
             return int(snapshot.snapshotId())
-    raise UnknownOutcomeError(rewrite.base.table, rewrite.id)
+    raise UnknownOutcomeError(table, commit_id)

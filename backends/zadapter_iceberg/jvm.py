@@ -4,7 +4,7 @@ These classes are Iceberg's own: the signatures are those of 1.12, and of its mo
 4.1, which the session is checked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -66,10 +66,15 @@ class Jvm:
     def identifier(self, parts: Iterable[str]) -> JavaObject:
         """Return Spark's ``Identifier`` of a table within its catalog."""
         *above, name = parts
-        names = self._gateway.new_array(self.root.java.lang.String, len(above))
-        for number, text in enumerate(above):
-            names[number] = text
-        return self.root.org.apache.spark.sql.connector.catalog.Identifier.of(names, name)
+        identifiers = self.root.org.apache.spark.sql.connector.catalog.Identifier
+        return identifiers.of(self.texts(above), name)
+
+    def texts(self, items: Sequence[str]) -> JavaObject:
+        """Return an array of Java's strings."""
+        made = self._gateway.new_array(self.root.java.lang.String, len(items))
+        for number, text in enumerate(items):
+            made[number] = text
+        return made
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Tell whether a Java object is of one of *classes*."""

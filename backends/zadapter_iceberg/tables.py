@@ -52,9 +52,9 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnknownTableError: There is no such table or branch, or it is no Iceberg table.
         UnsupportedError: Its format version is beyond this Iceberg version.
     """
-    by_path = _BY_PATH.match(table)
-    if by_path or re.search(r"[/\\:]", table):
-        return _at_path(jvm, table, by_path["path"] if by_path else table)
+    path = by_path(table)
+    if path is not None:
+        return _at_path(jvm, table, path)
     parts = split(table)
     if len(parts) > 1 and (above := _named(jvm, table, parts[:-1])) is not None:
         return _part_of(jvm, table, parts[-1], above)
@@ -62,6 +62,14 @@ def locate(jvm: Jvm, table: str) -> Located:
     if found is None:
         raise UnknownTableError(f"{table}: {_absent(jvm, parts)}")
     return found
+
+
+def by_path(table: str) -> str | None:
+    """Return the path that *table* is, or None where it is an identifier."""
+    said = _BY_PATH.match(table)
+    if said:
+        return said["path"]
+    return table if re.search(r"[/\\:]", table) else None
 
 
 def _part_of(jvm: Jvm, table: str, last: str, above: Located) -> Located:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -39,6 +39,8 @@ class Version:
     columns: Mapping[Parts, Column] = field(repr=False)
     fields: Sequence[Field] = field(repr=False)
     """Fields of the current partition spec."""
+    creation: JavaObject = None
+    """Iceberg's ``Transaction`` that will make the table, if there is none yet."""
     since: scans.Since | None = None
     """What is asked to be still the same, if anything."""
 
@@ -81,26 +83,36 @@ class Version:
 def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
     """Return the table's newest version, to be compared with *since*.
 
+    Args:
+        jvm: The session's.
+        located: The table.
+        since: An older version of it.
+
     Raises:
         UnsupportedError: A partition field is made by a transform that zadapter does not know, or
             has a column's name in other case.
     """
     live = located.table
     live.refresh()
-    pinned = with_properties(jvm, live, {})
     head = live.snapshot(located.branch or "main")
+    found = of(jvm, located, None if head is None else int(head.snapshotId()))
+    return replace(found, since=None if since is None else since.still)
+
+
+def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
+    """Return a version of the table as it is loaded, with its newest schema and partition spec.
+
+    Raises:
+        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
+            has a column's name in other case.
+    """
+    pinned = with_properties(jvm, located.table, {})
     known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
     made = fields(spec, known)
     _refuse_twins(made, known)
-    head_id = None if head is None else int(head.snapshotId())
     return Version(
-        located=located,
-        pinned=pinned,
-        snapshot_id=head_id,
-        columns=known,
-        fields=made,
-        since=None if since is None else since.still,
+        located=located, pinned=pinned, snapshot_id=snapshot_id, columns=known, fields=made
     )
 
 

@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import filestats
+from zadapter.definition import Definition
 from zadapter.encoding import Encoding
-from zadapter.errors import StaleRewriteError
+from zadapter.errors import StaleRewriteError, UnsupportedError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
-from zadapter.table import Change, Commit, Rewrite, Snapshot, Staged, Written
-from zadapter_parquet import changes, foreign, registration, retention, stats, untold
+from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter_parquet import changes, foreign, loads, registration, retention, stats, untold
 from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
 from zadapter_parquet.hadoop import SCHEME, HadoopFiles
@@ -109,26 +110,21 @@ class ParquetBackend:
         )
 
     def write(
-        self, snapshot: Snapshot, rows: DataFrame, layout: Layout, encoding: Encoding
+        self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
         """Write *rows* into a folder of their own, which no reader looks into."""
-        return self._written(snapshot, rows, layout.id, encoding)
-
-    def add(self, snapshot: Snapshot, rows: DataFrame) -> Written:
-        """Write *rows*, as they come, into a folder of their own, which no reader looks into."""
-        return self._written(snapshot, rows, None, Encoding())
-
-    def _written(
-        self, snapshot: Snapshot, rows: DataFrame, layout: str | None, encoding: Encoding
-    ) -> Written:
         store: Files = snapshot.handle.files
         check_writable(store)
-        folder = f"{retention.DATA}/{uuid4().hex}"
-        data.write(rows, store.location(folder), tuple(snapshot.partition), encoding)
-        paths = sorted(f.path for f in store.listed(folder) if f.path.endswith(".parquet"))
+        entry = snapshot.handle.version.entry
+        # a table that is yet to be made may be written in parts, and is committed at once
+        parts = entry.operation is Operation.MIGRATE and entry.version < 0
+        folder = entry.folder if parts else f"{retention.DATA}/{uuid4().hex}"
+        within = f"{folder}/{uuid4().hex}" if parts else folder
+        data.write(rows, store.location(within), tuple(snapshot.partition), encoding)
+        paths = sorted(f.path for f in store.listed(within) if f.path.endswith(".parquet"))
         return Written(
             paths=dict(zip(paths, self.uris(snapshot, paths), strict=True)),
-            handle=(folder, layout),
+            handle=(folder, None if layout is None else layout.id),
         )
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
@@ -196,6 +192,56 @@ class ParquetBackend:
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
         return retention.vacuum(self._opened(table), table, older_than, dry_run=dry_run)
+
+    def define(self, snapshot: Snapshot) -> Definition:
+        """Return what the table is."""
+        return loads.define(snapshot)
+
+    def accept(self, definition: Definition) -> Definition:
+        """Return *definition* as a folder of Parquet files can hold it."""
+        return loads.accept(definition)
+
+    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
+        """Return a table without an entry in its log, in an empty folder.
+
+        Raises:
+            UsageError: There is something in the folder.
+        """
+        return loads.pending(table, self._opened(table), definition, source)
+
+    def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
+        """Refuse: a log that names files of other folders could be made to read any.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        raise UnsupportedError(
+            f"{snapshot.table}: a table of Parquet files has its files in its own folder, so they "
+            "cannot stay where they are; say mode='copy'"
+        )
+
+    def load(self, load: Load) -> int:
+        """Add the files by one entry in the log, the first one where there is none.
+
+        Raises:
+            ConflictError: Somebody else was faster; nothing was committed.
+            UnknownOutcomeError: It may or may not have been committed.
+        """
+        for layout in load.layouts:
+            Layouts(load.base.handle.files).keep(layout)
+        return loads.load(load, [staged.files for staged in load.staged])
+
+    def protect(self, snapshot: Snapshot) -> str:
+        """Leave a note that vacuum respects."""
+        return retention.share(snapshot.handle.files)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Remove a table of one version.
+
+        Raises:
+            ConflictError: It has got more versions.
+        """
+        loads.drop(snapshot.handle.files, snapshot.table)
 
     def close(self) -> None:
         """Nothing is held."""

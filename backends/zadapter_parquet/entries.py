@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from zadapter.errors import CorruptLogError, UnsupportedError
+from zadapter.table import Source
 from zadapter_parquet.paths import checked
 
 FORMAT = 1
@@ -33,6 +34,7 @@ class Operation(str, Enum):
     RESTORE = "restore"
     VACUUM = "vacuum"
     ABORT = "abort"
+    MIGRATE = "migrate"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,10 @@ class Entry:
     """Folder of the data files that this commit added; for an abort, whose commit it rules out."""
     summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Files and rows that were added and removed."""
+    source: Source | None = None
+    """What the table was migrated from, and up to which version."""
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What a table of another format said of itself, and no file can say."""
 
 
 def encode(entry: Entry) -> bytes:
@@ -83,6 +89,8 @@ def encode(entry: Entry) -> bytes:
     said = {each.name: getattr(entry, each.name) for each in fields(entry)}
     said["parts"] = [asdict(part) for part in entry.parts]
     said["summary"] = dict(entry.summary)
+    said["properties"] = dict(entry.properties)
+    said["source"] = None if entry.source is None else asdict(entry.source)
     body = json.dumps({"format": FORMAT, **said}, sort_keys=True, separators=(",", ":"))
     return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
 
@@ -129,5 +137,7 @@ def _entry(said: dict[str, Any]) -> Entry:
             "partition": tuple(said["partition"]),
             "parts": parts,
             "summary": MappingProxyType(said["summary"]),
+            "properties": MappingProxyType(said.get("properties", {})),
+            "source": Source(**said["source"]) if said.get("source") else None,
         }
     )

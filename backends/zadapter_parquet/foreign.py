@@ -7,6 +7,7 @@ import pyarrow as pa
 from zadapter.errors import ForeignChangeError
 from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry
+from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 
 THREADS = 16
@@ -27,7 +28,8 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     Raises:
         ForeignChangeError: Files came, changed, or are live and gone.
     """
-    known = _sizes(stats.load(files, original.parts, {}, {}))
+    first = _sizes(stats.load(files, original.parts, {}, {}))
+    known = {path: size for path, size in first.items() if not path.startswith(f"{HIDDEN}/")}
     found = {file.path: file.size for file in folders.visible(files.listed())}
     if added := sorted(found.keys() - known):
         advice = "move them out, and append their rows with zadapter.append()"

@@ -8,7 +8,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from zadapter.errors import ConflictError, UnknownTableError, UsageError, VersionExpiredError
+from zadapter.errors import (
+    ConflictError,
+    UnknownTableError,
+    UnsupportedError,
+    UsageError,
+    VersionExpiredError,
+)
 from zadapter.filestats import total
 from zadapter.table import Commit
 from zadapter_parquet import changes, foreign, stats
@@ -18,6 +24,8 @@ from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
 
 DATA = f"{HIDDEN}/data"
+SHARED = f"{HIDDEN}/shared"
+"""Notes of tables that have the same files."""
 _TRIES = 20
 
 
@@ -117,6 +125,13 @@ def _claimed(log: Log, entry: Entry) -> bool:
     return True
 
 
+def share(files: Files) -> str:
+    """Have vacuum leave this table alone: another one has its files, too. Say how."""
+    path = f"{SHARED}/{uuid4().hex}"
+    files.write(path, b"")
+    return f"{path} keeps zadapter.vacuum() from deleting its files"
+
+
 def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
     """Delete what no version needs that is newer than *older_than*, and return it.
 
@@ -126,7 +141,13 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     Raises:
         ConflictError: Other writers were faster; nothing was deleted.
         UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
+        UnsupportedError: Another table has the same files.
     """
+    if shared := [file.path for file in files.listed(SHARED)]:
+        raise UnsupportedError(
+            f"{table}: a table that was migrated in place has the same files; delete {shared[0]} "
+            "when that table is gone"
+        )
     log = Log(files, table)
     now = changes.now() if dry_run else _now(files)
     cutoff = now - older_than // timedelta(milliseconds=1)

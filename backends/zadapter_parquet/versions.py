@@ -52,6 +52,8 @@ def snapshot(
         without_stats=frozenset(),
         applied=applied,
         layouts=Layouts(files),
+        id=entry.table,
+        source=entry.source,
         handle=Handle(files=files, version=version),
     )
 

@@ -17,6 +17,8 @@ from zadapter import Report
 
 Rewrite = Callable[[str], object]
 CATALOG = "bench"
+_MOST_LIQUID = 4
+"""Columns that CLUSTER BY takes."""
 COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
 
 
@@ -122,9 +124,12 @@ class Delta(_InFolder):
             **self._plain(),
             "Delta ZORDER": lambda table: self._zorder(table, {}),
             "Delta ZORDER, sorted files": lambda table: self._zorder(table, tuned),
-            "Delta liquid": lambda table: self._own(f"OPTIMIZE delta.`{table}` FULL", {}),
+            **({"Delta liquid": self._liquid} if len(self.keys) <= _MOST_LIQUID else {}),
             "delta-rs z_order": self._native,
         }
+
+    def _liquid(self, table: str) -> None:
+        self._own(f"OPTIMIZE delta.`{table}` FULL", {})
 
     def _zorder(self, table: str, settings: Mapping[str, str]) -> None:
         self._own(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(self.keys)})", settings)

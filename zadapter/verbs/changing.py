@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter import filestats
 from zadapter.backend import Factory, Versioned
 from zadapter.commit import Backoff, publish
+from zadapter.encoding import Encoding
 from zadapter.errors import (
     StaleRewriteError,
     UnknownOutcomeError,
@@ -206,7 +207,7 @@ def _staged(
     opened: Versioned, snapshot: Snapshot, rows: DataFrame, spark: SparkSession, gone: pa.Table
 ) -> Change:
     """Write *rows*, look into the files, and return the change that has them replace *gone*."""
-    written = opened.add(snapshot, rows)
+    written = opened.write(snapshot, rows, None, Encoding())
     try:
         made = staged(opened, snapshot, written, spark)
     except Exception:

@@ -169,7 +169,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
         force=question.force,
     )
     start = time.perf_counter()
-    work = _fitted(backend, snapshot, request, planned) if planned else ()
+    work = fitted(backend, snapshot, request, planned) if planned else ()
     return Prepared(
         backend=backend,
         snapshot=snapshot,
@@ -193,7 +193,7 @@ def check_types(rows: DataFrame, where: str) -> None:
         raise UsageError(f"where: {first_line(error)}") from error
 
 
-def _fitted(
+def fitted(
     backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
 ) -> tuple[Work, ...]:
     """Sample all jobs at once, those with files of several partitions each by itself; then fit."""

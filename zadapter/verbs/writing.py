@@ -5,8 +5,11 @@ from contextlib import suppress
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from zadapter.backend import Backend
 from zadapter.encoding import Encoding, dictionary_given_up
 from zadapter.filestats import total
+from zadapter.grouping import Job
+from zadapter.layout import Request
 from zadapter.names import Parts, leaves
 from zadapter.spark.footers import metadata
 from zadapter.spark.rewriting import clustered
@@ -18,25 +21,35 @@ from zadapter.verbs.preparing import Prepared, Work
 def write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
     """Read, key, move, sort and write the rows of *work*, for no reader to see yet."""
     snapshot, backend = prepared.snapshot, prepared.backend
-    encoding = _encoding(prepared, work, spark)
+    how = encoding(backend, snapshot, work.job, work.layout.request, spark)
     moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot)
-    return backend.write(snapshot, moved, work.layout, encoding)
+    return backend.write(snapshot, moved, work.layout, how)
 
 
-def _encoding(prepared: Prepared, work: Work, spark: SparkSession) -> Encoding:
-    """Decide by the largest file how to encode; what cannot be told is left to the format."""
-    files = work.job.files
+def encoding(
+    backend: Backend, snapshot: Snapshot, job: Job, request: Request, spark: SparkSession
+) -> Encoding:
+    """Decide by the largest file how to encode; what cannot be told is left to the format.
+
+    Args:
+        backend: Of the table that is read.
+        snapshot: Its version.
+        job: What is read of it.
+        request: The layout that is written.
+        spark: A session.
+    """
+    files = job.files
     rows = live_rows(files)
     plain: frozenset[Parts] = frozenset()
     largest = max(files.select(["size", "path"]).to_pylist(), key=lambda file: file["size"])
     # a file that cannot be read is the reader's to complain of
     with suppress(Exception):
-        (uri,) = prepared.backend.uris(prepared.snapshot, [largest["path"]])
+        (uri,) = backend.uris(snapshot, [largest["path"]])
         size, footer = metadata(spark, uri)
-        plain = _plain(prepared.snapshot, footer) - set(work.layout.request.columns)
+        plain = _plain(snapshot, footer) - set(request.columns)
         if rows is None:
             rows = footer.num_rows * total(files, "size") // size
-    parts = sum(group.cut_into for group in work.job.groups) * prepared.request.row_groups
+    parts = sum(group.cut_into for group in job.groups) * request.row_groups
     row_group = None if rows is None else max(1, -(-rows // parts))
     return Encoding(row_group=row_group, plain=plain)
 

@@ -1,0 +1,149 @@
+"""A new Delta table, whose first entry in the log has all of its files."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from zadapter.constants import texts
+from zadapter.definition import Definition
+from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
+from zadapter.filestats import partition
+from zadapter.table import Load, Snapshot, Source
+from zadapter.thrown import first_line
+from zadapter_delta.commits import COMMIT_TAG, as_new, set_property
+from zadapter_delta.definitions import metadata as made
+from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.snapshots import Handle
+from zadapter_delta.sources import PROPERTY, application, text
+from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.stores import Store
+from zadapter_delta.tables import Located, by_path
+
+_BEGUN = "_zadapter/migration"
+_KEPT = "delta.deletedFileRetentionDuration"
+_FOREVER = "interval 36500 days"
+
+
+def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Handle:
+    """Return a table that is yet to be made, in a folder of its own.
+
+    Raises:
+        UsageError: It is there already, is no path, or Delta refuses what it is to be.
+    """
+    said = by_path(table)
+    if said is None:
+        raise UsageError(
+            f"{table}: name a folder, such as ./{table}; a catalog learns of it by "
+            "CREATE TABLE … USING delta LOCATION"
+        )
+    log = jvm.delta.DeltaLog.forTable(jvm.session, said)
+    _begin(jvm, log, table)
+    named = {**definition.properties, PROPERTY: text(source)}
+    metadata = made(jvm, log, replace(definition, properties=named))
+    base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
+    return Handle(Located(log=log, catalog_table=jvm.option()), base)
+
+
+def _begin(jvm: Jvm, log: JavaObject, table: str) -> None:
+    """Note that the folder is about to become a table, so that a second try finds its own."""
+    if log.tableExists():
+        raise UsageError(f"{table} is a table already")
+    files, root = log.dataPath().getFileSystem(log.newDeltaHadoopConf()), log.dataPath()
+    store = Store(jvm, log)
+    if files.exists(root) and files.listStatus(root) and store.read(_BEGUN) is None:
+        raise UsageError(f"{table} holds files already; name an empty folder, or a new one")
+    store.write(_BEGUN, b"")
+
+
+def actions(
+    jvm: Jvm, files: pa.Table, uris: Sequence[str], names: Sequence[str]
+) -> list[JavaObject]:
+    """Return AddFile actions for files that lie anywhere.
+
+    Args:
+        jvm: The session's.
+        files: File table with size, rows, layout and partition.
+        uris: Where they lie.
+        names: The partition columns, as files name them.
+
+    Raises:
+        UnsupportedError: A partition value is a text that the log would take for null.
+    """
+    values = [texts(partition(files, name)) for name in names]
+    if any("" in column for column in values):
+        raise UnsupportedError("an empty text is a partition value, which Delta takes for null")
+    make = jvm.module(jvm.delta.actions, "Action").fromJson
+    now = int(time.time() * 1_000)
+    found = []
+    for number, (uri, size, layout) in enumerate(
+        zip(uris, files["size"].to_pylist(), files["layout"].to_pylist(), strict=True)
+    ):
+        said = {
+            "path": uri,
+            "partitionValues": dict(zip(names, (c[number] for c in values), strict=True)),
+            "size": size,
+            "modificationTime": now,
+            "dataChange": True,
+        }
+        if layout is not None:
+            said["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
+        found.append(make(json.dumps({"add": said})))
+    return found
+
+
+def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject]) -> int:
+    """Add files in one commit, which makes the table if there is none.
+
+    Raises:
+        ConflictError: Nothing was committed; somebody else was faster.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    located, base = load_.base.handle
+    new = load_.base.version < 0
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    modes = jvm.root.org.apache.spark.sql.SaveMode
+    operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
+    said = load_.source
+    name = application(said)
+    try:
+        if new:
+            transaction.updateMetadataForNewTable(base.metadata())
+        # read, so that whoever else carries rows of the same source is in conflict with us
+        transaction.txnVersion(name)
+        mark = {"appId": name, "version": said.version, "lastUpdated": int(time.time() * 1e3)}
+        marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
+        tags = jvm.map({COMMIT_TAG: load_.id})
+        return int(transaction.commit(jvm.seq([marked, *map(as_new, added)]), operation, tags))
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{load_.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(load_.base.table, load_.id) from error
+
+
+def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
+    nothing = jvm.option()
+    make = getattr(jvm.delta, "DeltaOperations$Write")
+    return make(mode, *([nothing] * 8))
+
+
+def protect(jvm: Jvm, snapshot: Snapshot) -> str:
+    """Have VACUUM keep removed files for a hundred years; say how."""
+    set_property(jvm, snapshot, _KEPT, _FOREVER)
+    return f"{_KEPT}='{_FOREVER}' keeps VACUUM from deleting its files"
+
+
+def drop(jvm: Jvm, snapshot: Snapshot) -> None:
+    """Remove the log of a table of one version.
+
+    Raises:
+        ConflictError: It has got more versions.
+    """
+    log = snapshot.handle.located.log
+    if int(log.update(False, jvm.option(), jvm.option()).version()) > 0:  # noqa: FBT003
+        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
+    files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+    files.delete(log.logPath(), True)  # noqa: FBT003 - recursively
+    jvm.delta.DeltaLog.invalidateCache(jvm.session, log.dataPath())

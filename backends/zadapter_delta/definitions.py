@@ -1,0 +1,194 @@
+"""What a Delta table is besides its rows, and what it can be."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from zadapter.definition import (
+    FILE_SIZE,
+    RETENTION,
+    Definition,
+    Fate,
+    Item,
+    Json,
+    PartitionField,
+    optional,
+    plain,
+    retyped,
+    without_partition,
+)
+from zadapter.errors import UsageError
+from zadapter.names import join
+from zadapter.sizes import parse
+from zadapter.table import Snapshot
+from zadapter.thrown import first_line
+from zadapter_delta.jvm import JavaObject, Jvm
+
+_SIZE, _KEPT = "delta.targetFileSize", "delta.deletedFileRetentionDuration"
+MAPPING = "delta.columnMapping.mode"
+GENERATED = "delta.generationExpression"
+_INTERVAL = re.compile(r"(?i)(?:interval )?(\d+) (second|minute|hour|day|week)s?")
+_MILLISECONDS = {
+    "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000,
+}  # fmt: skip
+_SILENT = re.compile(
+    r"delta\.(min(Reader|Writer)Version|feature\..*|columnMapping\.maxColumnId|lastCommit.*"
+    r"|rowTracking\.materialized.*|parquet\.compression\.codec)\Z"
+)
+"""Properties that say how the table is written, not what it is."""
+_TYPES = {
+    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
+    "timestamp", "timestamp_ntz", "string", "binary",
+}  # fmt: skip
+_ODD_NAME = re.compile(r"[ ,;{}()\n\t=]")
+"""Characters that Parquet's names must not have, unless columns are mapped (PROTOCOL.md)."""
+_FIELDS = {
+    GENERATED: "is computed no longer; new rows have to bring it",
+    "delta.identity.start": "is numbered no longer; new rows have to bring it",
+    "CURRENT_DEFAULT": "has no default any longer",
+    "delta.invariants": "is checked no longer",
+    "__COLLATIONS": "is compared by its bytes",
+    "__CHAR_VARCHAR_TYPE_STRING": "is a text of any length",
+}
+
+
+def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
+    """Return what a table is."""
+    metadata = snapshot.handle.snapshot.metadata()
+    properties = jvm.dict(metadata.configuration())
+    said: list[Json] = json.loads(metadata.schemaString())["fields"]
+    mapped = properties.get(MAPPING, "none") != "none"
+    changed = any("delta.typeChanges" in json.dumps(each) for each in said)
+    kept = {k: v for k, v in properties.items() if not k.startswith(("delta.", "zadapter."))}
+    return Definition(
+        columns=plain(said),
+        partition=tuple(PartitionField(name, (name,)) for name in snapshot.partition),
+        properties={**kept, **_common(properties)},
+        comment=metadata.description(),
+        renamed=(
+            "files have other names for them (column mapping)" if mapped
+            else "older files have other types (type widening)" if changed else None
+        ),
+    ).with_items(*_unsaid(said, properties))  # fmt: skip
+
+
+def _common(properties: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if _SIZE in properties:
+        found[FILE_SIZE] = str(parse(properties[_SIZE], _SIZE))
+    interval = _INTERVAL.fullmatch(properties.get(_KEPT, ""))
+    if interval:
+        found[RETENTION] = str(int(interval[1]) * _MILLISECONDS[interval[2].lower()])
+    return found
+
+
+def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Item]:
+    for each in said:
+        text = json.dumps(each)
+        for key, how in _FIELDS.items():
+            if key in text:
+                yield Item(f"column {join((each['name'],))}", Fate.LOST, how)
+    for key in sorted(properties):
+        known = key in {_SIZE, _KEPT, MAPPING} or key.startswith("zadapter.")
+        if key.startswith("delta.constraints."):
+            yield Item(f"CHECK ({properties[key]})", Fate.LOST, "new rows are not checked")
+        elif key.startswith("delta.") and not known and not _SILENT.match(key):
+            yield Item(f"property {key}", Fate.LOST, "it means something to Delta only")
+    if properties.get(MAPPING, "none") != "none":
+        yield Item("column mapping", Fate.TRANSLATED, "columns are found by their names")
+
+
+def accept(definition: Definition) -> Definition:
+    """Return *definition* as a Delta table can hold it."""
+    accepted = retyped(definition, _type)
+    columns = tuple(each | {"type": optional(each["type"])} for each in accepted.columns)
+    if columns != accepted.columns:
+        said = "what is in them may be null: Delta cannot enforce it there"
+        accepted = accepted.with_items(Item("NOT NULL within arrays and maps", Fate.LOST, said))
+    twice = Counter(each["name"].lower() for each in columns)
+    accepted = replace(accepted, columns=columns).with_items(
+        *(
+            Item(f"column {join((name,))}", Fate.REFUSED, "another one differs in case only")
+            for name, count in twice.items()
+            if count > 1
+        )
+    )
+    hidden = {each.name for each in accepted.partition if _hidden(each)}
+    why = "Delta cuts files by columns; min and max of the column still do"
+    accepted = _mapped(without_partition(accepted, hidden, why))
+    return replace(accepted, properties=dict(_own(accepted.properties))).with_items(
+        *(
+            Item(f"property {key}", Fate.LOST, "Delta would take it for its own")
+            for key in sorted(accepted.properties)
+            if key.startswith("delta.") and key != MAPPING
+        )
+    )
+
+
+def _hidden(field: PartitionField) -> bool:
+    return field.transform != "identity" or len(field.source) > 1
+
+
+def _mapped(definition: Definition) -> Definition:
+    odd = [name for name in _names(list(definition.columns)) if _ODD_NAME.search(name)]
+    if not odd:
+        return definition
+    how = f"files have other names for columns such as {odd[0]!r}, which Parquet cannot have"
+    item = Item("names of columns", Fate.TRANSLATED, how)
+    properties = {**definition.properties, MAPPING: "name"}
+    return replace(definition, properties=properties).with_items(item)
+
+
+def _names(fields: list[Json]) -> Iterator[str]:
+    for each in fields:
+        yield each["name"]
+        yield from _within(each["type"])
+
+
+def _within(type_: object) -> Iterator[str]:
+    if isinstance(type_, dict):
+        yield from _names(type_.get("fields", []))
+        for word in ("elementType", "keyType", "valueType"):
+            yield from _within(type_.get(word))
+
+
+def _own(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in properties.items():
+        if key == FILE_SIZE:
+            yield _SIZE, value
+        elif key == RETENTION:
+            yield _KEPT, f"interval {int(value) // 1_000} seconds"
+        elif key == MAPPING or not key.startswith("delta."):
+            yield key, value
+
+
+def _type(type_: str) -> str | None:
+    if type_.startswith(("varchar", "char")):
+        return "string"
+    return type_ if type_ in _TYPES or type_.startswith("decimal") else None
+
+
+def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
+    """Return Delta's ``Metadata`` of a new table, columns mapped if they are to be.
+
+    Raises:
+        UsageError: Delta refuses a name or a property.
+    """
+    said = {
+        "id": jvm.root.java.util.UUID.randomUUID().toString(),
+        "description": definition.comment,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": list(definition.columns)}),
+        "partitionColumns": [each.source[0] for each in definition.partition],
+        "configuration": dict(definition.properties),
+        "createdTime": int(jvm.root.java.lang.System.currentTimeMillis()),
+    }
+    action = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"metaData": said}))
+    transaction = log.startTransaction(jvm.option(), jvm.option())
+    try:
+        transaction.updateMetadataForNewTable(action)
+    except Exception as error:
+        raise UsageError(f"Delta refuses the table: {first_line(error)}") from error
+    return transaction.metadata()

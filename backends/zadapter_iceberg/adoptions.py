@@ -1,0 +1,144 @@
+"""Files that others have written, as data files of an Iceberg table.
+
+An adopted file's path does not name the layout that placed its rows, as our own paths do, so it is
+written down beside the table, once and for all: such a file never changes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter import filestats
+from zadapter.filestats import Bounds
+from zadapter.names import join
+from zadapter.table import Load, Snapshot, Staged, Written
+from zadapter_iceberg.bounds import encoded, json_values
+from zadapter_iceberg.columns import Column
+from zadapter_iceberg.commits import Files
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stores import Store
+from zadapter_iceberg.versions import Version
+
+LEDGER = "zadapter.adopted"
+"""Property that names the file which says what placed the rows of adopted files."""
+
+
+def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+    """Return Iceberg's ``DataFile`` for each of *files*.
+
+    Args:
+        jvm: The session's.
+        snapshot: A table that is yet to be made.
+        files: File table with rows, partition, and stats of the table's columns.
+        uris: Where they lie.
+    """
+    version: Version = snapshot.handle
+    spec = version.pinned.spec()
+    of_uri = jvm.root.org.apache.hadoop.fs.Path
+    paths = [str(of_uri(jvm.root.java.net.URI(uri)).toString()) for uri in uris]
+    mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+    parse = jvm.iceberg.ContentFileParser.fromJson
+    added = {
+        path: parse(mapper.readTree(json.dumps(said)), spec)
+        for path, said in zip(paths, _said(snapshot, files, paths), strict=True)
+    }
+    return Written(
+        paths=dict(zip(paths, uris, strict=True)),
+        handle=Files(
+            planned=0, sequence=0, removed={}, added=added, layouts=_layouts(paths, files)
+        ),
+    )
+
+
+def _layouts(paths: Sequence[str], files: pa.Table) -> dict[str, str]:
+    pairs = zip(paths, files["layout"].to_pylist(), strict=True)
+    return {path: layout for path, layout in pairs if layout is not None}
+
+
+def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return each file in the JSON of Iceberg's ``ContentFileParser``."""
+    version: Version = snapshot.handle
+    values = [
+        json_values(filestats.partition(files, name), type_)
+        for name, type_ in snapshot.partition.items()
+    ]
+    said: list[dict[str, Any]] = [
+        {
+            "spec-id": int(version.pinned.spec().specId()),
+            "content": "data",
+            "file-path": path,
+            "file-format": "parquet",
+            "partition": [column[number] for column in values],
+            "file-size-in-bytes": size,
+            "record-count": rows,
+        }
+        for number, (path, size, rows) in enumerate(
+            zip(paths, files["size"].to_pylist(), files["rows"].to_pylist(), strict=True)
+        )
+    ]
+    for child in files.schema.field("stats").type:
+        column = _column(version.columns, child.name)
+        if column is not None:
+            stats = filestats.child(files["stats"], child.name)
+            _tell(said, column.id, stats)
+    return said
+
+
+def _column(known: Mapping[Any, Column], name: str) -> Column | None:
+    return next((column for parts, column in known.items() if join(parts) == name), None)
+
+
+def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
+    """Note what is known of one column in each file; what is not there is unknown."""
+    low, high, nulls, nans, bounds = stats.flatten()
+    known = pc.not_equal(bounds, int(Bounds.UNKNOWN))
+    lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
+    facts = {
+        "value-counts": [file["record-count"] for file in said],
+        "null-value-counts": nulls.to_pylist(),
+        "nan-value-counts": nans.to_pylist(),
+        "lower-bounds": lows,
+        "upper-bounds": highs,
+    }
+    for name, values in facts.items():
+        for file, value in zip(said, values, strict=True):
+            if value is not None:
+                found = file.setdefault(name, {"keys": [], "values": []})
+                found["keys"].append(number)
+                found["values"].append(value)
+
+
+def kept(store: Store, load: Load) -> str | None:
+    """Write down what placed the rows of adopted files; return where, None if there are none."""
+    handles = [staged.handle.layouts for staged in load.staged if _is_adopted(staged)]
+    if not handles:
+        return None
+    path = f"_zadapter/adopted/{load.id}.json"
+    store.write(path, json.dumps({k: v for each in handles for k, v in each.items()}).encode())
+    return path
+
+
+def _is_adopted(staged: Staged) -> bool:
+    return staged.handle.layouts is not None
+
+
+def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
+    """Return a file table with the layouts of adopted files."""
+    path = dict(pinned.properties()).get(LEDGER)
+    data = None if path is None else Store(pinned).read(path)
+    if data is None:
+        return files
+    return with_layouts(files, json.loads(data))
+
+
+def with_layouts(files: pa.Table, known: Mapping[str, str]) -> pa.Table:
+    """Return a file table with the layouts of the files in *known*, by their paths."""
+    layouts = [
+        own or known.get(path)
+        for path, own in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
+    ]
+    field = files.schema.field("layout")
+    return filestats.replaced(files, field, pa.array(layouts, pa.string()))

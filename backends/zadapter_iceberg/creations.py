@@ -1,0 +1,199 @@
+"""A new Iceberg table, which its catalog learns of when its first files are committed."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from zadapter.definition import COMMENT, Definition
+from zadapter.errors import (
+    ConflictError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    UsageError,
+)
+from zadapter.names import Parts, quote, split
+from zadapter.table import Load, Source
+from zadapter.thrown import first_line
+from zadapter_iceberg import versions
+from zadapter_iceberg.commits import COMMIT, made
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.tables import Located, by_path, catalogs
+from zadapter_iceberg.versions import Version
+
+SOURCE = "zadapter.source"
+"""Property that says what the table was migrated from, and up to which version."""
+_SAID = re.compile(r"(\w+):(.+)@(-?\d+)\Z")
+_NAMES = "schema.name-mapping.default"
+_COLLECT = "gc.enabled"
+
+
+def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
+    """Return a table that its catalog does not know yet.
+
+    Raises:
+        UsageError: It is there already, or no catalog has room for the name.
+    """
+    schema = jvm.iceberg.spark.SparkSchemaUtil.convert(_struct(jvm, definition))
+    spec = jvm.iceberg.PartitionSpec.builderFor(schema)
+    for each in definition.partition:
+        spec = spec.identity(".".join(each.source))
+    comment = {} if definition.comment is None else {COMMENT: definition.comment}
+    name, builder = _builder(jvm, table, schema)
+    builder = builder.withPartitionSpec(spec.build())
+    builder = builder.withProperties(_java(jvm, {**definition.properties, **comment}))
+    try:
+        transaction = builder.createTransaction()
+    except Exception as error:
+        if jvm.threw(error, "AlreadyExistsException"):
+            raise UsageError(f"{table} is a table already") from error
+        raise
+    located = Located(table=transaction.table(), name=name)
+    return replace(versions.of(jvm, located, None), creation=transaction)
+
+
+def _struct(jvm: Jvm, definition: Definition) -> JavaObject:
+    text = json.dumps({"type": "struct", "fields": list(definition.columns)})
+    return jvm.root.org.apache.spark.sql.types.DataType.fromJson(text)
+
+
+def _java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
+    java = jvm.root.java.util.HashMap()
+    for key, value in values.items():
+        java.put(key, value)
+    return java
+
+
+def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, JavaObject]:
+    path = by_path(table)
+    if path is not None:
+        conf = jvm.session.sessionState().newHadoopConf()
+        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(path, schema)
+    name = _qualified(jvm, table)
+    *above, _ = name[1:]
+    catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
+    jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *above))}")
+    return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
+
+
+def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
+    *above, last = name[1:]
+    namespace = jvm.iceberg.catalog.Namespace.of(jvm.texts(above))
+    return jvm.iceberg.catalog.TableIdentifier.of(namespace, last)
+
+
+def _qualified(jvm: Jvm, table: str) -> Parts:
+    """Return a name that begins with its catalog.
+
+    Raises:
+        UsageError: There is no Iceberg catalog, more than one, or no namespace is named.
+    """
+    parts, known = split(table), catalogs(jvm)
+    if not known:
+        raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
+    if parts[0] not in known:
+        if len(known) > 1:
+            raise UsageError(f"{table}: say which catalog of {', '.join(known)}")
+        parts = (known[0], *parts)
+    if len(parts) == len(("catalog", "table")):
+        raise UsageError(f"{table}: say which namespace, as in {known[0]}.db.{parts[-1]}")
+    return parts
+
+
+def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject], adopted: str | None) -> int:
+    """Commit files: as the first ones of a table, which makes it, or after those that are there.
+
+    Args:
+        jvm: The session's.
+        load_: What is committed.
+        added: Iceberg's ``DataFile`` for each file.
+        adopted: Where it is written which layouts the files of others have; None: all are ours.
+
+    Raises:
+        ConflictError: Nothing was committed; somebody else was faster.
+        UnsupportedError: The catalog refuses the commit.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    version: Version = load_.base.handle
+    table = load_.base.table
+    try:
+        transaction = version.creation or version.located.table.newTransaction()
+        _say(jvm, transaction, load_, adopted)
+        if added:
+            _append(jvm, transaction, load_, added)
+        transaction.commitTransaction()
+    except StaleRewriteError:
+        raise
+    except Exception as error:
+        if jvm.threw(error, "ValidationException", "AlreadyExistsException"):
+            raise ConflictError(f"{table}: {first_line(error)}") from error
+        if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
+            why = f"{table}: the catalog refuses the commit: {first_line(error)}"
+            raise UnsupportedError(why) from error
+        raise UnknownOutcomeError(table, load_.id) from error
+    try:
+        return made(version.located, table, load_.id, load_.base.version) if added else 0
+    except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
+        raise UnknownOutcomeError(table, load_.id) from error
+
+
+def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) -> None:
+    of = load_.source
+    said: dict[str, Any] = {SOURCE: f"{of.format}:{of.id}@{of.version}"}
+    for layout in load_.layouts[:1]:
+        said["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
+        said["zadapter.curve"] = layout.request.curve.value
+        said["zadapter.layout-id"] = layout.id
+    if adopted is not None:
+        mapping = jvm.iceberg.mapping
+        names = mapping.MappingUtil.create(transaction.table().schema())
+        # others' files know no field ids, and are others' to delete
+        said[_NAMES] = mapping.NameMappingParser.toJson(names)
+        said |= {_COLLECT: "false", "zadapter.adopted": adopted}
+    update = transaction.updateProperties()
+    for key, value in said.items():
+        update.set(key, value)
+    update.commit()
+
+
+def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
+    """Add the files, unless anybody else has added some meanwhile: two may carry the same rows."""
+    if load_.base.handle.creation is not None:
+        update = transaction.newAppend()
+        for file in added:
+            update.appendFile(file)
+    else:
+        update = transaction.newOverwrite()
+        if load_.base.version:
+            update = update.validateFromSnapshot(load_.base.version)
+        everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
+        update = update.conflictDetectionFilter(everything).validateNoConflictingData()
+        for file in added:
+            update.addFile(file)
+    update.set(COMMIT, load_.id)
+    update.commit()
+
+
+def source(pinned: JavaObject) -> Source | None:
+    """Return what a table was migrated from, as far as its properties say."""
+    said = _SAID.match(dict(pinned.properties()).get(SOURCE, ""))
+    return said and Source(format=said[1], id=said[2], version=int(said[3]))
+
+
+def drop(jvm: Jvm, located: Located) -> None:
+    """Remove a table, and its files if they are its own."""
+    purge = dict(located.table.properties()).get(_COLLECT) != "false"
+    if located.name is None:
+        tables = jvm.iceberg.hadoop.HadoopTables(jvm.session.sessionState().newHadoopConf())
+        tables.dropTable(located.table.location(), purge)
+        return
+    catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
+    catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
+
+
+def protect(located: Located) -> str:
+    """Have Iceberg delete no files of the table from now on; say how."""
+    located.table.updateProperties().set(_COLLECT, "false").commit()
+    return f"{_COLLECT}=false keeps expire_snapshots and DROP … PURGE from deleting its files"

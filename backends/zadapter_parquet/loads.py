@@ -1,0 +1,176 @@
+"""A table that comes from another format: what it is, and the entry that makes it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from zadapter import filestats
+from zadapter.definition import (
+    COMMENT,
+    Definition,
+    Fate,
+    Item,
+    PartitionField,
+    optional,
+    plain,
+    retyped,
+    without_partition,
+)
+from zadapter.errors import ConflictError, StaleRewriteError, UsageError
+from zadapter.names import Parts
+from zadapter.table import Load, Snapshot, Source
+from zadapter_parquet import changes, retention
+from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.log import Log
+from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.registration import UNREGISTERED
+from zadapter_parquet.stores import Files, probe
+from zadapter_parquet.versions import Version, snapshot
+
+_TYPES = {
+    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
+    "timestamp", "timestamp_ntz", "string", "binary",
+}  # fmt: skip
+_SAID_BY_FOLDERS = {"boolean", "byte", "short", "integer", "long", "date", "string"}
+
+
+def define(snapshot: Snapshot) -> Definition:
+    """Return what a table of Parquet files is."""
+    entry: Entry = snapshot.handle.version.entry
+    properties = dict(entry.properties)
+    return Definition(
+        columns=plain(json.loads(entry.schema)["fields"]),
+        partition=tuple(PartitionField(name, (name,)) for name in entry.partition),
+        comment=properties.pop(COMMENT, None),
+        properties=properties,
+    )
+
+
+def accept(definition: Definition) -> Definition:
+    """Return *definition* as a folder of Parquet files can hold it."""
+    accepted = retyped(definition, _type)
+    if any(not each["nullable"] for each in accepted.columns):
+        said = "readers of plain files take every column for nullable"
+        accepted = accepted.with_items(Item("NOT NULL", Fate.LOST, said))
+    columns = tuple(
+        each | {"nullable": True, "type": optional(each["type"])} for each in accepted.columns
+    )
+    types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
+    kept = {
+        each.name
+        for each in accepted.partition
+        if each.transform == "identity" and _in_folders(types.get(each.source))
+    }
+    dropped = {each.name for each in accepted.partition} - kept
+    why = "the name of a folder cannot say its values; min and max of its column still do"
+    return without_partition(replace(accepted, columns=columns), dropped, why)
+
+
+def _type(type_: str) -> str | None:
+    if type_.startswith(("varchar", "char")):
+        return "string"
+    return type_ if type_ in _TYPES or type_.startswith("decimal") else None
+
+
+def _in_folders(type_: Any) -> bool:
+    return isinstance(type_, str) and (type_ in _SAID_BY_FOLDERS or type_.startswith("decimal"))
+
+
+def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:
+    """Return a table that has no entry yet.
+
+    Raises:
+        UsageError: There is something in its folder already.
+    """
+    if Log(files, table).exists():
+        raise UsageError(f"{table} is a table already")
+    visible = next((f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/")), None)
+    if visible is not None:
+        raise UsageError(f"{table} holds {visible} already; name an empty folder, or a new one")
+    comment = {} if definition.comment is None else {COMMENT: definition.comment}
+    entry = Entry(
+        version=UNREGISTERED,
+        previous="",
+        transaction="",
+        operation=Operation.MIGRATE,
+        read_version=UNREGISTERED,
+        timestamp=0,
+        table=uuid4().hex,
+        schema=json.dumps({"type": "struct", "fields": list(definition.columns)}),
+        partition=tuple(each.source[0] for each in definition.partition),
+        parts=(),
+        files=0,
+        size=0,
+        rows=0,
+        oldest=0,
+        folder=f"{retention.DATA}/{uuid4().hex}",
+        source=source,
+        properties={**definition.properties, **comment},
+    )
+    bare = snapshot(table, files, Version(entry=entry))
+    nothing = filestats.schema({}, bare.partition).empty_table()
+    return snapshot(table, files, Version(entry=entry, found=nothing))
+
+
+def load(load_: Load, added: Sequence[pa.Table]) -> int:
+    """Make the files those of a new version, or of the first.
+
+    Raises:
+        ConflictError: Somebody else was faster; nothing was committed.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    base, table = load_.base, load_.base.table
+    store: Files = base.handle.files
+    version: Version = base.handle.version
+    files = pa.concat_tables([filestats.schema({}, base.partition).empty_table(), *added])
+    folders = {staged.handle[0] for staged in load_.staged}
+    if folders & version.aborted:
+        raise StaleRewriteError(table, sorted(folders))
+    log = Log(store, table)
+    try:
+        store.sync(files["path"].to_pylist())
+    except FileNotFoundError as error:  # vacuum has ruled this commit out
+        raise StaleRewriteError(table, sorted(folders)) from error
+    if version.entry.version == UNREGISTERED:
+        probe(store)
+        if log.exists():
+            raise ConflictError(f"{table} was made by somebody else meanwhile")
+        entry = _first(store, load_, files)
+    else:
+        said = changes.exchanged(store, version.entry, [], [files])
+        (folder,) = folders
+        entry = changes.following(
+            log, version.entry, Operation.MIGRATE,
+            transaction=load_.id, folder=folder, source=load_.source, **said,
+        )  # fmt: skip
+    log.claim(entry)
+    return entry.version
+
+
+def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
+    made = changes.first(store, load_.base.handle.version.entry, files)
+    return replace(
+        made,
+        transaction=load_.id,
+        files=files.num_rows,
+        size=filestats.total(files, "size"),
+        rows=filestats.total(files, "rows"),
+    )
+
+
+def drop(files: Files, table: str) -> None:
+    """Remove a table of one version, the log first: from then on it is none.
+
+    Raises:
+        ConflictError: It has got more versions.
+    """
+    log = Log(files, table)
+    head = log.head()
+    if head.version > 0:
+        raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
+    within = [file.path for file in files.listed(HIDDEN)]
+    files.delete(sorted(within, key=lambda path: not path.startswith(f"{HIDDEN}/log/")))

@@ -1,0 +1,122 @@
+"""Rows that were appended to the old table since, carried to the new one."""
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.backend import Portable
+from zadapter.commit import Backoff, publish
+from zadapter.definition import check
+from zadapter.errors import UnsupportedError, UsageError
+from zadapter.filestats import total
+from zadapter.migration import Migration, Mode
+from zadapter.spark.verification import staged
+from zadapter.table import Load, Snapshot
+from zadapter.verbs.carrying import check_rows, discarding, plainly
+from zadapter.verbs.moves import Move, Start, existing, proof, report, start
+
+_ANEW = "migrate to another target, and drop this one"
+
+
+@dataclass(frozen=True)
+class _Log:
+    """What the commit loop needs."""
+
+    backend: Portable
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        return self.backend.snapshot(table, since)
+
+    def files(self, snapshot: Snapshot) -> pa.Table:
+        return self.backend.files(snapshot)
+
+    def commit(self, load: Load, /) -> int:
+        return self.backend.load(load)
+
+
+def follow(move: Move, *, dry_run: bool) -> Migration:
+    """Carry what was appended since, in one commit.
+
+    Raises:
+        UsageError: The new table is not one that was migrated from the old one.
+        UnsupportedError: The old one has seen more than appends.
+        VerificationError: What was written is not what was read.
+    """
+    with move.timing("plan"):
+        made = existing(move)
+        started = start(move)
+        come = _appended(move, started, made)
+    plan = report(move, started, Mode.COPY, "", come)
+    plan = replace(plan, layout="rows stay as they lie, until an optimize places them")
+    if dry_run or not come.num_rows or made is None:
+        return plan
+    check(started.way.definition, move.table, move.to)
+    way = replace(started.way, files=come)
+    with move.timing("write"):
+        written = plainly(way, made, come)
+    with discarding(move.spark, [written]):
+        with move.timing("verify"):
+            new = staged(move.target, made, written, move.spark)
+            check_rows(way, [new], come)
+        with move.timing("commit"):
+            load = Load(base=made, staged=(new,), source=started.origin)
+            landed = publish(_Log(move.target), load, Backoff())
+    head = move.target.snapshot(move.target_table)
+    added = move.target.files(head)
+    added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
+    with move.timing("verify"):
+        proven = proof(started, head, come, added)
+    version = head.version if landed.version is None else landed.version
+    return replace(
+        plan,
+        files=new.files.num_rows,
+        size=total(new.files, "size"),
+        target_version=version,
+        proof=proven,
+    )
+
+
+def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
+    """Return the files that have come since the version that the new table has.
+
+    Raises:
+        UsageError: The new table is not one that was migrated from the old one.
+        UnsupportedError: Something else has happened since.
+    """
+    origin = started.origin
+    had = None if made is None else made.source
+    if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
+        raise UsageError(
+            f"{move.target_table} was not migrated from {move.table}; call it without follow first"
+        )
+    if had.version < 0:
+        raise UnsupportedError(
+            f"{move.table} was no table with versions when it was migrated, so nobody knows what "
+            f"has come since; {_ANEW}"
+        )
+    then = move.source.files(move.source.at(move.table, had.version))
+    _check_columns(move, started, made)
+    now = started.way.files
+    counted = [_counted(then), _counted(now)]
+    if gone := counted[0] - counted[1]:
+        raise UnsupportedError(
+            f"{move.table} has seen more than appends since version {had.version}: {len(gone)} "
+            f"files have gone or lost rows, {min(gone)[0]} the first; {_ANEW}"
+        )
+    return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
+
+
+def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
+    rows = files["rows"].to_pylist()
+    known = zip(files["path"].to_pylist(), files["deletes"].to_pylist(), rows, strict=True)
+    return {(path, deletes, count) for path, deletes, count in known}
+
+
+def _check_columns(move: Move, started: Start, made: Snapshot) -> None:
+    wanted = [(each["name"], each["type"]) for each in started.way.definition.columns]
+    found = [(each["name"], each["type"]) for each in move.target.define(made).columns]
+    if wanted != found:
+        raise UnsupportedError(
+            f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
+        )

@@ -1,0 +1,223 @@
+"""``migrate``."""
+
+from contextlib import closing, suppress
+from dataclasses import replace
+from os import PathLike, fspath
+
+from pyspark.sql import SparkSession
+
+from zadapter.backend import Factory, Portable
+from zadapter.definition import check
+from zadapter.errors import (
+    ConflictError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    UsageError,
+    VerificationError,
+)
+from zadapter.filestats import total
+from zadapter.migration import Migration, Mode
+from zadapter.spark.files import discard
+from zadapter.spark.scratch import scratch
+from zadapter.table import Load, Snapshot
+from zadapter.verbs.asking import open_table
+from zadapter.verbs.carrying import Carried, copied, discarding
+from zadapter.verbs.following import follow as carried_since
+from zadapter.verbs.moves import Move, Start, described, existing, proof, report, start
+from zadapter.verbs.question import By, Question
+from zadapter.verbs.sharing import OTHERWISE, Shared, adopted, shared
+
+
+def migrate(  # noqa: PLR0913 - the public call, all by keyword
+    table: str | PathLike[str],
+    *,
+    to: str,
+    target: str | PathLike[str],
+    backend: str | Factory | None = None,
+    mode: str = "copy",
+    by: By | None = None,
+    curve: str = "adaptive",
+    target_file_size: str | int = "128MB",
+    row_groups: int = 8,
+    follow: bool = False,
+    dry_run: bool = False,
+    spark: SparkSession | None = None,
+) -> Migration:
+    """Make a table of another format with the rows of *table*, its schema and its layout.
+
+    The new table appears at once, with all of its rows, and both tables are then read and compared.
+    If this is interrupted, call it again: it finishes, or starts over.
+
+    Args:
+        table: The old table: a path, or an identifier of the session's catalog.
+        to: Format of the new one: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
+        target: The new table: a folder that is empty or not there yet; for Iceberg an identifier,
+            too.
+        backend: Format of the old table; None finds it out.
+        mode: ``"copy"`` writes the rows anew. ``"in_place"`` has both tables use the same files,
+            which the formats' own clean-ups then leave alone; refused where a row could be lost.
+            ``"auto"``: in place if that is not refused.
+        by: Key columns of a new layout, as for :func:`~zadapter.optimize`; None keeps the one that
+            the table has, cuts and all.
+        curve: For a new layout, as for ``optimize``.
+        target_file_size: For a new layout, as for ``optimize``.
+        row_groups: For a new layout, as for ``optimize``.
+        follow: Carry the rows that were appended to *table* since it was migrated, in one commit.
+        dry_run: Tell what would become of everything, and write nothing.
+        spark: A classic Spark session; None takes the active one, or starts a local one.
+
+    Returns: What was carried, translated and lost, and the proof that both tables hold the same.
+
+    Raises:
+        UsageError: The call is wrong, or something else is at *target* already.
+        UnsupportedError: The new table could not hold the old one; the message says what and why.
+        VerificationError: The two differ; the new one was removed.
+        ConflictError: Somebody else has made the new table meanwhile; theirs was left alone.
+        UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted. Call it
+            again.
+    """
+    if mode not in [each.value for each in Mode]:
+        raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
+    if by is not None and (follow or mode == Mode.IN_PLACE.value):
+        raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
+    question = by and Question(
+        table=table,
+        by=by,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+    )
+    old, new = str(fspath(table)), str(fspath(target))
+    session, factory = open_table(old, backend, spark)
+    session, to_factory = open_table(new, to, session)
+    with (
+        scratch(session) as own,
+        closing(_portable(factory(own))) as source,
+        closing(_portable(to_factory(own))) as goal,
+    ):
+        move = Move(
+            table=old,
+            source=source,
+            target_table=new,
+            target=goal,
+            to=to,
+            mode=Mode(mode),
+            question=question or None,
+            spark=own,
+        )
+        with move.timing("total"):
+            if follow:
+                return carried_since(move, dry_run=dry_run)
+            return _migrate(move, dry_run=dry_run)
+
+
+def _portable(opened: object) -> Portable:
+    if not isinstance(opened, Portable):
+        raise UnsupportedError(f"{type(opened).__name__} cannot migrate tables")
+    return opened
+
+
+def _migrate(move: Move, *, dry_run: bool) -> Migration:
+    with move.timing("plan"):
+        started = start(move)
+        made = existing(move)
+        if made is not None:
+            return _finished(move, started, made)
+        mode, why, found = _chosen(move, started)
+    plan = report(move, started, mode, why, started.way.files)
+    if dry_run:
+        return plan
+    check(started.way.definition, move.table, move.to)
+    carried, notes, version = _made(move, started, found)
+    head = move.target.snapshot(move.target_table)
+    files = move.target.files(head)
+    try:
+        with move.timing("verify"):
+            proven = proof(started, head, started.way.files, files)
+    except VerificationError:
+        _undo(move, head, carried, shared_files=found is not None)
+        raise
+    layouts = tuple(layout for each in carried for layout in each.layouts)
+    return replace(
+        plan,
+        layout=described(layouts, started.way.snapshot),
+        files=files.num_rows,
+        size=total(files, "size"),
+        target_version=version,
+        proof=proven,
+        notes=notes,
+    )
+
+
+def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
+    """Prove a table that an earlier call has made: it may have been stopped before its proof.
+
+    Raises:
+        UsageError: The table is of something else, or of another version.
+    """
+    origin = started.origin
+    if made.source is None or (made.source.format, made.source.id) != (origin.format, origin.id):
+        raise UsageError(f"{move.target_table} is a table already; name another target")
+    if made.source.version != origin.version:
+        raise UsageError(
+            f"{move.target_table} has {move.table} up to version {made.source.version}; it is at "
+            f"version {origin.version} now: say follow=True to carry what was appended"
+        )
+    files = move.target.files(made)
+    plan = report(move, started, Mode.COPY, "made by an earlier call", files)
+    with move.timing("verify"):
+        proven = proof(started, made, started.way.files, files)
+    return replace(plan, proof=proven, target_version=made.version)
+
+
+def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
+    """Return how to go on, why if that was not said, and the files that stay where they are.
+
+    Raises:
+        UnsupportedError: In place was asked for, and is not safe.
+    """
+    if move.mode is Mode.COPY:
+        return Mode.COPY, "", None
+    if move.question is not None:
+        return Mode.COPY, "since rows are to be placed anew", None
+    try:
+        found = shared(started.way, started.before)
+    except UnsupportedError as error:
+        if move.mode is Mode.AUTO:
+            return Mode.COPY, f"since {error}", None
+        text = str(error)
+        raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
+    return Mode.IN_PLACE, "since that is safe" if move.mode is Mode.AUTO else "", found
+
+
+def _made(
+    move: Move, started: Start, found: Shared | None
+) -> tuple[tuple[Carried, ...], tuple[str, ...], int]:
+    """Make the new table; return its files, what to know of them, and its version."""
+    way = started.way
+    pending = move.target.create(move.target_table, way.definition, started.origin)
+    with move.timing("write"):
+        if found is None:
+            carried = copied(way, pending, started.request)
+        else:
+            carried = adopted(way, pending, found)
+    notes = () if found is None else (move.source.protect(way.snapshot),)
+    load = Load(
+        base=pending,
+        staged=tuple(each.staged for each in carried),
+        source=started.origin,
+        layouts=tuple(layout for each in carried for layout in each.layouts),
+    )
+    ours = [] if found is not None else [each.staged for each in carried]
+    with discarding(move.spark, ours), move.timing("commit"):
+        version = move.target.load(load)
+    return carried, notes, version
+
+
+def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool) -> None:
+    """Remove the new table, unless somebody else has changed it since, and then our files."""
+    with suppress(ConflictError):
+        move.target.drop(head)
+        for each in () if shared_files else carried:
+            with suppress(UnknownOutcomeError):
+                discard(move.spark, each.staged)

@@ -1,0 +1,165 @@
+"""What a migration is asked to do, and what all its ways have in common."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.backend import Portable
+from zadapter.definition import Definition, carried
+from zadapter.errors import UnknownTableError, UsageError
+from zadapter.filestats import total
+from zadapter.layout import Layout, Request, orders
+from zadapter.migration import Migration, Mode, Proof
+from zadapter.names import join, leaves
+from zadapter.table import Snapshot, Source
+from zadapter.verbs.asking import request_of
+from zadapter.verbs.carrying import Way, keys_of, request_kept
+from zadapter.verbs.proving import Side, check_columns, filters_on, prove
+from zadapter.verbs.question import Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """What is asked for."""
+
+    table: str
+    source: Portable
+    target_table: str
+    target: Portable
+    to: str
+    mode: Mode
+    question: Question | None
+    """The layout that is wanted; None: the one that the table has."""
+    spark: SparkSession
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    """What each phase has taken so far."""
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        """Count the seconds of a phase."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The old table as it was looked at."""
+
+    way: Way
+    before: Definition
+    request: Request | None
+    """The layout that the new table gets."""
+
+    @property
+    def origin(self) -> Source:
+        """What the new table will say that it is of."""
+        snapshot = self.way.snapshot
+        return Source(format=snapshot.format, id=snapshot.id, version=snapshot.version)
+
+
+def start(move: Move) -> Start:
+    """Look at the old table.
+
+    Raises:
+        UsageError: It is of the new format already, or cannot be clustered as asked.
+    """
+    snapshot = move.source.snapshot(move.table)
+    if snapshot.format == move.to:
+        raise UsageError(f"{move.table} is a table of {move.to} already; see zadapter.optimize()")
+    before = move.source.define(snapshot)
+    every = [
+        parts
+        for parts, type_ in leaves(snapshot.schema)
+        if parts[0] not in snapshot.partition and orders(type_)
+    ]
+    files = move.source.files(snapshot, every)
+    kept = request_kept(snapshot, files)
+    way = Way(
+        source=move.source,
+        target=move.target,
+        snapshot=snapshot,
+        files=files,
+        definition=move.target.accept(before),
+        spark=move.spark,
+    )
+    wanted = kept if move.question is None else request_of(move.question, snapshot)
+    return Start(way=way, before=before, request=wanted)
+
+
+def existing(move: Move) -> Snapshot | None:
+    """Return the new table, if there is one."""
+    try:
+        found = move.target.snapshot(move.target_table)
+    except UnknownTableError:
+        return None
+    return found if found.version >= 0 else None
+
+
+def proof(started: Start, made: Snapshot, old: pa.Table, new: pa.Table) -> Proof:
+    """Read files of both tables, and compare.
+
+    Args:
+        started: The old table.
+        made: The new one.
+        old: Files of the old one.
+        new: Files of the new one.
+
+    Raises:
+        VerificationError: They hold different rows, or columns are not as they should be.
+    """
+    way = replace(started.way, files=old)
+    columns = check_columns(way.definition.columns, way.target.define(made).columns)
+    keys = keys_of(way, started.request)
+    before = Side(backend=way.source, snapshot=way.snapshot, files=old, stats=way.files_as(made))
+    known = way.target.files(made, keys)
+    mine = pa.compute.is_in(known["path"], new["path"].combine_chunks())
+    after = Side(backend=way.target, snapshot=made, files=new, stats=known.filter(mine))
+    filters = filters_on(before.stats, way.rows(old.slice(0, 0)), keys)
+    return prove(before, after, way.columns(), filters, columns)
+
+
+def report(move: Move, started: Start, mode: Mode, why: str, files: pa.Table) -> Migration:
+    """Return what there is to say before anything is written."""
+    snapshot = started.way.snapshot
+    definition = started.way.definition
+    return Migration(
+        table=move.table,
+        format=snapshot.format,
+        version=snapshot.version,
+        target=move.target_table,
+        to=move.to,
+        mode=mode,
+        why=why,
+        items=(*carried(definition), *definition.items),
+        layout=_intended(started, mode, anew=move.question is not None),
+        files=files.num_rows,
+        size=total(files, "size"),
+        seconds=move.seconds,
+    )
+
+
+def _intended(started: Start, mode: Mode, *, anew: bool) -> str:
+    request = started.request
+    if request is None:
+        return "none; rows stay as they lie"
+    text = f"{request.curve.value} by {', '.join(join(parts) for parts in request.columns)}"
+    fates: Mapping[bool, str] = {True: "fitted anew", False: "kept"}
+    lost = len(started.before.partition) != len(started.way.definition.partition)
+    return f"{text}, {fates[anew or (lost and mode is Mode.COPY)]}"
+
+
+def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
+    """Return what has become of the layout."""
+    if not layouts:
+        return "none; rows stay as they lie"
+    request = layouts[0].request
+    text = f"{request.curve.value} by {', '.join(join(parts) for parts in request.columns)}"
+    kept = all(known.layouts.get(layout.id) is not None for layout in layouts)
+    return f"{text}, {'kept' if kept else 'fitted anew'}"

@@ -1,0 +1,114 @@
+"""Migration in place: whether files may stay where they are, and how another table takes them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zadapter.definition import Definition
+from zadapter.errors import UnsupportedError
+from zadapter.filestats import replaced
+from zadapter.physical import unfit
+from zadapter.spark.footers import THREADS, metadata
+from zadapter.table import Snapshot
+from zadapter.verbs.carrying import Carried, Way
+
+OTHERWISE = "say mode='copy'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """Files that may stay where they are.
+
+    Attributes:
+        uris: Where they lie.
+        files: File table, with the rows that their footers count.
+    """
+
+    uris: list[str]
+    files: pa.Table
+
+
+def shared(way: Way, before: Definition) -> Shared:
+    """Find out whether the new table may have the old one's files.
+
+    Args:
+        way: From where to where.
+        before: The old table.
+
+    Raises:
+        UnsupportedError: It may not; the message says why.
+    """
+    reason = next(_reasons(way, before), None)
+    if reason is not None:
+        raise UnsupportedError(f"{way.snapshot.table} cannot be migrated in place: {reason}")
+    paths = way.files["path"].to_pylist()
+    uris = way.source.uris(way.snapshot, paths)
+    with ThreadPoolExecutor(THREADS) as pool:
+        footers = list(pool.map(lambda uri: metadata(way.spark, uri), uris))
+    _check(way, before, [footer for _, footer in footers])
+    rows = pa.array([footer.num_rows for _, footer in footers], pa.int64())
+    field = way.files.schema.field("rows")
+    return Shared(uris=uris, files=replaced(way.files, field, rows))
+
+
+def _reasons(way: Way, before: Definition) -> Iterator[str]:
+    if way.files["deletes"].null_count < way.files.num_rows:
+        yield "row-level deletes would be lost, and deleted rows would come back"
+    if before.renamed:
+        yield before.renamed
+    odd = [key for key in way.definition.properties if key == "delta.columnMapping.mode"]
+    if odd:
+        yield "names of columns have characters that the new table needs other names for in files"
+    if way.files["partition"].null_count:
+        yield "files hold rows of several partitions"
+    kept = {each.name for each in way.definition.partition}
+    lost = [each.name for each in before.partition if each.name not in kept]
+    if lost and way.snapshot.format != "iceberg":
+        yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
+
+
+def _check(way: Way, before: Definition, footers: list[pq.FileMetaData]) -> None:
+    """Look at the columns of each file, once for each distinct schema, and at its rows.
+
+    Raises:
+        UnsupportedError: A file does not hold what the new table would read in it.
+    """
+    live = way.files["rows"].to_pylist()
+    told = zip(way.files["path"].to_pylist(), live, footers, strict=True)
+    partition = {each.source[0] for each in before.partition}
+    seen: set[str] = set()
+    for path, rows, footer in told:
+        if rows != footer.num_rows:
+            raise UnsupportedError(
+                f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
+                f"deletes would be lost; {OTHERWISE}"
+            )
+        # the first line is where the object lies in memory
+        schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
+        if schema not in seen:
+            seen.add(schema)
+            reason = unfit(footer, before.columns, partition)
+            if reason is not None:
+                raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
+
+
+def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
+    """Return the files as what the new table's log will say of them.
+
+    Raises:
+        UnsupportedError: The format cannot name them.
+    """
+    if not found.uris:
+        return ()
+    files = way.files_as(pending)
+    files = replaced(files, files.schema.field("rows"), found.files["rows"])
+    written = way.target.adopt(pending, files, found.uris)
+    field = files.schema.field("path")
+    named = replaced(files, field, pa.array(list(written.paths), pa.string()))
+    made = way.target.stage(pending, written, named)
+    ids = sorted(set(files["layout"].drop_null().to_pylist()))
+    kept = (way.snapshot.layouts.get(each) for each in ids)
+    return (Carried(made, tuple(layout for layout in kept if layout is not None)),)
