@@ -116,6 +116,9 @@ class Versioned(Backend, Protocol):
 class Portable(Backend, Protocol):
     """A backend whose tables can be migrated to other formats, and from them."""
 
+    adopts: bool
+    """Whether a table can have files outside its folder."""
+
     def at(self, table: str, when: int) -> Snapshot:
         """Return an older version.
 
@@ -153,7 +156,8 @@ class Portable(Backend, Protocol):
             uris: Where they lie.
 
         Raises:
-            UnsupportedError: This format cannot name files outside its folder.
+            UnsupportedError: This format cannot name files outside its folder, or a partition value
+                of theirs.
         """
 
     def load(self, load: Load) -> int:

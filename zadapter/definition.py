@@ -185,14 +185,21 @@ def _shown(each: PartitionField) -> str:
     return source if each.transform == "identity" else f"{each.transform}({source})"
 
 
-def carried(definition: Definition) -> list[Item]:
-    """Return what is carried as it is, for those who look at the whole."""
+def carried(before: Definition, definition: Definition) -> list[Item]:
+    """Return what is carried as it is, for those who look at the whole.
+
+    Args:
+        before: The old table.
+        definition: The new one.
+    """
     items = [Item(f"{len(definition.columns)} columns", Fate.CARRIED, "names, order, nullability")]
     commented = sum(COMMENT in each["metadata"] for each in definition.columns)
     if commented:
         items.append(Item(f"{commented} comments of columns", Fate.CARRIED))
     items += [Item(f"partitions by {_shown(each)}", Fate.CARRIED) for each in definition.partition]
-    items += [Item(f"property {key}", Fate.CARRIED) for key in sorted(definition.properties)]
+    lost = {item.what for item in definition.items}
+    properties = [f"property {key}" for key in sorted(before.properties)]
+    items += [Item(what, Fate.CARRIED) for what in properties if what not in lost]
     return items + ([Item("comment of the table", Fate.CARRIED)] if definition.comment else [])
 
 

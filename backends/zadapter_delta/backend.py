@@ -36,6 +36,7 @@ class DeltaBackend:
     """Delta tables, read and committed through Delta's own classes."""
 
     format = "delta"
+    adopts = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

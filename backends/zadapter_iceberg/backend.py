@@ -1,6 +1,6 @@
 """The backend contract, for Iceberg."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import uuid4
 
 import pyarrow as pa
@@ -13,12 +13,13 @@ from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import by_hadoop, uris
-from zadapter.names import Parts, leaves, quote, resolve
+from zadapter.names import Parts, leaves, quote
 from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans
-from zadapter_iceberg.columns import FUNCTIONS, Column
-from zadapter_iceberg.contents import Wanted, file_table
+from zadapter_iceberg.columns import FUNCTIONS
+from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.listings import listed, wanted_of
 from zadapter_iceberg.stores import Store
 from zadapter_iceberg.tables import ancestors, locate, refuse
 from zadapter_iceberg.versions import (
@@ -33,19 +34,20 @@ from zadapter_iceberg.versions import (
     without_bounds,
     without_stats,
 )
+from zadapter_iceberg.writing import settings
 
 _ENDLESS = str(1 << 62)
 _TASKS = 4
 """Tasks a core reads, so that no core waits long for the last one."""
 _SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
 """Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
-_DICTIONARY = "write.parquet.dict-encoding-enabled.column."
 
 
 class IcebergBackend:
     """Iceberg tables, read, written and committed through Iceberg's own classes."""
 
     format = "iceberg"
+    adopts = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -99,40 +101,12 @@ class IcebergBackend:
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the live data files with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
-        wanted = self._wanted(snapshot, columns)
-        found = self._contents(version, wanted)
+        wanted = wanted_of(snapshot, columns)
+        found = listed(self._spark, version, wanted)
         gone = scans.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
         known = file_table(found, wanted, snapshot.partition, gone, spec)
         return adoptions.named(version.pinned, known)
-
-    def _contents(self, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
-        reader = self._spark.read
-        if version.snapshot_id is not None:
-            reader = reader.option("versionAsOf", str(version.snapshot_id))
-        files = version.located.files
-        by_name = version.located.name is not None
-        rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
-        ids = ", ".join(str(each.id) for each in wanted) or "-1"
-        maps = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
-        return (
-            rows.where("content = 0")
-            .selectExpr(
-                "file_path", "spec_id", "record_count", "file_size_in_bytes",
-                *(["partition"] if version.fields else []),
-                *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in maps),
-            )
-            .toArrow()
-        )  # fmt: skip
-
-    def _wanted(self, snapshot: Snapshot, asked: Sequence[Parts]) -> list[Wanted]:
-        known: Mapping[Parts, Column] = snapshot.handle.columns
-        found = [resolve(parts, snapshot.schema) for parts in asked]
-        return [
-            Wanted(parts, known[parts].id, type_)
-            for parts, type_ in found
-            if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
-        ]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return where the files with *paths* in the manifests lie."""
@@ -149,12 +123,22 @@ class IcebergBackend:
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*, deletes applied, row lineage kept."""
         version: Version = snapshot.handle
+        if not files.num_rows:
+            return self._nothing(version)
         group = self._hold(version.pinned)
         tasks = self._jvm.list(version.tasks[path] for path in files["path"].to_pylist())
         self._jvm.scans.stageTasks(version.pinned, group, tasks)
         reader = self._spark.read.option("split-size", str(self._split_size(files)))
-        rows = reader.format("iceberg").load(group)
-        added = version.computed
+        return self._with_fields(reader.format("iceberg").load(group), snapshot)
+
+    def _nothing(self, version: Version) -> DataFrame:
+        columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
+        rows = self._jvm.session.createDataFrame(self._jvm.list([]), columns)
+        return DataFrame(rows, self._spark)
+
+    def _with_fields(self, rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+        """Add the partition fields that are no columns of the table."""
+        added = snapshot.handle.computed
         if not added:
             return rows
         self._spark.conf.set(
@@ -174,14 +158,16 @@ class IcebergBackend:
     ) -> Written:
         """Write *rows* through Iceberg's writer, into a folder that names the layout."""
         version: Version = snapshot.handle
-        settings = self._settings(snapshot, layout, encoding)
-        group = self._hold(with_properties(self._jvm, version.pinned, settings))
+        said = settings(snapshot, layout, encoding)
+        group = self._hold(with_properties(self._jvm, version.pinned, said))
         writer = rows.write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
         # rows come sorted by partition, so one open file at a time will do; but 0.0 and -0.0, which
         # Spark sorts as one, are two partitions
         mixed = any(map(pa.types.is_floating, snapshot.partition.values()))
         writer = writer.option("fanout-enabled", str(mixed).lower())
+        # a column that is never null may come from a reader that does not know it; a null fails
+        writer = writer.option("check-nullability", "false")
         writer.option("target-file-size-bytes", _ENDLESS).save(group)
         made = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         new = {file.location(): file for file in made}
@@ -195,29 +181,6 @@ class IcebergBackend:
             ),
         )
 
-    def _settings(
-        self, snapshot: Snapshot, layout: Layout | None, encoding: Encoding
-    ) -> dict[str, str]:
-        """Return table properties that hold while these files are written."""
-        own = dict(snapshot.handle.pinned.properties())
-        settings = {}
-        if layout is not None:
-            folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-            settings["write.data.path"] = f"{folder}/zadapter-{layout.id}"
-        for parts in () if layout is None else layout.request.columns:
-            # bounds cut to 16 characters are all alike where texts share a prefix
-            settings[METRICS + ".".join(parts)] = "full"
-        for parts in encoding.plain:
-            name = _DICTIONARY + ".".join(parts)
-            settings[name] = own.get(name, "false")
-        if encoding.row_group is not None:
-            most = str(encoding.row_group)
-            # once in so many rows the writer looks, and finds the row group large enough
-            settings["write.parquet.row-group-size-bytes"] = "1"
-            settings["write.parquet.row-group-check-min-record-count"] = most
-            settings["write.parquet.row-group-check-max-record-count"] = most
-        return settings
-
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has counted
         """Return *written* with the bounds that Iceberg's writer has counted."""
         spec = snapshot.handle.pinned.spec()
@@ -229,7 +192,7 @@ class IcebergBackend:
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]
         spec_id = int(spec.specId())
-        known = file_table(found, self._wanted(snapshot, every), snapshot.partition, {}, spec_id)
+        known = file_table(found, wanted_of(snapshot, every), snapshot.partition, {}, spec_id)
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def commit(self, rewrite: Rewrite) -> int:

@@ -36,6 +36,7 @@ class ParquetBackend:
     """Folders of Parquet files, each with a log of versions and a table of stats inside it."""
 
     format = "parquet"
+    adopts = False
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -207,7 +208,7 @@ class ParquetBackend:
         Raises:
             UsageError: There is something in the folder.
         """
-        return loads.pending(table, self._opened(table), definition, source)
+        return loads.pending(table, self._opened(table, make=True), definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
         """Refuse: a log that names files of other folders could be made to read any.
@@ -246,11 +247,16 @@ class ParquetBackend:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _opened(self, table: str) -> Files:
-        """Return the files of a table: a path, a URI, or ``parquet.`path```."""
+    def _opened(self, table: str, *, make: bool = False) -> Files:
+        """Return the files of a table: a path, a URI, or ``parquet.`path```.
+
+        Args:
+            table: The table as the caller named it.
+            make: Whether to make the folder, if there is none.
+        """
         by_path = _BY_PATH.match(table)
         location = by_path["path"].replace("``", "`") if by_path else table
         if location.startswith(f"{SCHEME}:"):
-            return HadoopFiles(self._spark, location)
+            return HadoopFiles(self._spark, location, make=make)
         root = local_path(location)
-        return ObjectFiles(location) if root is None else LocalFiles(root)
+        return ObjectFiles(location) if root is None else LocalFiles(root, make=make)

@@ -36,12 +36,13 @@ class HadoopFiles:
 
     root = None
 
-    def __init__(self, spark: SparkSession, uri: str) -> None:
+    def __init__(self, spark: SparkSession, uri: str, *, make: bool = False) -> None:
         """Open the table's root folder.
 
         Args:
             spark: A session whose Hadoop settings hold.
             uri: ``hdfs://…``, unescaped.
+            make: Whether to make the folder, if there is none.
 
         Raises:
             UnknownTableError: There is no such folder.
@@ -54,6 +55,8 @@ class HadoopFiles:
         self._root = self._fs.Path(self.uri)
         self._files = self._root.getFileSystem(conf)
         self._names = self._fs.FileContext.getFileContext(self._files.getUri(), conf)
+        if make:
+            self._files.mkdirs(self._root)
         if not self._files.exists(self._root):
             raise UnknownTableError(f"{uri}: there is no such folder")
 

@@ -21,7 +21,8 @@ from zadapter.definition import (
     without_partition,
 )
 from zadapter.errors import ConflictError, StaleRewriteError, UsageError
-from zadapter.names import Parts
+from zadapter.layout import orders
+from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
 from zadapter_parquet import changes, retention
 from zadapter_parquet.entries import Entry, Operation
@@ -112,8 +113,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         properties={**definition.properties, **comment},
     )
     bare = snapshot(table, files, Version(entry=entry))
-    nothing = filestats.schema({}, bare.partition).empty_table()
-    return snapshot(table, files, Version(entry=entry, found=nothing))
+    return snapshot(table, files, Version(entry=entry, found=_no_files(bare)))
 
 
 def load(load_: Load, added: Sequence[pa.Table]) -> int:
@@ -126,7 +126,7 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     base, table = load_.base, load_.base.table
     store: Files = base.handle.files
     version: Version = base.handle.version
-    files = pa.concat_tables([filestats.schema({}, base.partition).empty_table(), *added])
+    files = pa.concat_tables(added) if added else _no_files(base)
     folders = {staged.handle[0] for staged in load_.staged}
     if folders & version.aborted:
         raise StaleRewriteError(table, sorted(folders))
@@ -141,7 +141,7 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
             raise ConflictError(f"{table} was made by somebody else meanwhile")
         entry = _first(store, load_, files)
     else:
-        said = changes.exchanged(store, version.entry, [], [files])
+        said = changes.exchanged(store, version.entry, [_no_files(base)], [files])
         (folder,) = folders
         entry = changes.following(
             log, version.entry, Operation.MIGRATE,
@@ -149,6 +149,11 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
         )  # fmt: skip
     log.claim(entry)
     return entry.version
+
+
+def _no_files(base: Snapshot) -> pa.Table:
+    kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and orders(t)}
+    return filestats.schema(kept, base.partition).empty_table()
 
 
 def _first(store: Files, load_: Load, files: pa.Table) -> Entry:

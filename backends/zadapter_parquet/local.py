@@ -42,13 +42,19 @@ def _normal(path: str) -> Path:
 class LocalFiles:
     """A table's files on local disk."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, make: bool = False) -> None:
         """Open the table's root folder.
+
+        Args:
+            root: The folder.
+            make: Whether to make it, if there is none.
 
         Raises:
             UnknownTableError: There is no such folder.
         """
         self.uri, self.root = str(root), root
+        if make:
+            root.mkdir(parents=True, exist_ok=True)
         if not root.is_dir():
             raise UnknownTableError(f"{root}: there is no such folder")
 

@@ -137,7 +137,7 @@ def report(move: Move, started: Start, mode: Mode, why: str, files: pa.Table) ->
         to=move.to,
         mode=mode,
         why=why,
-        items=(*carried(definition), *definition.items),
+        items=(*carried(started.before, definition), *definition.items),
         layout=_intended(started, mode, anew=move.question is not None),
         files=files.num_rows,
         size=total(files, "size"),

@@ -55,6 +55,8 @@ def shared(way: Way, before: Definition) -> Shared:
 
 
 def _reasons(way: Way, before: Definition) -> Iterator[str]:
+    if not way.target.adopts:
+        yield "a table of the other format has its files in its own folder"
     if way.files["deletes"].null_count < way.files.num_rows:
         yield "row-level deletes would be lost, and deleted rows would come back"
     if before.renamed:
