@@ -157,8 +157,14 @@ class Iceberg(_Task):
         """Write the table anew, from the same rows in the same order."""
         table = f"{CATALOG}.db.{_slug(name)}"
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
-        self._written(self.source if name == "base" else self.read(self.base), table)
+        self._written(self.source if name == "base" else self._file_by_file(), table)
         return table
+
+    def _file_by_file(self) -> DataFrame:
+        """Return the rows of the base table, a task a file."""
+        whole = str(1 << 40)
+        reader = self.spark.read.option("split-size", whole).option("file-open-cost", whole)
+        return reader.table(self.base)
 
     def _written(self, rows: DataFrame, table: str) -> None:
         self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
@@ -191,7 +197,8 @@ class Iceberg(_Task):
         every = {
             "rewrite-all": "true",
             "target-file-size-bytes": str(self.target),
-            "max-file-size-bytes": str(2 * self.target),
+            # Iceberg's writer goes on to the next file by bytes that are not compressed yet
+            "max-file-size-bytes": str(16 * self.target),
             **options,
         }
         listed = ", ".join(f"'{key}', '{value}'" for key, value in every.items())
