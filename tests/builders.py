@@ -51,6 +51,7 @@ def snapshot(schema, partition=()):
         location="file:/t",
         schema=schema,
         partition=dict(partition),
+        id="t",
         definition="",
         physical={parts: parts for parts, _ in leaves(schema)},
         without_stats=frozenset(),

@@ -54,6 +54,7 @@ class MemoryLog:
             location="memory:",
             schema=pa.schema([]),
             partition={},
+            id="memory",
             definition=self.head.definition,
             physical={},
             without_stats=frozenset(),

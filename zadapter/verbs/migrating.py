@@ -1,6 +1,7 @@
 """``migrate``."""
 
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from os import PathLike, fspath
 
@@ -80,14 +81,32 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
-    question = by and Question(
-        table=table,
-        by=by,
-        curve=curve,
-        target_file_size=target_file_size,
-        row_groups=row_groups,
+    question = (
+        None
+        if by is None
+        else Question(
+            table=table,
+            by=by,
+            curve=curve,
+            target_file_size=target_file_size,
+            row_groups=row_groups,
+        )
     )
-    old, new = str(fspath(table)), str(fspath(target))
+    names = str(fspath(table)), str(fspath(target))
+    with _opened(names, (backend, to), Mode(mode), question, spark) as move, move.timing("total"):
+        return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
+
+
+@contextmanager
+def _opened(
+    names: tuple[str, str],
+    formats: tuple[str | Factory | None, str],
+    mode: Mode,
+    question: Question | None,
+    spark: SparkSession | None,
+) -> Iterator[Move]:
+    """Open both tables in one session, beside the user's."""
+    (old, new), (backend, to) = names, formats
     session, factory = open_table(old, backend, spark)
     session, to_factory = open_table(new, to, session)
     with (
@@ -95,20 +114,16 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         closing(_portable(factory(own))) as source,
         closing(_portable(to_factory(own))) as goal,
     ):
-        move = Move(
+        yield Move(
             table=old,
             source=source,
             target_table=new,
             target=goal,
             to=to,
-            mode=Mode(mode),
-            question=question or None,
+            mode=mode,
+            question=question,
             spark=own,
         )
-        with move.timing("total"):
-            if follow:
-                return carried_since(move, dry_run=dry_run)
-            return _migrate(move, dry_run=dry_run)
 
 
 def _portable(opened: object) -> Portable:
