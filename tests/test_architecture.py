@@ -26,6 +26,7 @@ VALUES = (
     "locations",
     "names",
     "schemas",
+    "sizes",
     "streams",
     "table",
     "testing",

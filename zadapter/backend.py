@@ -172,7 +172,11 @@ class Portable(Backend, Protocol):
         """Have the table's own clean-ups leave files alone that are shared; say how."""
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove a table that was just made, but not the files it has adopted."""
+        """Remove a table that was just made, but not the files it has adopted.
+
+        Raises:
+            ConflictError: It has got more versions.
+        """
 
 
 Factory = Callable[["SparkSession"], Backend]

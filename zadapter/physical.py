@@ -42,7 +42,13 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
     if any(key in (metadata.metadata or {}) for key in _LEGACY):
         return "its days or moments are those of the Julian calendar"
     found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
-    there = {path.partition(".")[0] for path in found}
+    if len(found) < metadata.num_columns:
+        return "two of its columns read the same, such as a.b and the field b of a"
+    there = {
+        ".".join(above)
+        for path in found
+        for above in accumulate(([p] for p in path.split(".")), add)
+    }
     for said in columns:
         if said["name"] not in there:
             if not said["nullable"] and said["name"] not in partition:

@@ -120,3 +120,9 @@ def _check_columns(move: Move, started: Start, made: Snapshot) -> None:
         raise UnsupportedError(
             f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
         )
+    cut = [(each.source, each.transform) for each in started.way.definition.partition]
+    if cut != [(each.source, each.transform) for each in move.target.define(made).partition]:
+        raise UnsupportedError(
+            f"{move.table} and {move.target_table} are cut by other columns now than when the one "
+            f"was migrated; {_ANEW}"
+        )

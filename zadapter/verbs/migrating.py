@@ -81,17 +81,14 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
-    question = (
-        None
-        if by is None
-        else Question(
-            table=table,
-            by=by,
-            curve=curve,
-            target_file_size=target_file_size,
-            row_groups=row_groups,
-        )
+    asked = Question(
+        table=table,
+        by="-" if by is None else by,  # a table without new keys keeps those that it has
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
     )
+    question = None if by is None else asked
     names = str(fspath(table)), str(fspath(target))
     with _opened(names, (backend, to), Mode(mode), question, spark) as move, move.timing("total"):
         return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)

@@ -119,8 +119,9 @@ def proof(started: Start, made: Snapshot, old: pa.Table, new: pa.Table) -> Proof
     keys = keys_of(way, started.request)
     before = Side(backend=way.source, snapshot=way.snapshot, files=old, stats=way.files_as(made))
     known = way.target.files(made, keys)
-    mine = pa.compute.is_in(known["path"], new["path"].combine_chunks())
-    after = Side(backend=way.target, snapshot=made, files=new, stats=known.filter(mine))
+    # both by one listing: the next one may have the files in another order
+    mine = known.filter(pa.compute.is_in(known["path"], new["path"].combine_chunks()))
+    after = Side(backend=way.target, snapshot=made, files=mine, stats=mine)
     filters = filters_on(before.stats, way.rows(old.slice(0, 0)), keys)
     return prove(before, after, way.columns(), filters, columns)
 

@@ -1,6 +1,6 @@
 """Migration in place: whether files may stay where they are, and how another table takes them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -47,9 +47,8 @@ def shared(way: Way, before: Definition) -> Shared:
     paths = way.files["path"].to_pylist()
     uris = way.source.uris(way.snapshot, paths)
     with ThreadPoolExecutor(THREADS) as pool:
-        footers = list(pool.map(lambda uri: metadata(way.spark, uri), uris))
-    _check(way, before, [footer for _, footer in footers])
-    rows = pa.array([footer.num_rows for _, footer in footers], pa.int64())
+        footers = (footer for _, footer in pool.map(lambda uri: metadata(way.spark, uri), uris))
+        rows = pa.array(_checked(way, before, footers), pa.int64())
     field = way.files.schema.field("rows")
     return Shared(uris=uris, files=replaced(way.files, field, rows))
 
@@ -72,8 +71,8 @@ def _reasons(way: Way, before: Definition) -> Iterator[str]:
         yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
 
 
-def _check(way: Way, before: Definition, footers: list[pq.FileMetaData]) -> None:
-    """Look at the columns of each file, once for each distinct schema, and at its rows.
+def _checked(way: Way, before: Definition, footers: Iterable[pq.FileMetaData]) -> Iterator[int]:
+    """Look at the columns of each file, once for each distinct schema, and yield its rows.
 
     Raises:
         UnsupportedError: A file does not hold what the new table would read in it.
@@ -83,7 +82,7 @@ def _check(way: Way, before: Definition, footers: list[pq.FileMetaData]) -> None
     partition = {each.source[0] for each in before.partition}
     seen: set[str] = set()
     for path, rows, footer in told:
-        if rows != footer.num_rows:
+        if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
                 f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
                 f"deletes would be lost; {OTHERWISE}"
@@ -95,6 +94,7 @@ def _check(way: Way, before: Definition, footers: list[pq.FileMetaData]) -> None
             reason = unfit(footer, before.columns, partition)
             if reason is not None:
                 raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
+        yield footer.num_rows
 
 
 def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
