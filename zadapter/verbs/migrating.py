@@ -20,7 +20,7 @@ from zadapter.filestats import total
 from zadapter.migration import Migration, Mode
 from zadapter.spark.files import discard
 from zadapter.spark.scratch import scratch
-from zadapter.table import Load, Snapshot
+from zadapter.table import Load, Snapshot, keys
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.carrying import Carried, copied, discarding
 from zadapter.verbs.following import follow as carried_since
@@ -74,20 +74,17 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         UnsupportedError: The new table could not hold the old one; the message says what and why.
         VerificationError: The two differ; the new one was removed.
         ConflictError: Somebody else has made the new table meanwhile; theirs was left alone.
-        UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted. Call it
-            again.
+        UnknownOutcomeError: It is not known whether the commit landed; call it again.
     """
     if mode not in [each.value for each in Mode]:
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
     asked = Question(
-        table=table,
-        by="-" if by is None else by,  # a table without new keys keeps those that it has
-        curve=curve,
-        target_file_size=target_file_size,
-        row_groups=row_groups,
-    )
+        # a table without new keys keeps those that it has
+        table=table, by="-" if by is None else by, curve=curve,
+        target_file_size=target_file_size, row_groups=row_groups,
+    )  # fmt: skip
     question = None if by is None else asked
     names = str(fspath(table)), str(fspath(target))
     with _opened(names, (backend, to), Mode(mode), question, spark) as move, move.timing("total"):
@@ -141,7 +138,8 @@ def _migrate(move: Move, *, dry_run: bool) -> Migration:
         return plan
     check(started.way.definition, move.table, move.to)
     carried, notes, version = _made(move, started, found)
-    head = move.target.snapshot(move.target_table)
+    # not the newest: somebody else may have gone on with it
+    head = move.target.at(move.target_table, version)
     files = move.target.files(head)
     try:
         with move.timing("verify"):
@@ -170,7 +168,7 @@ def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
     origin = started.origin
     if made.source is None or (made.source.format, made.source.id) != (origin.format, origin.id):
         raise UsageError(f"{move.target_table} is a table already; name another target")
-    if made.source.version != origin.version:
+    if not _unchanged(move, started, made.source.version):
         raise UsageError(
             f"{move.target_table} has {move.table} up to version {made.source.version}; it is at "
             f"version {origin.version} now: say follow=True to carry what was appended"
@@ -180,6 +178,14 @@ def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
     with move.timing("verify"):
         proven = proof(started, made, started.way.files, files)
     return replace(plan, proof=proven, target_version=made.version)
+
+
+def _unchanged(move: Move, started: Start, version: int) -> bool:
+    """Tell whether the old table has the files that it had: a property may have got a version."""
+    if version == started.origin.version or version < 0:
+        return version == started.origin.version
+    then = move.source.at(move.table, version)
+    return keys(move.source.files(then)) == keys(started.way.files)
 
 
 def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
