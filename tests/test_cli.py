@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import zadapter
-from zadapter import cli
+from zadapter import cli, progress
 from zadapter.errors import SessionError, UsageError
 
 
@@ -93,7 +93,7 @@ def test_without_key_columns_the_usage_is_shown(command):
     assert answer.exit_code == 2
 
 
-def test_both_commands_offer_what_the_functions_take():
+def test_commands_offer_what_the_functions_take():
     """An option means what the keyword means, and has the same default."""
     for command in cli.app.registered_commands:
         offered = inspect.signature(command.callback).parameters
@@ -168,7 +168,7 @@ class Tracker:
 @pytest.fixture
 def fast(monkeypatch):
     """Look at Spark all the time."""
-    monkeypatch.setattr(cli, "POLL", 0.001)
+    monkeypatch.setattr(progress, "POLL", 0.001)
 
 
 @pytest.mark.usefixtures("fast")
@@ -176,7 +176,7 @@ def test_a_terminal_shows_how_far_spark_is():
     """A rewrite takes minutes; people want to see it move."""
     written, tracker = io.StringIO(), Tracker()
 
-    with cli.progress(tracker, Console(file=written, force_terminal=True, width=100)):
+    with progress.progress(tracker, Console(file=written, force_terminal=True, width=100)):
         assert tracker.asked.wait(30)
 
     assert "sorting rows" in written.getvalue()
@@ -190,14 +190,14 @@ def test_a_failure_stops_the_bar():
     console = Console(file=io.StringIO(), force_terminal=True)
 
     def fail():
-        with cli.progress(tracker, console):
+        with progress.progress(tracker, console):
             assert tracker.asked.wait(30)
             raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
         fail()
 
-    assert all(thread.name != cli.WATCHER for thread in threading.enumerate())
+    assert all(thread.name != progress.WATCHER for thread in threading.enumerate())
 
 
 @pytest.mark.usefixtures("fast")
@@ -209,7 +209,7 @@ def test_a_bar_that_cannot_ask_spark_disturbs_nobody(capfd):
         asked.set()
         raise ConnectionError("Spark is gone")
 
-    with cli.progress(
+    with progress.progress(
         SimpleNamespace(getActiveStageIds=ask), Console(file=io.StringIO(), force_terminal=True)
     ):
         assert asked.wait(30)
@@ -221,7 +221,7 @@ def test_a_file_gets_no_bar():
     """Logs stay readable."""
     written = io.StringIO()
 
-    with cli.progress(Tracker(), Console(file=written)):
+    with progress.progress(Tracker(), Console(file=written)):
         pass
 
     assert written.getvalue() == ""

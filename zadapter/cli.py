@@ -1,4 +1,4 @@
-"""The command line: ``zadapter optimize`` and ``zadapter plan``.
+"""The command line: ``zadapter optimize``, ``zadapter plan`` and ``zadapter migrate``.
 
 PySpark is imported once a command needs it, so that help and complaints come at once.
 """
@@ -6,34 +6,29 @@ PySpark is imported once a command needs it, so that help and complaints come at
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 import zadapter
 from zadapter.errors import UsageError, ZadapterError
+from zadapter.progress import progress
 from zadapter.thrown import first_line
 
 if TYPE_CHECKING:
-    from pyspark import StatusTracker
     from pyspark.sql import SparkSession
 
+    from zadapter.migration import Migration
     from zadapter.report import Plan, Report
 
 QUIET = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
 """Settings of a session that the command line starts itself."""
-POLL = 0.2
-"""Seconds between two looks at Spark's progress."""
-WATCHER = "zadapter-progress"
-"""Name of the thread that looks."""
 
 _OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
 """Of a separator: not within backticks, since an even number of them follows."""
@@ -114,7 +109,8 @@ _Conf = Annotated[
     typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
 ]
 _AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON: the fields of zadapter.Plan or Report.")
+    bool,
+    typer.Option("--json", help="Print JSON: the fields of what the function returns."),
 ]
 
 
@@ -152,6 +148,54 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
                 max_group_bytes=max_group_bytes,
                 widen_stats=widen_stats,
                 force=force,
+                spark=session,
+            )
+    _show(found, as_json=as_json)
+
+
+@app.command(
+    "migrate", help="Make a table of another format with the rows and the layout of TABLE."
+)
+def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
+    *,
+    table: _Table,
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="delta, iceberg or parquet.")],
+    target: Annotated[str, typer.Option(metavar="TABLE", help="The new table.")],
+    backend: _Backend = None,
+    mode: Annotated[str, typer.Option(metavar="MODE", help="copy, in_place or auto.")] = "copy",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Key columns of a new layout; else the old is kept."),
+    ] = None,
+    curve: _Curve = "adaptive",
+    target_file_size: _TargetFileSize = "128MB",
+    row_groups: _RowGroups = 8,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Carry what was appended since the migration.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would become of everything; write nothing.")
+    ] = False,
+    conf: _Conf = None,
+    as_json: _AsJson = False,
+) -> None:
+    with _complaining():
+        keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
+        # the old table's format may still have to be found out
+        session = _session({**QUIET, **settings}, None)
+        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+            found = zadapter.migrate(
+                table,
+                to=to,
+                target=target,
+                backend=backend,
+                mode=mode,
+                by=keys,
+                curve=curve,
+                target_file_size=target_file_size,
+                row_groups=row_groups,
+                follow=follow,
+                dry_run=dry_run,
                 spark=session,
             )
     _show(found, as_json=as_json)
@@ -199,43 +243,6 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-@contextmanager
-def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
-    """Show on *console* how far Spark is with its active stages, if it is a terminal.
-
-    Args:
-        tracker: Spark's status tracker.
-        console: Where to; a console that says it is no terminal stays empty.
-    """
-    if not console.is_terminal:
-        yield
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    stopped = Event()
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        watcher = Thread(target=_watch, args=(tracker, bar, stopped), name=WATCHER, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            stopped.set()
-            watcher.join()
-
-
-def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
-    task = bar.add_task("Spark", total=None)
-    with suppress(Exception):  # a bar is not worth an error
-        while not stopped.wait(POLL):
-            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            stages = [stage for stage in found if stage is not None]
-            bar.update(
-                task,
-                description=stages[-1].name if stages else "Spark",
-                completed=sum(stage.numCompletedTasks for stage in stages),
-                total=sum(stage.numTasks for stage in stages) or None,
-            )
-
-
 def _session(conf: Mapping[str, str], backend: str | None) -> "SparkSession":
     from zadapter.verbs.asking import start  # noqa: PLC0415 - loads Spark
 
@@ -258,10 +265,11 @@ def _complaining() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-def _show(found: "Plan | Report", *, as_json: bool) -> None:
+def _show(found: "Plan | Report | Migration", *, as_json: bool) -> None:
     if as_json:
         facts = asdict(found)
-        facts.get("plan", facts)["nothing_to_do"] = found.nothing_to_do
+        if hasattr(found, "nothing_to_do"):
+            facts.get("plan", facts)["nothing_to_do"] = found.nothing_to_do
         typer.echo(json.dumps(facts, indent=2))
         return
     table = Table(show_header=False)
