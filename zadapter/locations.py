@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
@@ -13,6 +14,13 @@ def is_relative(location: str) -> bool:
     """Tell whether *location* is one within a folder that is written in a URI as it is."""
     plain = _PLAIN.fullmatch(location)
     return plain is not None and plain["scheme"] is None and not location.startswith("/")
+
+
+def unescaped(uri: str) -> str:
+    """Return the location that *uri* names, as Hadoop's ``Path`` writes it."""
+    parsed = urlsplit(uri)
+    host = f"//{parsed.netloc}" if parsed.netloc else ""
+    return f"{parsed.scheme}:{host}{unquote(parsed.path)}"
 
 
 def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:

@@ -6,7 +6,7 @@ be those that the format would have written itself (parquet-format, ``LogicalTyp
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -28,6 +28,7 @@ _PLAIN: dict[str, tuple[str, Json]] = {
 _INTEGERS = {"byte": ("INT32", 8), "short": ("INT32", 16), "integer": ("INT32", 32)}
 _INTEGERS["long"] = ("INT64", 64)
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_END = re.compile(r"\.|\Z")
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
@@ -44,21 +45,24 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
     found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
     if len(found) < metadata.num_columns:
         return "two of its columns read the same, such as a.b and the field b of a"
-    there = {
-        ".".join(above)
-        for path in found
-        for above in accumulate(([p] for p in path.split(".")), add)
-    }
+    # a name may have dots of its own
+    there = {path[: end.start()] for path in found for end in _END.finditer(path)}
     for said in columns:
-        if said["name"] not in there:
-            if not said["nullable"] and said["name"] not in partition:
-                return f"it has no column {said['name']!r}, which is never null"
-            continue
-        for path, type_ in _paths(said["name"], said["type"]):
-            if path not in found:
-                return f"it has no {path}"
-            if not _is(found[path], type_):
-                return f"it has {path} as {_shown(found[path])}, and not as {type_}"
+        name, needed = said["name"], not said["nullable"] and said["name"] not in partition
+        if name not in there and needed:
+            return f"it has no column {name!r}, which is never null"
+        reason = _differing(found, name, said["type"]) if name in there else None
+        if reason is not None:
+            return reason
+    return None
+
+
+def _differing(found: Mapping[str, Any], name: str, type_: Any) -> str | None:
+    for path, wanted in _paths(name, type_):
+        if path not in found:
+            return f"it has no {path}"
+        if not _is(found[path], wanted):
+            return f"it has {path} as {_shown(found[path])}, and not as {wanted}"
     return None
 
 

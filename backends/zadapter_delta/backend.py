@@ -1,5 +1,6 @@
 """The backend contract, for Delta."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -29,6 +30,7 @@ NaN."""
 _FEW_FILES = 200
 """Up to this many files are all fetched at once: a look into the log's state takes a quarter of a
 second, however few files are asked for."""
+_WHOLE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -74,6 +76,9 @@ class DeltaBackend:
         return [
             f"{escaped}/{path}"
             if is_relative(path)
+            # paths in the log are escaped (PROTOCOL.md, "Add File"), so a whole one is a URI
+            else path
+            if _WHOLE.match(path)
             else str(operations.absolutePath(root, path).toUri())
             for path in paths
         ]
@@ -171,7 +176,7 @@ class DeltaBackend:
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         wanted = [parts for parts in columns if parts not in snapshot.without_stats]
-        rows = snapshots.frame(self._jvm, list(adds.values()))
+        rows = snapshots.frame(self._jvm, map(commits.line, adds.values()))
         known = snapshots.file_table(snapshot, rows, wanted)
         return Staged(files=known, paths=written.paths, handle=adds)
 
@@ -218,7 +223,7 @@ class DeltaBackend:
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return AddFile actions for files that lie anywhere, named by their URIs."""
         names = [snapshot.physical[name,][0] for name in snapshot.partition]
-        adds = creations.actions(self._jvm, files, uris, names)
+        adds = creations.actions(files, uris, names)
         paths = dict(zip(uris, uris, strict=True))
         return Written(paths=paths, handle=((), dict(zip(uris, adds, strict=True))))
 

@@ -39,7 +39,14 @@ def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
 
 def described(add: JavaObject, stats: str) -> JavaObject:
     """Return *add* with *stats*, as JSON, unless Delta has collected its own."""
+    if isinstance(add, dict):
+        return add | {"stats": stats}
     return _copied(add, add.stats() or stats, add.tags())
+
+
+def line(add: JavaObject) -> str:
+    """Return *add* as the log has it."""
+    return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
 
 
 def as_new(add: JavaObject) -> JavaObject:

@@ -91,7 +91,8 @@ def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Item]:
             if key in text:
                 yield Item(f"column {join((each['name'],))}", Fate.LOST, how)
     for key in sorted(properties):
-        known = key in {_SIZE, _KEPT, MAPPING} or key.startswith("zadapter.")
+        known = key in {_SIZE, MAPPING} or key.startswith("zadapter.")
+        known |= key == _KEPT and _INTERVAL.fullmatch(properties[key]) is not None
         if key.startswith("delta.constraints."):
             yield Item(f"CHECK ({properties[key]})", Fate.LOST, "new rows are not checked")
         elif key.startswith("delta.") and not known and not _SILENT.match(key):
@@ -117,7 +118,10 @@ def accept(definition: Definition) -> Definition:
     )
     hidden = {each.name for each in accepted.partition if _hidden(each)}
     why = "Delta cuts files by columns; min and max of the column still do"
-    accepted = _mapped(without_partition(accepted, hidden, why))
+    accepted = without_partition(accepted, hidden, why)
+    raw = {each["name"] for each in columns if each["type"] == "binary"}
+    raw = {each.name for each in accepted.partition if each.source[0] in raw}
+    accepted = _mapped(without_partition(accepted, raw, "its log has texts, and no bytes"))
     return replace(accepted, properties=dict(_own(accepted.properties))).with_items(
         *(
             Item(f"property {key}", Fate.LOST, "Delta would take it for its own")

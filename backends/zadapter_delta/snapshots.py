@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -118,9 +118,8 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
     return made
 
 
-def frame(jvm: Jvm, adds: Sequence[JavaObject]) -> DataFrame:
-    """Return AddFile actions as rows, like those of a snapshot."""
-    lines = [add.json() for add in adds]
+def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
+    """Return AddFile actions, as the log has them, as rows like those of a snapshot."""
     parsed = F.from_json("value", f"add {_ADD_FILE}")
     made = jvm.frame([(line,) for line in lines], "value string")
     return made.select(parsed["add"].alias("add")).select("add.*")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from zadapter import filestats
 from zadapter.filestats import Bounds
+from zadapter.locations import unescaped
 from zadapter.names import join
 from zadapter.table import Load, Snapshot, Staged, Written
 from zadapter_iceberg.bounds import encoded, json_values
@@ -37,18 +38,21 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
     """
     version: Version = snapshot.handle
     spec = version.pinned.spec()
-    of_uri = jvm.root.org.apache.hadoop.fs.Path
-    paths = [str(of_uri(jvm.root.java.net.URI(uri)).toString()) for uri in uris]
+    paths = list(map(unescaped, uris))
+    texts = [json.dumps(said) for said in _said(snapshot, files, paths)]
     mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
     parse = jvm.iceberg.ContentFileParser.fromJson
-    added = {
-        path: parse(mapper.readTree(json.dumps(said)), spec)
-        for path, said in zip(paths, _said(snapshot, files, paths), strict=True)
-    }
+    parsed = mapper.readTree(f"[{','.join(texts)}]")
+    added = {path: parse(parsed.get(number), spec) for number, path in enumerate(paths)}
     return Written(
         paths=dict(zip(paths, uris, strict=True)),
         handle=Files(
-            planned=0, sequence=0, removed={}, added=added, layouts=_layouts(paths, files)
+            planned=0,
+            sequence=0,
+            removed={},
+            added=added,
+            layouts=_layouts(paths, files),
+            said=tuple(texts),
         ),
     )
 

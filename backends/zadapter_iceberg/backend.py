@@ -185,7 +185,8 @@ class IcebergBackend:
         """Return *written* with the bounds that Iceberg's writer has counted."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
-        texts = [str(to_json(file, spec)) for file in written.handle.added.values()]
+        made: commits.Files = written.handle
+        texts = made.said or [str(to_json(file, spec)) for file in made.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
         found = parsed.contents(texts, {each.name: each.type for each in types})
         every = [
@@ -262,8 +263,12 @@ class IcebergBackend:
         return creations.protect(snapshot.handle.located)
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove a table that was just made, its files only if they are its own."""
-        creations.drop(self._jvm, snapshot.handle.located)
+        """Remove a table that was just made, its files only if they are its own.
+
+        Raises:
+            ConflictError: It has got another version.
+        """
+        creations.drop(self._jvm, snapshot)
 
     def _hold(self, table: JavaObject) -> str:
         """Give Spark a name to read or write *table* by."""

@@ -1,5 +1,6 @@
 """Values as Iceberg writes them: bounds as bytes, partition values as JSON (spec, Appendix D)."""
 
+import re
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from zadapter.constants import texts
 
 _EXACT = Context(prec=76)
+_LATE = re.compile(r"\A(?=\d{5})")
 
 
 def encoded(values: pa.Array) -> list[str | None]:
@@ -62,7 +64,9 @@ def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:
     if pa.types.is_binary(type_):
         return [None if value is None else value.hex() for value in values.to_pylist()]
     written = texts(values)
-    if not pa.types.is_timestamp(type_):
-        return written
-    zone = "" if type_.tz is None else "+00:00"
-    return [None if text is None else text.replace(" ", "T") + zone for text in written]
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        written = [text and text.removesuffix("Z") + "+00:00" for text in written]
+    if pa.types.is_temporal(type_):
+        # ISO 8601 has a sign before years of more than four digits
+        written = [text and _LATE.sub("+", text) for text in written]
+    return written

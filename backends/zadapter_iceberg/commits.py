@@ -27,6 +27,7 @@ class Files:
         removed: Every ``FileScanTask`` of the snapshot by the path of its file.
         added: Every ``DataFile`` that was written, by its path.
         layouts: Of files that were not written here, the layout's id by path; None: all were.
+        said: What is said of these, in Iceberg's JSON.
     """
 
     planned: int
@@ -34,6 +35,7 @@ class Files:
     removed: Mapping[str, JavaObject] = field(repr=False)
     added: Mapping[str, JavaObject] = field(repr=False)
     layouts: Mapping[str, str] | None = field(default=None, repr=False)
+    said: tuple[str, ...] = field(default=(), repr=False)
 
 
 def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:

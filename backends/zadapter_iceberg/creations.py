@@ -15,7 +15,7 @@ from zadapter.errors import (
     UsageError,
 )
 from zadapter.names import Parts, quote, split
-from zadapter.table import Load, Source
+from zadapter.table import Load, Snapshot, Source
 from zadapter.thrown import first_line
 from zadapter_iceberg import versions
 from zadapter_iceberg.commits import COMMIT, made
@@ -28,6 +28,7 @@ SOURCE = "zadapter.source"
 _SAID = re.compile(r"(\w+):(.+)@(-?\d+)\Z")
 _NAMES = "schema.name-mapping.default"
 _COLLECT = "gc.enabled"
+_BEGUN = "_zadapter/migration"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
@@ -70,12 +71,29 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
     path = by_path(table)
     if path is not None:
         conf = jvm.session.sessionState().newHadoopConf()
+        _begin(jvm, conf, table, path)
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(path, schema)
     name = _qualified(jvm, table)
     *above, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *above))}")
     return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
+
+
+def _begin(jvm: Jvm, conf: JavaObject, table: str, path: str) -> None:
+    """Note that the folder is about to become a table, so that a second try finds its own.
+
+    Whoever drops the table drops the folder, so nothing else may be in it.
+
+    Raises:
+        UsageError: There is something else in it.
+    """
+    of = jvm.root.org.apache.hadoop.fs.Path
+    root, note = of(path), of(path, _BEGUN)
+    files = root.getFileSystem(conf)
+    if files.exists(root) and files.listStatus(root) and not files.exists(note):
+        raise UsageError(f"{table} holds files already; name an empty folder, or a new one")
+    files.create(note, True).close()  # noqa: FBT003 - or made anew
 
 
 def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
@@ -182,8 +200,16 @@ def source(pinned: JavaObject) -> Source | None:
     return said and Source(format=said[1], id=said[2], version=int(said[3]))
 
 
-def drop(jvm: Jvm, located: Located) -> None:
-    """Remove a table, and its files if they are its own."""
+def drop(jvm: Jvm, snapshot: Snapshot) -> None:
+    """Remove a table, and its files if they are its own.
+
+    Raises:
+        ConflictError: It has got another version.
+    """
+    located: Located = snapshot.handle.located
+    head = versions.newest(jvm, located, None).snapshot_id
+    if head != snapshot.handle.snapshot_id:
+        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
     purge = dict(located.table.properties()).get(_COLLECT) != "false"
     if located.name is None:
         tables = jvm.iceberg.hadoop.HadoopTables(jvm.session.sessionState().newHadoopConf())

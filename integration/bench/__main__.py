@@ -22,7 +22,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from integration.bench import metadata, report, scaling
+from integration.bench import metadata, moving, report, scaling
 from integration.bench.formats import FORMATS
 from integration.bench.race import Track, race
 from integration.bench.results import EXPLAINED, Races, goals
@@ -32,6 +32,8 @@ from integration.bench.workloads import WORKLOADS
 QUICK = "lineitem,zipf"
 METADATA = "metadata"
 """No table, but what planning and logs cost alone."""
+MIGRATION = "migration"
+"""Not how tables are rewritten, but how they become those of other formats."""
 QUICK_SCALE = 0.02
 console = Console(width=150)
 
@@ -42,7 +44,7 @@ def main(
     scale: Annotated[float | None, typer.Option(help="1: tables of 6 million rows.")] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
     workloads: Annotated[
-        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA])}.")
+        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA, MIGRATION])}.")
     ] = None,
     repeat: Annotated[int | None, typer.Option(help="Rounds; who begins rotates.")] = None,
     files: Annotated[int, typer.Option(help="To write, where a workload does not say.")] = 12,
@@ -55,7 +57,7 @@ def main(
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
-    known = [*WORKLOADS, METADATA]
+    known = [*WORKLOADS, METADATA, MIGRATION]
     named = _chosen(workloads or (",".join(known) if full else QUICK), known)
     chosen = _chosen(formats, FORMATS)
     said = report.about(sys.argv[1:])
@@ -63,6 +65,8 @@ def main(
     if METADATA in named:
         named.remove(METADATA)
         alone = {**metadata.planning(), **metadata.log()}
+    moved = MIGRATION in named
+    named = [name for name in named if name != MIGRATION]
     with ExitStack() as stack:
         place = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
         place.mkdir(parents=True, exist_ok=True)
@@ -75,9 +79,16 @@ def main(
             asked=10 if full else 3,
             only=tuple(filter(None, only.split(","))),
         )
+        found, reached, points = {}, [], []
         for found, points in _found(track, list(product(named, chosen)), grow=grow):
             reached = [*goals(found), *scaling.goals(points)]
             if save:  # what is there is kept, should a later race fail
+                report.save(save, said, found, reached, points, alone)
+        if moved:
+            reached += moving.migrations(
+                track.spark, place, WORKLOADS["lineitem"], track.scale, track.repeat
+            )
+            if save:
                 report.save(save, said, found, reached, points, alone)
         SparkSession.active().stop()
     console.print(Markdown(report.results_table(found)), EXPLAINED)

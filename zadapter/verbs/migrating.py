@@ -24,7 +24,7 @@ from zadapter.table import Load, Snapshot, keys
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.carrying import Carried, copied, discarding
 from zadapter.verbs.following import follow as carried_since
-from zadapter.verbs.moves import Move, Start, described, existing, proof, report, start
+from zadapter.verbs.moves import Move, Start, check_apart, described, existing, proof, report, start
 from zadapter.verbs.question import By, Question
 from zadapter.verbs.sharing import OTHERWISE, Shared, adopted, shared
 
@@ -72,7 +72,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     Raises:
         UsageError: The call is wrong, or something else is at *target* already.
         UnsupportedError: The new table could not hold the old one; the message says what and why.
-        VerificationError: The two differ; the new one was removed.
+        VerificationError: The two differ; the new one was removed, if this call has made it.
         ConflictError: Somebody else has made the new table meanwhile; theirs was left alone.
         UnknownOutcomeError: It is not known whether the commit landed; call it again.
     """
@@ -214,6 +214,7 @@ def _made(
     """Make the new table; return its files, what to know of them, and its version."""
     way = started.way
     pending = move.target.create(move.target_table, way.definition, started.origin)
+    check_apart(way.snapshot, pending)
     with move.timing("write"):
         if found is None:
             carried = copied(way, pending, started.request)

@@ -1,5 +1,6 @@
 """What a migration is asked to do, and what all its ways have in common."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from zadapter.verbs.asking import request_of
 from zadapter.verbs.carrying import Way, keys_of, request_kept
 from zadapter.verbs.proving import Side, check_columns, filters_on, prove
 from zadapter.verbs.question import Question
+
+_LOCAL = re.compile(r"\Afile:(//)?(?=/)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,20 @@ def existing(move: Move) -> Snapshot | None:
     except UnknownTableError:
         return None
     return found if found.version >= 0 else None
+
+
+def check_apart(old: Snapshot, new: Snapshot) -> None:
+    """Make sure that no table's clean-up finds the files of the other in its own folder.
+
+    Raises:
+        UsageError: It would.
+    """
+    places = [f"{_LOCAL.sub('', each.location).rstrip('/')}/" for each in (old, new)]
+    if places[0].startswith(places[1]) or places[1].startswith(places[0]):
+        raise UsageError(
+            f"{old.table} and {new.table} lie within each other, where clean-ups of the one would "
+            "delete files of the other; name another target"
+        )
 
 
 def proof(started: Start, made: Snapshot, old: pa.Table, new: pa.Table) -> Proof:

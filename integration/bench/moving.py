@@ -1,0 +1,110 @@
+"""What migrations cost: files taken up as they are, and rows that are copied."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from pathlib import Path
+from statistics import median
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import zadapter
+from integration.bench.formats import CATALOG
+from integration.bench.results import Goal
+from integration.bench.workloads import Workload
+from zadapter import Migration
+
+FILES = 5_000
+A_SECOND = 2_000
+"""Files that are to be taken up as they are."""
+TO_PLAIN = 1.15
+"""Of the seconds that Spark takes to read from the one format and write to the other."""
+COLUMNS = 8
+
+
+def migrations(
+    spark: SparkSession, folder: Path, workload: Workload, scale: float, rounds: int
+) -> Iterator[Goal]:
+    """Migrate between all formats, and time what is not the proof.
+
+    Args:
+        spark: The session.
+        folder: Where tables are made.
+        workload: The rows that are copied.
+        scale: Of the rows.
+        rounds: How often each copy is made; who begins takes turns.
+    """
+    place = folder / "migration"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.migrated")
+    yield from _in_place(spark, place)
+    yield from _copies(spark, place, workload.data(folder, scale), rounds)
+
+
+def _in_place(spark: SparkSession, place: Path) -> Iterator[Goal]:
+    many = place / "many"
+    many.mkdir()
+    for number in range(FILES):
+        start = number * 10
+        columns = {f"c{i}": pa.array(range(start + i, start + i + 10)) for i in range(COLUMNS)}
+        pq.write_table(pa.table(columns), many / f"{number:05}.parquet")
+    for to in ("delta", "iceberg"):
+        target = _name(place, to, f"adopted_{to}")
+        found = zadapter.migrate(
+            many, backend="parquet", to=to, target=target, mode="in_place", spark=spark
+        )
+        rate = found.files / _without_proof(found)
+        what = f"in place, {FILES} files of a folder to {to}: files a second"
+        yield Goal(what, f">= {A_SECOND}", f"{rate:,.0f}; {_said(found)}", rate >= A_SECOND)
+
+
+def _copies(spark: SparkSession, place: Path, data: Path, rounds: int) -> Iterator[Goal]:
+    tables = {each: _name(place, each, f"source_{each}") for each in ("delta", "iceberg")}
+    tables["parquet"] = str(data)
+    for format_ in ("delta", "iceberg"):
+        _write(spark, "parquet", str(data), format_, tables[format_])
+    for old, to in permutations(tables, 2):
+        plain, ours = [], []
+        for number in range(rounds):
+            target = _name(place, to, f"{old}_{to}_{number}")
+            plain.append(
+                _timed(lambda o=old, t=to, at=target: _write(spark, o, tables[o], t, f"{at}_plain"))
+            )
+            found = zadapter.migrate(tables[old], backend=old, to=to, target=target, spark=spark)
+            ours.append(_without_proof(found))
+        ratio = median(ours) / median(plain)
+        said = f"{ratio:.2f} ({median(ours):.1f} s / {median(plain):.1f} s); {_said(found)}"
+        yield Goal(
+            f"copy, {old} to {to}: seconds, x plain", f"<= {TO_PLAIN}", said, ratio <= TO_PLAIN
+        )
+
+
+def _name(place: Path, format_: str, name: str) -> str:
+    return f"{CATALOG}.migrated.{name}" if format_ == "iceberg" else str(place / name)
+
+
+def _write(spark: SparkSession, old: str, table: str, to: str, target: str) -> None:
+    """Read and write as anybody would."""
+    rows = spark.table(table) if old == "iceberg" else spark.read.format(old).load(table)
+    if to == "iceberg":
+        rows.writeTo(target).using("iceberg").create()
+    else:
+        rows.write.format(to).save(target)
+
+
+def _timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _without_proof(found: Migration) -> float:
+    return sum(found.seconds.get(phase, 0.0) for phase in ("plan", "write", "commit"))
+
+
+def _said(found: Migration) -> str:
+    return f"proof {found.seconds.get('verify', 0.0):.1f} s"
