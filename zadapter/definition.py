@@ -55,6 +55,8 @@ class Definition:
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those of the user, and those that all formats know, by the names in :data:`COMMON`."""
     comment: str | None = None
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Columns that are made of others, with their expressions in Spark's SQL."""
     renamed: str | None = None
     """Why columns cannot be found in the files by their names; None: they can."""
     items: tuple[Item, ...] = ()
@@ -196,7 +198,8 @@ def carried(before: Definition, definition: Definition) -> list[Item]:
     commented = sum(COMMENT in each["metadata"] for each in definition.columns)
     if commented:
         items.append(Item(f"{commented} comments of columns", Fate.CARRIED))
-    items += [Item(f"partitions by {_shown(each)}", Fate.CARRIED) for each in definition.partition]
+    cut_by = [each for each in before.partition if each in definition.partition]
+    items += [Item(f"partitions by {_shown(each)}", Fate.CARRIED) for each in cut_by]
     lost = {item.what for item in definition.items}
     properties = [f"property {key}" for key in sorted(before.properties)]
     items += [Item(what, Fate.CARRIED) for what in properties if what not in lost]

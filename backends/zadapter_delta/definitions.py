@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from zadapter.definition import (
     FILE_SIZE,
@@ -20,7 +21,7 @@ from zadapter.definition import (
     without_partition,
 )
 from zadapter.errors import UsageError
-from zadapter.names import join
+from zadapter.names import Parts, join, quote
 from zadapter.sizes import parse
 from zadapter.table import Snapshot
 from zadapter.thrown import first_line
@@ -116,6 +117,7 @@ def accept(definition: Definition) -> Definition:
             if count > 1
         )
     )
+    accepted = _generated(accepted)
     hidden = {each.name for each in accepted.partition if _hidden(each)}
     why = "Delta cuts files by columns; min and max of the column still do"
     accepted = without_partition(accepted, hidden, why)
@@ -127,6 +129,41 @@ def accept(definition: Definition) -> Definition:
             Item(f"property {key}", Fate.LOST, "Delta would take it for its own")
             for key in sorted(accepted.properties)
             if key.startswith("delta.") and key != MAPPING
+        )
+    )
+
+
+def _generated(definition: Definition) -> Definition:
+    """Have a column of its own for each partition by days, which Delta computes from then on.
+
+    Not of moments with a time zone: their days are the session's in Delta, and UTC's in Iceberg.
+    """
+    types: dict[Parts, Any] = {(each["name"],): each["type"] for each in definition.columns}
+    days = [
+        each
+        for each in definition.partition
+        if each.transform == "day" and types.get(each.source) in {"timestamp_ntz", "date"}
+    ]
+    made = {each.name: f"CAST({quote(each.source)} AS DATE)" for each in days}
+    columns = [{"name": n, "type": "date", "nullable": True, "metadata": {}} for n in made]
+    partition = tuple(
+        PartitionField(each.name, (each.name,)) if each.name in made else each
+        for each in definition.partition
+    )
+    added = replace(
+        definition,
+        columns=(*definition.columns, *columns),
+        partition=partition,
+        computed={**definition.computed, **made},
+    )
+    return added.with_items(
+        *(
+            Item(
+                f"partitions by day({join(each.source)})",
+                Fate.TRANSLATED,
+                f"by {each.name}, a column generated as {made[each.name]}",
+            )
+            for each in days
         )
     )
 
@@ -180,11 +217,17 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
     Raises:
         UsageError: Delta refuses a name or a property.
     """
+    columns = [
+        each | {"metadata": {**each["metadata"], GENERATED: definition.computed[each["name"]]}}
+        if each["name"] in definition.computed
+        else each
+        for each in definition.columns
+    ]
     said = {
         "id": jvm.root.java.util.UUID.randomUUID().toString(),
         "description": definition.comment,
         "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps({"type": "struct", "fields": list(definition.columns)}),
+        "schemaString": json.dumps({"type": "struct", "fields": columns}),
         "partitionColumns": [each.source[0] for each in definition.partition],
         "configuration": dict(definition.properties),
         "createdTime": int(jvm.root.java.lang.System.currentTimeMillis()),

@@ -127,8 +127,8 @@ WORKLOADS = {
         ),
         Workload(
             name="tpch",
-            keys=("l_shipdate", "l_discount", "l_quantity"),
-            weights=(7, 1, 2),
+            keys=("l_shipdate", "l_shipmode"),
+            weights=(3, 1),
             make=tpc.lineitem,
             filters=tpc.lineitem_filters,
         ),

@@ -47,8 +47,11 @@ class Way:
 
     def columns(self) -> list[Column]:
         """Return the new table's columns, made of the old one's."""
+        computed = self.definition.computed
         return [
-            F.col(quote((f.name,))).cast(f.dataType).alias(f.name, metadata={})
+            F.expr(computed.get(f.name, quote((f.name,))))
+            .cast(f.dataType)
+            .alias(f.name, metadata={})
             for f in T.StructType.fromJson({"fields": list(self.definition.columns)})
         ]
 
