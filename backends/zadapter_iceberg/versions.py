@@ -1,14 +1,14 @@
 """One version of an Iceberg table: what stays as it is, whatever others commit meanwhile."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
 
 from zadapter.errors import UnsupportedError
-from zadapter.names import Parts, leaves
+from zadapter.names import Parts, join, leaves
 from zadapter.schemas import arrow_schema
 from zadapter.thrown import first_line
 from zadapter_iceberg import scans
@@ -150,8 +150,17 @@ def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
     except Exception as error:
-        raise UnsupportedError(f"Spark cannot read the table: {first_line(error)}") from error
+        odd = ", ".join(_unreadable(jvm, iceberg_schema))
+        raise UnsupportedError(f"Spark cannot read column {odd}: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
+
+
+def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
+    for each in iceberg_schema.columns():
+        try:
+            jvm.iceberg.spark.SparkSchemaUtil.convert(each.type())
+        except Exception:  # noqa: BLE001, PERF203 - it asks which one fails
+            yield join((str(each.name()),))
 
 
 def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:

@@ -26,7 +26,7 @@ from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
 from zadapter_parquet import changes, retention
 from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.log import Log
+from zadapter_parquet.log import FOLDER, Log
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.registration import UNREGISTERED
 from zadapter_parquet.stores import Files, probe
@@ -54,12 +54,13 @@ def define(snapshot: Snapshot) -> Definition:
 def accept(definition: Definition) -> Definition:
     """Return *definition* as a folder of Parquet files can hold it."""
     accepted = retyped(definition, _type)
-    if any(not each["nullable"] for each in accepted.columns):
+    columns = tuple(
+        each | {"nullable": True, "type": optional(each["type"], deep=True)}
+        for each in accepted.columns
+    )
+    if columns != accepted.columns:
         said = "readers of plain files take every column for nullable"
         accepted = accepted.with_items(Item("NOT NULL", Fate.LOST, said))
-    columns = tuple(
-        each | {"nullable": True, "type": optional(each["type"])} for each in accepted.columns
-    )
     types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
     kept = {
         each.name
@@ -170,6 +171,8 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
 def drop(files: Files, table: str) -> None:
     """Remove a table of one version, the log first: from then on it is none.
 
+    What others have written into the folder for a table of their own stays.
+
     Raises:
         ConflictError: It has got more versions.
     """
@@ -177,5 +180,8 @@ def drop(files: Files, table: str) -> None:
     head = log.head()
     if head.version > 0:
         raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
+    parts = {part.path for part in head.parts}
     within = [file.path for file in files.listed(HIDDEN)]
-    files.delete(sorted(within, key=lambda path: not path.startswith(f"{HIDDEN}/log/")))
+    files.delete([path for path in within if path.startswith(f"{FOLDER}/")])
+    ours = [path for path in within if path in parts or path.startswith(f"{head.folder}/")]
+    files.delete(ours)

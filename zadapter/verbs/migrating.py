@@ -128,8 +128,9 @@ def _portable(opened: object) -> Portable:
 
 def _migrate(move: Move, *, dry_run: bool) -> Migration:
     with move.timing("plan"):
-        started = start(move)
-        made = existing(move)
+        started, made = start(move), None
+        with suppress(UnsupportedError):  # whatever it is, it stands in the way, and is named then
+            made = existing(move)
         if made is not None:
             return _finished(move, started, made)
         mode, why, found = _chosen(move, started)

@@ -83,9 +83,10 @@ def _reasons(way: Way, before: Definition) -> Iterator[str]:
         yield "names of columns have characters that the new table needs other names for in files"
     if way.files["partition"].null_count:
         yield "files hold rows of several partitions"
-    for each in way.definition.partition:
-        if _unsaid(filestats.partition(way.files, each.name)):
-            yield f"a value of {each.name} is an empty text or no number, which not all logs can say"
+    cut_by = (each.name for each in way.definition.partition)
+    unsaid = [name for name in cut_by if _unsaid(filestats.partition(way.files, name))]
+    if unsaid:
+        yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
     kept = {each.name for each in way.definition.partition}
     lost = [each.name for each in before.partition if each.name not in kept]
     if lost and way.snapshot.format != "iceberg":
@@ -94,6 +95,7 @@ def _reasons(way: Way, before: Definition) -> Iterator[str]:
 
 def _unsaid(values: pa.Array) -> bool:
     odd = pa.scalar(False)  # noqa: FBT003
+    # an empty text is null to Delta, and JSON has no word for infinity
     if pa.types.is_floating(values.type):
         odd = pc.any(pc.invert(pc.is_finite(values)))
     elif pa.types.is_string(values.type):

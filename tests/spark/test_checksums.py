@@ -1,0 +1,153 @@
+"""The same rows give the same numbers, other rows give others."""
+
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from zadapter.spark.checksums import Totals, by_file, together
+
+NESTED = (
+    "id int, a array<int>, s struct<x: int, y: int>, m map<string, int>, "
+    "deep array<struct<m: map<int, struct<l: array<array<string>>, d: decimal(20,3)>>, b: binary>>"
+)
+DEEP = [
+    ({1: ([["x", None], None, []], Decimal("1.500")), 2: None}, b"\x00"),
+    (None, None),
+    None,
+]
+ROWS = [
+    (1, [1, None], (1, None), {"a": 1, "b": None}, DEEP),
+    (2, [], None, {}, []),
+    (None, None, (None, None), None, None),
+]
+
+
+def of(spark, rows, schema):
+    return whole(spark.createDataFrame(rows, schema))
+
+
+def whole(rows, conditions=()):
+    return together(list(by_file(rows, conditions).values()), len(conditions))
+
+
+def test_order_and_partitions_do_not_matter(spark, rows):
+    """Of rows of every type, nested ones and nasty values among them."""
+    found = whole(rows)
+
+    assert found.rows == rows.count()
+    assert whole(rows.repartition(5).orderBy(F.rand(1))) == found
+    assert whole(rows.coalesce(1)) == found
+
+
+def test_files_add_up_to_the_whole(spark, rows, tmp_path):
+    """Whatever the files, and whoever has how many rows."""
+    kept = rows.select(*(c for c, t in rows.dtypes if t != "interval"))
+    conditions = [F.lit(True), F.lit(None).cast("boolean"), F.rand(1) < 0]  # noqa: FBT003
+    for number in (1, 3):
+        kept.repartition(number).write.mode("overwrite").parquet(str(tmp_path / str(number)))
+    one, three = (spark.read.parquet(str(tmp_path / str(n))) for n in (1, 3))
+
+    found = by_file(three, conditions)
+
+    assert len(found) == 3
+    assert all(name.endswith(".parquet") for name in found)
+    assert together(list(found.values()), 3) == whole(one, conditions)
+    assert whole(one, conditions).matches == (rows.count(), 0, 0)
+
+
+def test_no_rows_add_up_to_nothing(spark):
+    nothing = spark.createDataFrame([], "a int")
+
+    assert whole(nothing, [F.lit(True)]) == Totals(0, "0" * 48, (0,))  # noqa: FBT003
+    assert together([], 2) == Totals(0, "0" * 48, (0, 0))
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)))
+def test_a_row_that_is_lost_or_doubled_is_noticed(spark, number):
+    """Even if there are as many rows as before."""
+    lost = ROWS[:number] + ROWS[number + 1 :]
+    made = [of(spark, rows, NESTED) for rows in (ROWS, lost, [*ROWS, ROWS[number]])]
+    swapped = of(spark, [*lost, ROWS[number - 1]], NESTED)
+
+    assert len({each.checksum for each in [*made, swapped]}) == 4
+
+
+def test_rows_that_come_in_pairs_are_noticed(spark):
+    """They cancel out where bits are only flipped."""
+    pairs = [[(1,), (1,)], [(2,), (2,)], [(1,), (2,)], [(None,), (None,)]]
+
+    assert len({of(spark, rows, "a int").checksum for rows in pairs}) == 4
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        ("a int, b int", [(None, 1), (1, None), (None, None), (1, 1), (0, 1)]),
+        ("a array<int>", [([None, 1],), ([1, None],), ([1],), ([],), (None,), ([None],)]),
+        ("a array<array<int>>", [([[1], []],), ([[], [1]],), ([[1]],), ([[1], None],), ([[]],)]),
+        (
+            "a struct<x: int, y: int>",
+            [((None, 1),), ((1, None),), ((None, None),), (None,), ((1, 1),)],
+        ),
+        (
+            "a map<int, int>",
+            [({1: 2},), ({2: 1},), ({1: None},), ({},), (None,), ({1: 2, 2: 1},), ({1: 1, 2: 2},)],
+        ),
+        ("a array<struct<x: int, y: int>>", [([(None, 1)],), ([(1, None)],), ([None],), ([],)]),
+        ("a array<int>, b array<int>", [([1], []), ([], [1]), ([1], None), (None, [1])]),
+        ("a string", [("",), (None,), ("a",), ("a ",), ("A",), ("null",)]),
+        ("a string, b string", [("ab", "c"), ("a", "bc"), ("", "abc"), (None, "abc")]),
+        ("a binary", [(b"",), (None,), (b"\x00",), (b"\x00\x00",)]),
+        ("a boolean", [(True,), (False,), (None,)]),
+        ("a double", [(0.0,), (1e-300,), (float("nan"),), (None,), (float("inf"),)]),
+        ("a decimal(38,2)", [(Decimal("1.00"),), (Decimal("-1.00"),), (Decimal("0.01"),)]),
+        ("a byte, b byte", [(1, 0), (0, 1), (1, 1), (0, 0)]),
+    ],
+)
+def test_each_value_has_its_own_checksum(spark, tmp_path, schema, values):
+    """Wherever a null, an element or a field moves to; each is in a file of its own."""
+    rows = spark.createDataFrame(
+        [(n, *value) for n, value in enumerate(values)], f"n int, {schema}"
+    )
+    rows.repartition(1).write.partitionBy("n").parquet(str(tmp_path / "t"))
+
+    found = by_file(spark.read.parquet(str(tmp_path / "t")).drop("n"), [])
+
+    assert len(found) == len({each.checksum for each in found.values()}) == len(values)
+
+
+@pytest.mark.parametrize("type_", ["boolean", "byte", "int", "long", "float", "double", "string"])
+def test_values_are_not_swapped_between_rows(spark, type_):
+    rows = spark.createDataFrame([(1, 0), (0, 1)], "a int, b int")
+    same = spark.createDataFrame([(1, 1), (0, 0)], "a int, b int")
+    columns = [F.col(name).cast(type_) for name in ("a", "b")]
+
+    assert whole(rows.select(*columns)).checksum != whole(same.select(*columns)).checksum
+
+
+def test_names_do_not_matter(spark):
+    """Odd ones neither."""
+    plain = T.StructType.fromDDL("a struct<x: int>, b int")
+    odd = T.StructType.fromDDL("`a.``b` struct<`x.y`: int>, `1 ä` int")
+
+    assert of(spark, [((1,), 2)], plain) == of(spark, [((1,), 2)], odd)
+
+
+def test_conditions_count_what_is_true(spark):
+    """A null is not; each condition by itself."""
+    rows = spark.createDataFrame([(1,), (2,), (None,)], "a int")
+    conditions = [F.col("a") > 1, F.col("a") <= 2, F.col("a").isNull(), ~(F.col("a") > 1)]
+
+    assert whole(rows, conditions).matches == (1, 2, 1, 1)
+    assert whole(rows, conditions).checksum == whole(rows).checksum
+
+
+def test_sums_do_not_overflow(spark):
+    """A hash has 64 bits; a whole number of Spark, too."""
+    rows = spark.range(100_000)
+    parts = [whole(rows.where(F.col("id") % 3 == n)) for n in range(3)]
+
+    assert together(parts, 0) == whole(rows)
+    assert int(whole(rows).checksum[:32], 16) > 1 << 64

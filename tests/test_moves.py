@@ -1,0 +1,218 @@
+"""What a migration is careful of before it writes."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.builders import file_table, snapshot
+from zadapter.definition import Definition, PartitionField
+from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
+from zadapter.table import Load, Source
+from zadapter.verbs.migrating import _unchanged as unchanged
+from zadapter.verbs.moves import check_apart
+from zadapter.verbs.sharing import _checked as checked
+from zadapter.verbs.sharing import _looked_at as looked_at
+from zadapter.verbs.sharing import _reasons as reasons
+
+BARE = snapshot(pa.schema([("a", pa.int64())]))
+SOURCE = Source(format="iceberg", id="x", version=1)
+LONG = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
+BEFORE = Definition(columns=(LONG,))
+
+
+def at(location):
+    return replace(BARE, table=location, location=location)
+
+
+def load(**said):
+    return Load(base=replace(BARE, source=SOURCE, **said), staged=(), source=SOURCE)
+
+
+def footer(rows, type_="int64"):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"a": pa.array(range(rows), type_)}), sink)
+    return pq.read_metadata(pa.BufferReader(sink.getvalue()))
+
+
+def rows_of(live, footers):
+    files = file_table([f"f{n}" for n in range(len(live))])
+    field = files.schema.field("rows")
+    files = files.set_column(
+        files.schema.get_field_index("rows"), field, pa.array(live, pa.int64())
+    )
+    return list(checked(SimpleNamespace(files=files), BEFORE, range(len(live)), footers))
+
+
+def test_more_rows_go_on_top_of_what_others_have_added():
+    """Whatever files these are: none of them go."""
+    head = replace(BARE, source=SOURCE, version=9)
+    before = load()
+
+    after, left = before.rebased(head, file_table(["of somebody else"]))
+
+    assert after == replace(before, base=head)
+    assert after.id == before.id
+    assert left == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"source": replace(SOURCE, version=2)},
+        {"source": None},
+        {"source": SOURCE, "definition": "other columns"},
+    ],
+)
+def test_rows_that_somebody_else_has_carried_are_not_carried_again(said):
+    """Nor into a table that is another one by now."""
+    with pytest.raises(StaleRewriteError):
+        load().rebased(replace(BARE, **said), file_table([]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/t", "/t"),
+        ("/t", "/t/new"),
+        ("/t/old", "/t"),
+        ("file:/t", "/t/new"),
+        ("file:///t/", "file:/t/new"),
+        ("s3://b/t", "s3://b/t/new/"),
+    ],
+)
+def test_no_table_lies_within_the_other(old, new):
+    """The one's clean-up would take the other's files for its own, and delete them."""
+    with pytest.raises(UsageError, match="within each other"):
+        check_apart(at(old), at(new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("/t/old", "/t/new"), ("/t", "/t2"), ("file:/t", "/t2/t"), ("s3://a/t", "s3://b/t/new")],
+)
+def test_tables_may_lie_side_by_side(old, new):
+    assert check_apart(at(old), at(new)) is None
+
+
+def test_rows_are_counted_by_footers_where_the_log_does_not_know():
+    """A log that knows tells of deletes: those files cannot be shared."""
+    assert rows_of([3, None, 0], map(footer, [3, 5, 0])) == [3, 5, 0]
+    with pytest.raises(UnsupportedError, match="f1 has 5 rows, 4 of them live"):
+        rows_of([3, 4], map(footer, [3, 5]))
+
+
+def test_the_first_file_that_is_unfit_is_named():
+    with pytest.raises(UnsupportedError, match="f2 cannot be taken as it is: it has a as INT32"):
+        rows_of([1, 2, 3], [footer(1), footer(2), footer(3, "int32")])
+
+
+def test_a_schema_is_looked_at_once(monkeypatch):
+    """Tables have many files and few schemas."""
+    seen = []
+    monkeypatch.setattr("zadapter.verbs.sharing.unfit", lambda *said: seen.append(said))
+
+    rows_of([1, 2, 3], [footer(1), footer(2), footer(3, "int32")])
+
+    assert len(seen) == 2
+
+
+def way(files, *, adopts=True, format_="delta", kept=(), **said):
+    """From a table with these files to one that is cut by the fields *kept*."""
+    after = Definition(columns=(LONG,), partition=tuple(map(field, kept)), **said)
+    return SimpleNamespace(
+        files=files,
+        target=SimpleNamespace(adopts=adopts),
+        snapshot=replace(BARE, format=format_),
+        definition=after,
+    )
+
+
+def field(name):
+    return PartitionField(name, (name,))
+
+
+CUT = replace(BEFORE, partition=(field("p"),))
+
+
+def test_files_are_shared_where_nothing_is_lost():
+    plain = file_table(["a"], partition={"p": pa.array([None], pa.string())})
+
+    assert list(reasons(way(plain, kept=["p"]), CUT)) == []
+    assert list(reasons(way(plain, format_="iceberg"), CUT)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "why"),
+    [
+        ({"adopts": False}, BEFORE, "own folder"),
+        ({"files": file_table(["a"], deletes=["1"])}, BEFORE, "deleted rows would come back"),
+        ({}, replace(BEFORE, renamed="so it is"), "so it is"),
+        ({"properties": {"delta.columnMapping.mode": "name"}}, BEFORE, "other names"),
+        ({}, CUT, "the values of p are not in the files"),
+    ],
+)
+def test_files_are_not_shared_where_rows_could_be_lost(said, before, why):
+    (reason,) = reasons(way(**{"files": file_table(["a"]), **said}), before)
+
+    assert why in reason
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (pa.array(["a", ""]), False),
+        (pa.array(["NaN", None]), True),
+        (pa.array([0.5, None]), True),
+        (pa.array([0.5, float("nan")]), False),
+        (pa.array([float("-inf")], pa.float32()), False),
+        (pa.array([1, 2]), True),
+    ],
+)
+def test_a_log_has_to_say_the_values_of_partitions(values, said):
+    """Delta takes an empty text for null, and JSON has finite numbers only."""
+    files = file_table([f"{n}" for n in range(len(values))], partition={"p": values})
+
+    assert bool(list(reasons(way(files, kept=["p"]), CUT))) != said
+
+
+class Old:
+    """A table of one file, then two; version 2 has a property more than version 1."""
+
+    def at(self, table, version):
+        return version
+
+    def files(self, version):
+        return file_table(["a", "b"][: 1 if version == 0 else 2])
+
+
+@pytest.mark.parametrize(
+    ("had", "now", "same"),
+    [(2, 2, True), (1, 2, True), (0, 2, False), (-1, -1, True), (-1, 2, False)],
+)
+def test_a_version_without_other_files_is_no_news(had, now, same):
+    """In place, the old table itself gets a property. What was no table has no versions to ask."""
+    move = SimpleNamespace(source=Old(), table="t")
+    started = SimpleNamespace(
+        origin=replace(SOURCE, version=now), way=SimpleNamespace(files=Old().files(now))
+    )
+
+    assert unchanged(move, started, had) == same
+
+
+def test_all_files_without_a_count_are_opened_and_some_others():
+    """The first and the last among them; a proof reads all."""
+    live = pa.array([None if n in {3, 777} else n for n in range(1_000)], pa.int64())
+    files = file_table([f"{n}" for n in range(1_000)])
+    field = files.schema.field("rows")
+    files = files.set_column(files.schema.get_field_index("rows"), field, live)
+
+    found = looked_at(files)
+
+    assert {0, 3, 777, 999} <= {*found}
+    assert found == sorted(set(found))
+    assert len(found) < 1_000
+    assert looked_at(files.slice(0, 5)) == [0, 1, 2, 3, 4]
+    assert looked_at(files.slice(0, 0)) == []
