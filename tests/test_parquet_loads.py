@@ -86,12 +86,35 @@ def test_not_null_is_lost_however_deep(strict):
 @pytest.mark.parametrize("type_", TYPES)
 def test_folders_say_the_values_of_some_types(type_):
     """Those whose text is the value, and has no colon."""
-    cut = accept(of(type_, partition=(PartitionField("c0", ("c0",)),)))
+    cut = accept(of(type_, "long", partition=(PartitionField("c0", ("c0",)),)))
     said = type_ not in {"float", "double", "timestamp", "timestamp_ntz", "binary"}
 
     assert [each.name for each in cut.partition] == (["c0"] if said else [])
     assert [item.what for item in cut.items] == ([] if said else ["partitions by c0"])
     assert all("the name of a folder" in item.how for item in cut.items)
+
+
+def test_folders_are_not_cut_by_what_their_names_cannot_say():
+    """An empty text would come back as null."""
+    cut = of("string", "long", partition=(PartitionField("c0", ("c0",)),))
+
+    made = accept(replace(cut, unspeakable=frozenset({"c0"})))
+
+    assert made.partition == ()
+    assert [item.how for item in made.items] == [
+        "files are not cut by it: the name of a folder cannot say one of its values"
+    ]
+
+
+def test_a_column_stays_for_the_files():
+    """A file without columns is none."""
+    cut = of(
+        "long", "long", partition=(PartitionField("c0", ("c0",)), PartitionField("c1", ("c1",)))
+    )
+
+    made = accept(cut)
+
+    assert [each.name for each in made.partition] == ["c0"]
 
 
 def test_folders_are_cut_by_whole_columns():

@@ -125,7 +125,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     backend: _Backend = None,
     curve: _Curve = "adaptive",
     target_file_size: _TargetFileSize = "128MB",
-    row_groups: _RowGroups = 8,
+    row_groups: _RowGroups = 16,
     max_group_bytes: _MaxGroupBytes = "256GB",
     widen_stats: _WidenStats = False,
     force: _Force = False,
@@ -169,7 +169,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     ] = None,
     curve: _Curve = "adaptive",
     target_file_size: _TargetFileSize = "128MB",
-    row_groups: _RowGroups = 8,
+    row_groups: _RowGroups = 16,
     follow: Annotated[
         bool, typer.Option("--follow", help="Carry what was appended since the migration.")
     ] = False,

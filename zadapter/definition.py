@@ -57,6 +57,8 @@ class Definition:
     comment: str | None = None
     computed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Columns that are made of others, with their expressions in Spark's SQL."""
+    unspeakable: frozenset[str] = frozenset()
+    """Partition fields that have values which no folder's name can say."""
     renamed: str | None = None
     """Why columns cannot be found in the files by their names; None: they can."""
     items: tuple[Item, ...] = ()
@@ -81,6 +83,10 @@ COMMON = frozenset({FILE_SIZE, RETENTION})
 
 COMMENT = "comment"
 """Where Spark keeps a column's comment, in a field's metadata."""
+_STORED = {
+    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
+    "timestamp", "timestamp_ntz", "string", "binary",
+}  # fmt: skip
 _INSIDE = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
@@ -180,6 +186,26 @@ def without_partition(definition: Definition, dropped: set[str], why: str) -> De
         for each in gone
     ]
     return replace(definition, partition=kept).with_items(*items)
+
+
+def in_folders(definition: Definition) -> Definition:
+    """Return *definition* for formats whose writers name folders after partition values.
+
+    Columns that folders are named after are not in the files, which need one at least.
+    """
+    unsaid = {each.name for each in definition.partition} & definition.unspeakable
+    told = "the name of a folder cannot say one of its values"
+    kept = without_partition(definition, unsaid, told)
+    if len(kept.partition) < len(kept.columns) or not kept.partition:
+        return kept
+    return without_partition(kept, {kept.partition[-1].name}, "files need a column of their own")
+
+
+def stored(type_: str) -> str | None:
+    """Return the type that stands for one of Spark's in files that Spark writes, if one does."""
+    if type_.startswith(("varchar", "char")):
+        return "string"
+    return type_ if type_ in _STORED or type_.startswith("decimal") else None
 
 
 def _shown(each: PartitionField) -> str:

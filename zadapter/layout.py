@@ -54,7 +54,7 @@ class Request:
     curve: Curve = Curve.ADAPTIVE
     target_file_size: int
     """Bytes a written file should have."""
-    row_groups: int = 8
+    row_groups: int = 16
     """Row groups a written file should have."""
 
     def __post_init__(self) -> None:

@@ -15,9 +15,11 @@ from zadapter.definition import (
     Item,
     Json,
     PartitionField,
+    in_folders,
     optional,
     plain,
     retyped,
+    stored,
     without_partition,
 )
 from zadapter.errors import UsageError
@@ -39,10 +41,6 @@ _SILENT = re.compile(
     r"|rowTracking\.materialized.*|parquet\.compression\.codec)\Z"
 )
 """Properties that say how the table is written, not what it is."""
-_TYPES = {
-    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
-    "timestamp", "timestamp_ntz", "string", "binary",
-}  # fmt: skip
 _ODD_NAME = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Parquet's names must not have, unless columns are mapped (PROTOCOL.md)."""
 _FIELDS = {
@@ -104,7 +102,7 @@ def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Item]:
 
 def accept(definition: Definition) -> Definition:
     """Return *definition* as a Delta table can hold it."""
-    accepted = retyped(definition, _type)
+    accepted = retyped(definition, stored)
     columns = tuple(each | {"type": optional(each["type"])} for each in accepted.columns)
     if columns != accepted.columns:
         said = "what is in them may be null: Delta cannot enforce it there"
@@ -123,7 +121,8 @@ def accept(definition: Definition) -> Definition:
     accepted = without_partition(accepted, hidden, why)
     raw = {each["name"] for each in columns if each["type"] == "binary"}
     raw = {each.name for each in accepted.partition if each.source[0] in raw}
-    accepted = _mapped(without_partition(accepted, raw, "its log has texts, and no bytes"))
+    accepted = without_partition(accepted, raw, "its log has texts, and no bytes")
+    accepted = _mapped(in_folders(accepted))
     return replace(accepted, properties=dict(_own(accepted.properties))).with_items(
         *(
             Item(f"property {key}", Fate.LOST, "Delta would take it for its own")
@@ -203,12 +202,6 @@ def _own(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield _KEPT, f"interval {int(value) // 1_000} seconds"
         elif key == MAPPING or not key.startswith("delta."):
             yield key, value
-
-
-def _type(type_: str) -> str | None:
-    if type_.startswith(("varchar", "char")):
-        return "string"
-    return type_ if type_ in _TYPES or type_.startswith("decimal") else None
 
 
 def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:

@@ -23,6 +23,8 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stores import Store
 from zadapter_iceberg.versions import Version
 
+_AT_ONCE = 1_000
+"""Files that are handed to the JVM in one text."""
 LEDGER = "zadapter.adopted"
 """Property that names the file which says what placed the rows of adopted files."""
 
@@ -42,8 +44,11 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
     texts = [json.dumps(said) for said in _said(snapshot, files, paths)]
     mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
     parse = jvm.iceberg.ContentFileParser.fromJson
-    parsed = mapper.readTree(f"[{','.join(texts)}]")
-    added = {path: parse(parsed.get(number), spec) for number, path in enumerate(paths)}
+    added: dict[str, JavaObject] = {}
+    for start in range(0, len(paths), _AT_ONCE):
+        parsed = mapper.readTree(f"[{','.join(texts[start : start + _AT_ONCE])}]")
+        some = paths[start : start + _AT_ONCE]
+        added |= {path: parse(parsed.get(number), spec) for number, path in enumerate(some)}
     return Written(
         paths=dict(zip(paths, uris, strict=True)),
         handle=Files(

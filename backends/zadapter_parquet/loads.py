@@ -15,9 +15,11 @@ from zadapter.definition import (
     Fate,
     Item,
     PartitionField,
+    in_folders,
     optional,
     plain,
     retyped,
+    stored,
     without_partition,
 )
 from zadapter.errors import ConflictError, StaleRewriteError, UsageError
@@ -32,10 +34,6 @@ from zadapter_parquet.registration import UNREGISTERED
 from zadapter_parquet.stores import Files, probe
 from zadapter_parquet.versions import Version, snapshot
 
-_TYPES = {
-    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
-    "timestamp", "timestamp_ntz", "string", "binary",
-}  # fmt: skip
 _SAID_BY_FOLDERS = {"boolean", "byte", "short", "integer", "long", "date", "string"}
 
 
@@ -53,7 +51,7 @@ def define(snapshot: Snapshot) -> Definition:
 
 def accept(definition: Definition) -> Definition:
     """Return *definition* as a folder of Parquet files can hold it."""
-    accepted = retyped(definition, _type)
+    accepted = retyped(definition, stored)
     columns = tuple(
         each | {"nullable": True, "type": optional(each["type"], deep=True)}
         for each in accepted.columns
@@ -65,20 +63,14 @@ def accept(definition: Definition) -> Definition:
     kept = {
         each.name
         for each in accepted.partition
-        if each.transform == "identity" and _in_folders(types.get(each.source))
+        if each.transform == "identity" and _says(types.get(each.source))
     }
     dropped = {each.name for each in accepted.partition} - kept
     why = "the name of a folder cannot say its values; min and max of its column still do"
-    return without_partition(replace(accepted, columns=columns), dropped, why)
+    return in_folders(without_partition(replace(accepted, columns=columns), dropped, why))
 
 
-def _type(type_: str) -> str | None:
-    if type_.startswith(("varchar", "char")):
-        return "string"
-    return type_ if type_ in _TYPES or type_.startswith("decimal") else None
-
-
-def _in_folders(type_: Any) -> bool:
+def _says(type_: Any) -> bool:
     return isinstance(type_, str) and (type_ in _SAID_BY_FOLDERS or type_.startswith("decimal"))
 
 

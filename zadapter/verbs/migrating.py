@@ -39,7 +39,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     by: By | None = None,
     curve: str = "adaptive",
     target_file_size: str | int = "128MB",
-    row_groups: int = 8,
+    row_groups: int = 16,
     follow: bool = False,
     dry_run: bool = False,
     spark: SparkSession | None = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter import filestats
 from zadapter.backend import Portable
 from zadapter.definition import Definition, carried
 from zadapter.errors import UnknownTableError, UsageError
@@ -22,6 +23,7 @@ from zadapter.verbs.carrying import Way, keys_of, request_kept
 from zadapter.verbs.proving import Side, check_columns, filters_on, prove
 from zadapter.verbs.question import Question
 
+_ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 _LOCAL = re.compile(r"\Afile:(//)?(?=/)")
 
 
@@ -84,6 +86,9 @@ def start(move: Move) -> Start:
     ]
     files = move.source.files(snapshot, every)
     kept = request_kept(snapshot, files)
+    fields = [each.name for each in before.partition]
+    odd = [name for name in fields if _is_odd(filestats.partition(files, name))]
+    before = replace(before, unspeakable=frozenset(odd))
     way = Way(
         source=move.source,
         target=move.target,
@@ -94,6 +99,13 @@ def start(move: Move) -> Start:
     )
     wanted = kept if move.question is None else request_of(move.question, snapshot)
     return Start(way=way, before=before, request=wanted)
+
+
+def _is_odd(values: pa.Array | None) -> bool:
+    """Tell whether a partition value is one that a folder's name cannot say, or says as null."""
+    if values is None or not pa.types.is_string(values.type):
+        return False
+    return any(_ODD.search(text) for text in values.drop_null().unique().to_pylist())
 
 
 def existing(move: Move) -> Snapshot | None:

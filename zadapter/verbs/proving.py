@@ -94,6 +94,8 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
     of_file = _names(paths, side.backend.uris(side.snapshot, paths))
     found = by_file(rows, [each.condition for each in filters]) if paths else {}
     rows_of, shares = np.zeros(len(paths), np.int64), []
+    if unknown := [name for name in found if _stripped(name) not in of_file]:
+        raise VerificationError(f"{side.snapshot.table}: Spark has read {unknown[0]}, too")
     for name, totals in found.items():
         rows_of[of_file[_stripped(name)]] = totals.rows
     for number, each in enumerate(filters):

@@ -37,7 +37,7 @@ class Question:
     where: str | None = None
     curve: str = "adaptive"
     target_file_size: str | int = "128MB"
-    row_groups: int = 8
+    row_groups: int = 16
     max_group_bytes: str | int = "256GB"
     widen_stats: bool = False
     force: bool = False
