@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from zadapter.layouts import Layouts
 from zadapter.names import Parts, leaves, resolve
 from zadapter.schemas import arrow_schema
 from zadapter.table import Snapshot
+from zadapter.thrown import causes
 from zadapter_delta import stats
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.schemas import physical_names, with_bounds
@@ -24,6 +26,7 @@ from zadapter_delta.sources import source
 from zadapter_delta.stores import Store
 from zadapter_delta.tables import Located, locate
 
+_GONE = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
 _ADD_FILE = (
     "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
     "tags: map<string, string>, deletionVector: struct<storageType: string, "
@@ -84,6 +87,8 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
     try:
         found = log.getSnapshotAt(version, nothing, located.catalog_table, False)  # noqa: FBT003
     except Exception as error:
+        if not any(map(_GONE.search, causes(error))):
+            raise
         oldest = int(log.history().getEarliestReproducibleCommit())
         raise VersionExpiredError(table, version, oldest) from error
     return of(jvm, table, Handle(located, found))

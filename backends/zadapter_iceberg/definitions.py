@@ -51,7 +51,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     properties = dict(pinned.properties())
     kept = {key: value for key, value in properties.items() if not _RESERVED.match(key)}
     comment = kept.pop(COMMENT, None)
-    common = {_COMMON[key]: value for key, value in properties.items() if key in _COMMON}
+    common = {_COMMON[key]: value for key, value in properties.items() if _is_common(key, value)}
     return Definition(
         columns=plain(spark["fields"]),
         partition=tuple(
@@ -65,6 +65,10 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     ).with_items(*_odd_types(version), *_unsaid(pinned, str(to_json(pinned.schema())), properties))
 
 
+def _is_common(key: str, value: str) -> bool:
+    return key in _COMMON and value.isdecimal()
+
+
 def _odd_types(version: Version) -> Iterator[Item]:
     for parts, column in version.columns.items():
         word = column.type.partition("[")[0]
@@ -75,7 +79,8 @@ def _odd_types(version: Version) -> Iterator[Item]:
 
 def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Item]:
     for key in sorted(properties):
-        if _RESERVED.match(key) and key not in _COMMON and not _SILENT.match(key):
+        known = _is_common(key, properties[key]) or _SILENT.match(key)
+        if _RESERVED.match(key) and not known:
             yield Item(f"property {key}", Fate.LOST, "it means something to Iceberg only")
     if not pinned.sortOrder().isUnsorted():
         yield Item("WRITE ORDERED BY", Fate.LOST, "the layout orders the rows")
