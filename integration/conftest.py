@@ -1,11 +1,11 @@
-"""One format at a time: ``pytest integration --format delta``."""
+"""One format at a time: ``pytest integration --format delta``, or from one to another."""
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
 
-FORMATS = ("delta", "iceberg", "parquet")
+FORMATS = ("delta", "iceberg", "parquet", "migration")
 
 
 def pytest_addoption(parser):
@@ -18,6 +18,8 @@ def pytest_collection_modifyitems(config, items):
     others = [f for f in FORMATS if f != config.getoption("--format")]
     marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
     left_out = [item for item in items if any(mark in item.nodeid for mark in marks)]
+    if config.getoption("--format") == "migration":  # these are of several formats at once
+        left_out = [item for item in items if "/migration/" not in item.nodeid]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

@@ -1,0 +1,74 @@
+"""M04: partition values of every type, wherever the session's clock is."""
+
+import pytest
+
+from integration.migration.tables import settings, texts
+
+TYPES = {
+    "truth": "id % 2 = 0",
+    "number": "int(id - 5)",
+    "money": "CAST(id / 4 - 1 AS decimal(9,2))",
+    "moment": "timestamp_micros(1795291493080758 + id * 1000001)",
+    "wall": "CAST(timestamp_micros(1795291493080758 + id) AS timestamp_ntz)",
+    "ratio": "double(CASE id % 4 WHEN 0 THEN '-0.0' WHEN 1 THEN '0.0' ELSE string(id / 3) END)",
+    "raw": "encode(string(id), 'UTF-8')",
+}
+HERE = {"spark.sql.session.timeZone": "America/Los_Angeles"}
+WAYS = [
+    ("delta", "iceberg", "copy"),
+    ("delta", "iceberg", "in_place"),
+    ("iceberg", "delta", "copy"),
+    ("iceberg", "delta", "in_place"),
+    ("iceberg", "parquet", "copy"),
+]
+
+
+@pytest.mark.parametrize(("format_", "to", "mode"), WAYS)
+def test_m04_values_of_every_type_arrive(lakes, spark, format_, to, mode):
+    """Nulls, too: as many as before, whoever counts them."""
+    types = {k: f"IF(id = 7, NULL, {v})" for k, v in TYPES.items()}
+    if format_ == "delta":
+        del types["raw"]  # Delta has texts in its log only
+    rows = spark.range(8).selectExpr("id", *(f"{v} AS {k}" for k, v in types.items()))
+    wanted = texts(rows.toArrow())
+
+    with settings(spark, HERE):
+        table = lakes.make(format_, rows, *types, files=1)
+        report = lakes.migrate(format_, table, to, mode=mode)
+
+    assert report.proof.rows == 8
+    found = lakes.load(to, report.target)
+    assert texts(found.toArrow()) == wanted
+    for name, value in types.items():
+        assert found.where(f"{name} IS NULL").count() == 1
+        assert [row.id for row in found.where(f"{name} = {value}").collect()] != []
+
+
+@pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
+def test_m04_values_that_are_no_numbers_are_copied(lakes, spark, format_, to):
+    """Logs write them each in a way of its own, so in place is refused."""
+    rows = spark.range(4).selectExpr(
+        "id", "double(CASE id WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' ELSE '1' END) AS d"
+    )
+    table = lakes.make(format_, rows, "d", files=1)
+
+    report = lakes.migrate(format_, table, to, mode="auto")
+
+    assert report.mode.value == "copy"
+    assert texts(lakes.load(to, report.target).toArrow()) == texts(rows.toArrow())
+
+
+def test_m04_a_table_that_is_cut_otherwise_since(lakes, spark):
+    """Older files are of another partition spec; rows are cut anew by a copy."""
+    columns = ("id", "id % 2 AS p", "id % 3 AS q")
+    table = lakes.make("iceberg", spark.range(20).selectExpr(*columns), "p")
+    lakes.sql(f"ALTER TABLE {table} REPLACE PARTITION FIELD p WITH q")
+    lakes.append("iceberg", table, spark.range(20, 40).selectExpr(*columns))
+    before = lakes.read("iceberg", table)
+
+    copied = lakes.migrate("iceberg", table, "delta")
+    auto = lakes.migrate("iceberg", table, "delta", mode="auto")
+
+    assert lakes.read("delta", copied.target) == lakes.read("delta", auto.target) == before
+    assert auto.mode.value == "copy"
+    assert "several partitions" in auto.why
