@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from zadapter.backend import Portable
 from zadapter.commit import Backoff, publish
 from zadapter.definition import check
-from zadapter.errors import UnsupportedError, UsageError
+from zadapter.errors import UnsupportedError, UsageError, VerificationError
 from zadapter.filestats import total
 from zadapter.migration import Migration, Mode
 from zadapter.spark.verification import staged
@@ -62,17 +62,23 @@ def follow(move: Move, *, dry_run: bool) -> Migration:
         with move.timing("commit"):
             load = Load(base=made, staged=(new,), source=started.origin)
             landed = publish(_Log(move.target), load, Backoff())
-    head = move.target.snapshot(move.target_table)
+    target, version = move.target_table, landed.version
+    # others may have rewritten the files since
+    head = move.target.snapshot(target) if version is None else move.target.at(target, version)
     added = move.target.files(head)
     added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
-    with move.timing("verify"):
-        proven = proof(started, head, come, added)
-    version = head.version if landed.version is None else landed.version
+    try:
+        with move.timing("verify"):
+            proven = proof(started, head, come, added)
+    except VerificationError as error:
+        raise VerificationError(
+            f"{error}. They are in version {head.version} of {target}; go back to the one before"
+        ) from error
     return replace(
         plan,
         files=new.files.num_rows,
         size=total(new.files, "size"),
-        target_version=version,
+        target_version=head.version,
         proof=proven,
     )
 
