@@ -165,6 +165,7 @@ def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
 
     Raises:
         UsageError: The table is of something else, or of another version.
+        VerificationError: The two differ; nothing was removed.
     """
     origin = started.origin
     if made.source is None or (made.source.format, made.source.id) != (origin.format, origin.id):
@@ -176,8 +177,14 @@ def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
         )
     files = move.target.files(made)
     plan = report(move, started, Mode.COPY, "made by an earlier call", files)
-    with move.timing("verify"):
-        proven = proof(started, made, started.way.files, files)
+    try:
+        with move.timing("verify"):
+            proven = proof(started, made, started.way.files, files)
+    except VerificationError as error:
+        raise VerificationError(
+            f"{error}. The second is of an earlier call, and others may have changed it since; "
+            "nothing was removed"
+        ) from error
     return replace(plan, proof=proven, target_version=made.version)
 
 
