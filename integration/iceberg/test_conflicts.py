@@ -187,10 +187,10 @@ def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeyp
     name = lake.make(numbers(spark))
     before = lake.read(name)
 
-    def gone(located, rewrite):
+    def gone(*_):
         raise ConnectionError("the catalog does not answer")
 
-    monkeypatch.setattr(commits, "_made", gone)
+    monkeypatch.setattr(commits, "made", gone)
 
     report = lake.optimize(name, backoff=AT_ONCE)
 

@@ -5,12 +5,13 @@ import pytest
 
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.contents import file_table
+from zadapter_iceberg.listings import wanted_of
 
 COUNTS = pa.map_(pa.int32(), pa.int64())
 BOUNDS = pa.map_(pa.int32(), pa.binary())
 
 
-def by_pyiceberg(table, backend, snapshot, columns):
+def by_pyiceberg(table, snapshot, columns):
     """The file table, made of what pyiceberg reads in the manifests."""
     found = table.inspect.data_files()
     names = {
@@ -20,7 +21,7 @@ def by_pyiceberg(table, backend, snapshot, columns):
     for name, type_ in names.items():
         at = found.schema.get_field_index(name)
         found = found.set_column(at, name, found[name].cast(type_))
-    wanted = backend._wanted(snapshot, columns)  # noqa: SLF001
+    wanted = wanted_of(snapshot, columns)
     return file_table(found, wanted, snapshot.partition, {}, table.spec().spec_id)
 
 
