@@ -43,7 +43,7 @@ def test_both_readers_give_the_same_table(lake, spark, partition):
         snapshot = backend.snapshot(name)
 
         ours = backend.files(snapshot, columns).sort_by("path")
-        theirs = by_pyiceberg(lake.table(name), backend, snapshot, columns).sort_by("path")
+        theirs = by_pyiceberg(lake.table(name), snapshot, columns).sort_by("path")
 
         assert ours.drop_columns("stats").equals(theirs.drop_columns("stats"))
         # as text, for NaN is no number that equals itself
