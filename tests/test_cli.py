@@ -58,7 +58,8 @@ def test_without_pyspark_the_complaint_says_what_to_install():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
 
-    assert answer.stderr == ("error: zadapter.plan needs PySpark; pip install 'zadapter[delta]'\n")
+    said = "error: zadapter.plan needs PySpark; install zadapter with its extra 'delta'\n"
+    assert answer.stderr == said
     assert answer.returncode == 2
 
 

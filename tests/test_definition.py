@@ -1,5 +1,7 @@
 """What a table is besides its rows: nothing is changed without a word about it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -214,3 +216,18 @@ def test_what_is_lost_or_translated_is_no_obstacle():
     items = [Item("a", fate) for fate in Fate if fate is not Fate.REFUSED]
 
     assert check(of("long").with_items(*items), "t", "delta") is None
+
+
+def test_columns_are_the_same_whatever_is_said_of_them():
+    """But not under another id, name or type: that is another column."""
+    said = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
+    first = Definition(columns=(said,), ids=("a 1",))
+    commented = said | {"nullable": False, "metadata": {"comment": "x"}}
+
+    assert replace(first, columns=(commented,)).digest == first.digest
+    others = [
+        replace(first, ids=("a 2",)),
+        replace(first, columns=(said | {"name": "b"},)),
+        replace(first, columns=(said | {"type": "integer"},)),
+    ]
+    assert len({first.digest, *(each.digest for each in others)}) == 4

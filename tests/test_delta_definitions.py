@@ -128,6 +128,7 @@ def test_names_that_parquet_cannot_have_are_mapped(letter, wrap):
     made = accept(Definition(columns=(wrap(f"a{letter}b"),)))
 
     assert made.properties == {MAPPING: "name"}
+    assert "other names for in files" in made.renamed
     assert told(made) == [("names of columns", Fate.TRANSLATED)]
 
 

@@ -150,7 +150,7 @@ def test_files_of_several_partitions_are_alone():
     files = files_of((1, None), (1, None), partition={"p": pa.array([1, 1])})
     files = unsorted(files, pa.array([False, True]))
 
-    known, unknown = every(files, partition=["p"])
+    unknown, known = every(files, partition=["p"])
 
     assert (known.roots, paths(known.files)) == ([("1",)], ["0"])
     assert (unknown.roots, paths(unknown.files)) == ([], ["1"])

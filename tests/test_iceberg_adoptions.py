@@ -73,7 +73,10 @@ def test_the_layouts_of_files_are_written_down_once():
         )
         for known in (None, LEDGER)
     )
-    load = {"base": snapshot(pa.schema([])), "source": Source(format="x", id="y", version=1)}
+    load = {
+        "base": snapshot(pa.schema([])),
+        "source": Source(format="x", id="y", version=1, columns="c"),
+    }
 
     assert adoptions.kept(store, Load(staged=(ours,), **load)) is None
     path = adoptions.kept(store, Load(staged=(others,), id="abc", **load))
@@ -115,7 +118,7 @@ def test_what_is_known_of_a_column_is_said_by_its_id():
 def test_what_is_unknown_is_not_said():
     """Neither counts, nor bounds: a zero would be believed."""
     low = pa.array([1, None, 3], pa.int64())
-    flags = [Bounds.UNKNOWN, Bounds.UNKNOWN, Bounds.WIDENED]
+    flags = [Bounds.UNKNOWN, Bounds.UNKNOWN, Bounds.EXACT]
     files = stats(low, low, nulls=[None, 10, 0], nans=[None] * 3, bounds=flags)
 
     unknown, empty, known = said(files, {("c",): 9})
@@ -128,9 +131,31 @@ def test_what_is_unknown_is_not_said():
     assert known["lower-bounds"]["values"] == ["0300000000000000"]
 
 
+def test_bounds_that_are_no_values_are_not_said():
+    """Spark answers MIN and MAX from Iceberg's bounds, but not those of texts."""
+    moments = stats(pa.array([1], pa.timestamp("us")), pa.array([2], pa.timestamp("us")))
+    cut = stats(
+        pa.array([1], pa.timestamp("us")), pa.array([2], pa.timestamp("us")),
+        bounds=[Bounds.WIDENED],
+    )  # fmt: skip
+    texts = stats(pa.array(["a"]), pa.array(["b"]), bounds=[Bounds.WIDENED])
+
+    found = ["lower-bounds" in said(files, {("c",): 9})[0] for files in (moments, cut, texts)]
+
+    assert found == [True, False, True]
+
+
+@pytest.mark.parametrize(("nans", "is_said"), [(None, False), (0, True), (3, True)])
+def test_bounds_of_numbers_are_said_where_nan_is_counted(nans, is_said):
+    """MAX is NaN where there is one, which no bound says."""
+    (file,) = said(stats(pa.array([1.0]), pa.array([2.0]), nans=[nans]), {("c",): 9})
+
+    assert ("upper-bounds" in file) == is_said
+
+
 def test_an_upper_bound_that_is_nan_is_none():
-    """NaN may be there, and Iceberg's bounds are those of numbers."""
-    files = stats(pa.array([1.0]), pa.array([math.nan]), nans=[None])
+    """Iceberg's bounds are those of numbers."""
+    files = stats(pa.array([1.0]), pa.array([math.nan]), nans=[1])
 
     (file,) = said(files, {("c",): 9})
 

@@ -119,3 +119,9 @@ def test_names_are_compared_however_deep(wrap):
 
     assert renamed(schemas(same, same)) is None
     assert renamed(schemas(same, struct((1, "a", wrap(after))))).endswith("names of one column")
+
+
+def test_columns_that_readers_are_given_besides_are_refused():
+    made = accept(Definition(columns=(column("long", "_pos"), column("long"))))
+
+    assert [item.what for item in made.refused] == ["column _pos"]

@@ -8,7 +8,9 @@ import pytest
 from zadapter.errors import SessionError
 from zadapter.spark import java
 
-NO_JAVA = "Spark needs Java 17 or 21: install Java 17 or 21, or pip install 'zadapter[java]'"
+NO_JAVA = (
+    "Spark needs Java 17 or 21: install Java 17 or 21, or zadapter's extra 'java', which brings one"
+)
 
 
 @pytest.fixture

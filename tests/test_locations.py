@@ -5,6 +5,21 @@ import pytest
 from zadapter import locations
 
 
+@pytest.mark.parametrize(
+    ("uri", "folder", "is_in"),
+    [
+        ("file:///a/b/c", "/a/b", True),
+        ("file:/a/b/c", "file:/a/b/", True),
+        ("file:/a/x%20y/c", "/a/x y", True),
+        ("s3://b/t/c", "s3://b/t", True),
+        ("file:/a/bc/d", "/a/b", False),
+        ("file:/a/b", "/a/b", False),
+    ],
+)
+def test_a_file_lies_in_a_folder_however_that_is_written(uri, folder, is_in):
+    assert locations.within(uri, folder) == is_in
+
+
 def never(location):
     raise AssertionError(location)
 

@@ -8,17 +8,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.builders import file_table, snapshot
+from zadapter import filestats
 from zadapter.definition import Definition, PartitionField
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
+from zadapter.filestats import Bounds
 from zadapter.table import Load, Source
 from zadapter.verbs.migrating import _unchanged as unchanged
 from zadapter.verbs.moves import check_apart
+from zadapter.verbs.sharing import _REBASED as REBASED
 from zadapter.verbs.sharing import _checked as checked
+from zadapter.verbs.sharing import _cut as cut
 from zadapter.verbs.sharing import _looked_at as looked_at
 from zadapter.verbs.sharing import _reasons as reasons
+from zadapter.verbs.sharing import _with_bounds as with_bounds
 
 BARE = snapshot(pa.schema([("a", pa.int64())]))
-SOURCE = Source(format="iceberg", id="x", version=1)
+SOURCE = Source(format="iceberg", id="x", version=1, columns="c")
 LONG = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
 BEFORE = Definition(columns=(LONG,))
 
@@ -43,7 +48,9 @@ def rows_of(live, footers):
     files = files.set_column(
         files.schema.get_field_index("rows"), field, pa.array(live, pa.int64())
     )
-    return list(checked(SimpleNamespace(files=files), BEFORE, range(len(live)), footers))
+    way = SimpleNamespace(files=files, target=SimpleNamespace(by_id=True))
+    found = checked(way, BEFORE, range(len(live)), ((0, each) for each in footers))
+    return [each.num_rows for _, each in found]
 
 
 def test_more_rows_go_on_top_of_what_others_have_added():
@@ -81,6 +88,10 @@ def test_rows_that_somebody_else_has_carried_are_not_carried_again(said):
         ("file:/t", "/t/new"),
         ("file:///t/", "file:/t/new"),
         ("s3://b/t", "s3://b/t/new/"),
+        ("s3://b/t", "s3a://b/t/new"),
+        ("hdfs://nn:8020/t", "hdfs:/t/new"),
+        ("/t", "/./t//new"),
+        ("/t/../u", "/u/new"),
     ],
 )
 def test_no_table_lies_within_the_other(old, new):
@@ -91,7 +102,13 @@ def test_no_table_lies_within_the_other(old, new):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("/t/old", "/t/new"), ("/t", "/t2"), ("file:/t", "/t2/t"), ("s3://a/t", "s3://b/t/new")],
+    [
+        ("/t/old", "/t/new"),
+        ("/t", "/t2"),
+        ("file:/t", "/t2/t"),
+        ("s3://a/t", "s3://b/t/new"),
+        ("s3://a/t", "/t"),
+    ],
 )
 def test_tables_may_lie_side_by_side(old, new):
     assert check_apart(at(old), at(new)) is None
@@ -119,14 +136,15 @@ def test_a_schema_is_looked_at_once(monkeypatch):
     assert len(seen) == 2
 
 
-def way(files, *, adopts=True, format_="delta", kept=(), **said):
+def way(files, *, adopts=True, kept=(), rebase="EXCEPTION", **said):
     """From a table with these files to one that is cut by the fields *kept*."""
     after = Definition(columns=(LONG,), partition=tuple(map(field, kept)), **said)
     return SimpleNamespace(
         files=files,
         target=SimpleNamespace(adopts=adopts),
-        snapshot=replace(BARE, format=format_),
+        snapshot=BARE,
         definition=after,
+        spark=SimpleNamespace(conf=dict.fromkeys(REBASED, rebase)),
     )
 
 
@@ -141,7 +159,7 @@ def test_files_are_shared_where_nothing_is_lost():
     plain = file_table(["a"], partition={"p": pa.array([None], pa.string())})
 
     assert list(reasons(way(plain, kept=["p"]), CUT)) == []
-    assert list(reasons(way(plain, format_="iceberg"), CUT)) == []
+    assert list(reasons(way(plain), replace(CUT, whole=True))) == []
 
 
 @pytest.mark.parametrize(
@@ -149,8 +167,8 @@ def test_files_are_shared_where_nothing_is_lost():
     [
         ({"adopts": False}, BEFORE, "own folder"),
         ({"files": file_table(["a"], deletes=["1"])}, BEFORE, "deleted rows would come back"),
-        ({}, replace(BEFORE, renamed="so it is"), "so it is"),
-        ({"properties": {"delta.columnMapping.mode": "name"}}, BEFORE, "other names"),
+        ({"renamed": "so it is"}, BEFORE, "so it is"),
+        ({"rebase": "LEGACY"}, BEFORE, "another calendar"),
         ({}, CUT, "the values of p are not in the files"),
     ],
 )
@@ -216,3 +234,44 @@ def test_all_files_without_a_count_are_opened_and_some_others():
     assert len(found) < 1_000
     assert looked_at(files.slice(0, 5)) == [0, 1, 2, 3, 4]
     assert looked_at(files.slice(0, 0)) == []
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    with pytest.raises(UsageError, match="within each other"):
+        check_apart(at(f"file:{tmp_path}/link"), at(f"{tmp_path}/real/new"))
+
+
+def test_columns_with_ids_are_not_read_by_others_ids():
+    """Iceberg looks for its own ids, and those of another table are others."""
+    schema = pa.schema([pa.field("a", pa.int64(), metadata={b"PARQUET:field_id": b"7"})])
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink)
+    numbered = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+
+    with pytest.raises(UnsupportedError, match="columns have ids"):
+        rows_of([0], [numbered])
+
+
+def moments(bounds, type_=None):
+    """One file with bounds of a column t."""
+    type_ = type_ or pa.timestamp("us", "UTC")
+    value = pa.array([1_000], pa.int64()).cast(type_)
+    none, flags = pa.array([None], pa.int64()), pa.array([int(bounds)], pa.int8())
+    child = pa.StructArray.from_arrays(
+        [value, value, none, none, flags], fields=list(filestats.column_type(type_))
+    )
+    field = filestats.schema({("t",): type_}, {}).field("stats")
+    return filestats.replaced(file_table(["f"]), field, filestats.structs([child], field.type, 1))
+
+
+def test_bounds_of_moments_that_a_log_has_cut_are_those_of_footers():
+    whole, cut_ = moments(Bounds.EXACT), moments(Bounds.WIDENED)
+
+    assert cut(whole) == []
+    assert cut(moments(Bounds.WIDENED, pa.int64())) == []
+    assert cut(cut_) == ["t"]
+    assert with_bounds(cut_, whole, ["t"]).equals(whole)
+    assert with_bounds(cut_, whole, []) is cut_

@@ -136,3 +136,10 @@ def test_a_table_says_again_what_it_was_told():
         comment="all",
     )
     assert defined().comment is None
+
+
+def test_columns_that_differ_in_case_only_are_refused():
+    """DuckDB and Spark by default take them for one."""
+    (item,) = accept(Definition(columns=(column("long", "a"), column("long", "A")))).items
+
+    assert (item.what, item.fate) == ("column a", Fate.REFUSED)

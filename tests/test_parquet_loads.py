@@ -18,18 +18,9 @@ from zadapter_parquet.log import Log
 from zadapter_parquet.versions import Version
 from zadapter_parquet.versions import snapshot as at
 
-SOURCE = Source(format="delta", id="1-2", version=7)
+SOURCE = Source(format="delta", id="1-2", version=7, columns="c")
 PROPERTIES = {FILE_SIZE: "1024", RETENTION: "60000", "team": "x"}
 LONG = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
-
-
-def column(type_, name="c", *, nullable=True):
-    return {"name": name, "type": type_, "nullable": nullable, "metadata": {}}
-
-
-def of(*types, **said):
-    columns = [column(type_, f"c{number}") for number, type_ in enumerate(types)]
-    return Definition(columns=tuple(columns), **said)
 
 
 def test_an_entry_keeps_where_the_table_came_from():

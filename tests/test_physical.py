@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.physical import unfit
+from zadapter.physical import has_ids, unfit
 
 MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 FITTING = {
@@ -167,6 +167,25 @@ def test_a_column_that_is_not_there_is_null():
     assert unfit(there, [column("c0", "long"), column("d", "date")], set()) is None
     assert unfit(there, [missing], set()) == "it has no column 'd', which is never null"
     assert unfit(there, [missing], {"d"}) is None
+
+
+def test_a_column_may_be_there_under_another_name():
+    """In other case, or as a writer has changed it; the values of partitions are elsewhere."""
+    wanted = [column("a-b", "long")]
+
+    assert unfit(footer(pa.table({"a_x2Db": [1]})), wanted, set()) == (
+        "it has a column 'a_x2Db', and none of the name 'a-b'"
+    )
+    assert unfit(footer(pa.table({"A-b": [1]})), wanted, set()) is not None
+    assert unfit(footer(pa.table({"A-b": [1]})), wanted, {"a-b"}) is None
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: pa.field("s", pa.struct([f]))])
+def test_ids_of_columns_are_found_however_deep(wrap):
+    numbered = pa.field("x", pa.int64(), metadata={b"PARQUET:field_id": b"7"})
+
+    assert has_ids(footer(pa.schema([wrap(numbered)]).empty_table()))
+    assert not has_ids(footer(pa.schema([wrap(pa.field("x", pa.int64()))]).empty_table()))
 
 
 def test_more_columns_than_are_asked_for_do_no_harm():

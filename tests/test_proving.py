@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.builders import file_table
 from zadapter.errors import VerificationError
+from zadapter.locations import bare
 from zadapter.verbs.proving import _names as names
 from zadapter.verbs.proving import _pool as pool
 from zadapter.verbs.proving import _range as range_of
-from zadapter.verbs.proving import _stripped as stripped
 from zadapter.verbs.proving import check_columns
 
 
@@ -46,7 +46,7 @@ def test_a_file_is_known_by_all_of_its_names(path, uri, name):
     """Logs, URIs and Spark's ``input_file_name`` escape it or not, with and without its store."""
     known = names(["other", path], ["file:/t/other", uri])
 
-    assert known[stripped(name)] == 1
+    assert known[bare(name)] == 1
 
 
 def test_the_name_that_spark_writes_wins():
@@ -55,8 +55,8 @@ def test_the_name_that_spark_writes_wins():
 
     known = names(paths, ["file:/t/x%2520y", "file:/t/x%20y"])
 
-    assert known[stripped("file:///t/x%20y")] == 1
-    assert known[stripped("file:///t/x%2520y")] == 0
+    assert known[bare("file:///t/x%20y")] == 1
+    assert known[bare("file:///t/x%2520y")] == 0
 
 
 @given(st.integers(1, 40), st.integers())

@@ -77,6 +77,6 @@ def __getattr__(name: str) -> Any:
         if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
             raise
         raise MissingBackendError(
-            f"zadapter.{name} needs PySpark; pip install 'zadapter[delta]'"
+            f"zadapter.{name} needs PySpark; install zadapter with its extra 'delta'"
         ) from error
     return getattr(module, name)

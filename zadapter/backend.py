@@ -118,6 +118,8 @@ class Portable(Backend, Protocol):
 
     adopts: bool
     """Whether a table can have files outside its folder."""
+    by_id: bool
+    """Whether it reads columns of files by their ids, where they have some."""
 
     def at(self, table: str, when: int) -> Snapshot:
         """Return an older version.
@@ -213,7 +215,7 @@ def _load(entry: EntryPoint) -> Factory:
         loaded: Any = entry.load()
     except ImportError as error:
         raise MissingBackendError(
-            f"backend {entry.name!r} needs {error.name}; pip install 'zadapter[{entry.name}]'"
+            f"backend {entry.name!r} needs {error.name}; install zadapter's extra {entry.name!r}"
         ) from error
     except AttributeError as error:
         raise MissingBackendError(

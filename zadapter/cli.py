@@ -81,7 +81,10 @@ _Where = Annotated[
 ]
 _Backend = Annotated[
     str | None,
-    typer.Option(metavar="FORMAT", help="delta or iceberg; found out if not given."),
+    typer.Option(
+        metavar="FORMAT",
+        help="delta, iceberg or parquet (which a plain folder needs).",
+    ),
 ]
 _Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
 _TargetFileSize = Annotated[

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
-from typing_extensions import Self
 
 from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError, ZadapterError
 from zadapter.table import Exchange, Snapshot
@@ -34,12 +33,14 @@ class Attempt(Protocol):
     def id(self) -> str:
         """What its commit is found by."""
 
-    def rebased(self, head: Snapshot, live: pa.Table) -> tuple[Self, tuple[Exchange, ...]]:
+    def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
+        self: A, head: Snapshot, live: pa.Table
+    ) -> tuple[A, tuple[Exchange, ...]]:
         """Put it on top of *head*; return it, and the exchanges that were left behind."""
 
 
-class Log(Protocol[A_contra]):
-    """The part of a backend that the loop needs."""
+class Versions(Protocol):
+    """What a table has been, as a backend tells it."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the newest version."""
@@ -47,8 +48,28 @@ class Log(Protocol[A_contra]):
     def files(self, snapshot: Snapshot) -> pa.Table:
         """Return the files of that version."""
 
+
+class Log(Versions, Protocol[A_contra]):
+    """The part of a backend that the loop needs."""
+
     def commit(self, change: A_contra, /) -> int:
         """Try once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Through(Generic[A]):
+    """A log that commits in a way of its own."""
+
+    versions: Versions
+    commit: Callable[[A], int]
+
+    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
+        """Return the newest version."""
+        return self.versions.snapshot(table, since)
+
+    def files(self, snapshot: Snapshot) -> pa.Table:
+        """Return the files of that version."""
+        return self.versions.files(snapshot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """What a table is besides its rows, in no format's own words, and what becomes of it elsewhere."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -51,6 +53,8 @@ class Definition:
 
     columns: tuple[Json, ...]
     """Spark's fields: name, type, nullable, and of the metadata the comment only."""
+    ids: tuple[str, ...] = ()
+    """What the format knows its columns by, whatever their names."""
     partition: tuple[PartitionField, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those of the user, and those that all formats know, by the names in :data:`COMMON`."""
@@ -59,6 +63,8 @@ class Definition:
     """Columns that are made of others, with their expressions in Spark's SQL."""
     unspeakable: frozenset[str] = frozenset()
     """Partition fields that have values which no folder's name can say."""
+    whole: bool = False
+    """Whether files hold the columns that they are cut by, too."""
     renamed: str | None = None
     """Why columns cannot be found in the files by their names; None: they can."""
     items: tuple[Item, ...] = ()
@@ -67,6 +73,12 @@ class Definition:
     def with_items(self, *items: Item) -> "Definition":
         """Return it with more to say."""
         return replace(self, items=(*self.items, *items))
+
+    @property
+    def digest(self) -> str:
+        """What tells whether columns are still the same, whatever else is said of them."""
+        said = [[each["name"], optional(each["type"], deep=True)] for each in self.columns]
+        return hashlib.sha256(json.dumps([said, self.ids]).encode()).hexdigest()[:16]
 
     @property
     def refused(self) -> list[Item]:

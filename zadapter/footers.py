@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,12 +33,13 @@ class ColumnFooter:
     nans: int | None = None
 
 
-_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """What Spark notes where days and moments are those of another calendar than it reads them by."""
 _TIMES = {"DATE", "TIMESTAMP"}
 _FLOATING = {"FLOAT", "DOUBLE"}
 _NAN_IS_LARGEST = re.compile(r"parquet-mr version 1\.1[0-7]\.")
 _UNKNOWN = ColumnFooter(None, None, None)
+_FAR, _HERE = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,18 @@ def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
         low = high = pa.nulls(len(found), type_)
     nulls = pa.array([f.nulls for f in found], pa.int64())
     nans = pa.array([f.nans for f in found], pa.int64())
-    known = low.is_valid()
-    flags = pc.if_else(known, int(Bounds.WIDENED), int(Bounds.UNKNOWN)).cast(pa.int8())
+    best = pc.if_else(_whole(type_, nans), int(Bounds.EXACT), int(Bounds.WIDENED))
+    flags = pc.if_else(low.is_valid(), best, int(Bounds.UNKNOWN)).cast(pa.int8())
     arrays = [low, high, nulls, nans, flags]
     return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
+
+
+def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
+    """Tell where bounds are values of the file: texts may be cut, and NaN may be left out."""
+    if pa.types.is_floating(type_):
+        return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
+    cut = pa.types.is_string(type_) or pa.types.is_binary(type_)
+    return pa.array([not cut] * len(nans))
 
 
 def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
@@ -107,6 +117,15 @@ def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
         return pa.array(found, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
         return None
+
+
+def threads(uris: Sequence[str]) -> int:
+    """Return how many files to open at once: stores answer late, a disk does not.
+
+    Python's threads take turns: 5 000 footers on local disk take 5.0 s by two threads, and 8.7 s by
+    sixteen.
+    """
+    return _HERE if not uris or urlparse(uris[0]).scheme in {"", "file"} else _FAR
 
 
 def parse(size: int, metadata: pq.FileMetaData) -> Footer:
@@ -123,7 +142,7 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
     groups = [metadata.row_group(number) for number in numbers]
     rows = sum(group.num_rows for group in groups)
     columns: dict[str, ColumnFooter] = {}
-    legacy = any(key in (metadata.metadata or {}) for key in _LEGACY)
+    legacy = any(key in (metadata.metadata or {}) for key in LEGACY)
     nan_is_largest = _NAN_IS_LARGEST.match(metadata.created_by or "") is not None
     for i in range(metadata.num_columns):
         column = metadata.schema.column(i)

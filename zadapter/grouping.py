@@ -6,7 +6,7 @@ the cuts that are kept with the table; else the whole partition is fitted anew.
 A job is what one pass over the rows rewrites and one commit publishes: groups of like size.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -85,19 +85,12 @@ def jobs(
         max_group_bytes: Split partitions larger than this many bytes.
         force: Rewrite what is clustered already, too.
     """
-    mixed = files["partition"].is_null()
-    alone = list(_split(None, files.filter(mixed), request, max_group_bytes))
-    refit: list[Group] = []
-    follow: dict[Layout, list[Group]] = {}
-    for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
+
+    def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
         kept, stale = _stale(root, members, request, layouts, force=force)
-        groups = list(_split(root, stale, request, max_group_bytes))
-        (refit if kept is None else follow.setdefault(kept, [])).extend(groups)
-    packed = [Job(groups=(group,), kept=None) for group in alone]
-    packed += [Job(groups=g, kept=None) for g in _pack(refit, request, max_group_bytes)]
-    for layout, groups in follow.items():
-        packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
-    return packed
+        return kept, list(_split(root, stale, request, max_group_bytes))
+
+    return _jobs(files, request, partition_columns, choose, max_group_bytes)
 
 
 def every_job(
@@ -117,22 +110,33 @@ def every_job(
         layouts: Layouts kept with the table, by id.
         max_group_bytes: Split partitions larger than this many bytes, unless cuts are kept.
     """
-    mixed = files["partition"].is_null()
-    refit: list[Group] = []
-    follow: dict[Layout, list[Group]] = {}
-    for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
+
+    def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
         kept = _followed(root, members, request, layouts)
         most = max_group_bytes if kept is None else max(1, total(members, "size"))
-        groups = list(_split(root, members, request, most))
-        (refit if kept is None else follow.setdefault(kept, [])).extend(groups)
-    found = [(None, refit), *follow.items()]
-    planned = [
-        Job(groups=packed, kept=layout)
-        for layout, groups in found
-        for packed in _pack(groups, request, max_group_bytes)
-    ]
+        return kept, list(_split(root, members, request, most))
+
+    return _jobs(files, request, partition_columns, choose, max_group_bytes)
+
+
+def _jobs(
+    files: pa.Table,
+    request: Request,
+    partition_columns: Sequence[str],
+    choose: Callable[[Root, pa.Table], tuple[Layout | None, list[Group]]],
+    max_group_bytes: int,
+) -> list[Job]:
+    """Pack what *choose* takes of each partition: cuts to follow, None for new ones, and groups."""
+    mixed = files["partition"].is_null()
     alone = _split(None, files.filter(mixed), request, max_group_bytes)
-    return [*planned, *(Job(groups=(group,), kept=None) for group in alone)]
+    taken: dict[Layout | None, list[Group]] = {None: []}
+    for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
+        kept, groups = choose(root, members)
+        taken.setdefault(kept, []).extend(groups)
+    packed = [Job(groups=(group,), kept=None) for group in alone]
+    for layout, groups in taken.items():
+        packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
+    return packed
 
 
 def _followed(root: Root, files: pa.Table, request: Request, layouts: Kept) -> Layout | None:

@@ -1,5 +1,7 @@
 """Where files lie: locations as logs write them, and the URIs that readers take."""
 
+import os.path
+import posixpath
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,6 +10,50 @@ from urllib.parse import unquote, urlsplit
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
 """Nothing in it is written differently in a URI, or leads back."""
+
+
+STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
+"""What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
+
+
+def bare(uri: str) -> str:
+    """Return a file's URI without what differs between ways to write it."""
+    return re.sub(STORE, "", uri)
+
+
+def within(uri: str, folder: str) -> bool:
+    """Tell whether a file lies in a folder.
+
+    Args:
+        uri: Of the file.
+        folder: Location, with or without a scheme, unescaped.
+    """
+    return bare(unescaped(uri)).startswith(f"{bare(folder).rstrip('/')}/")
+
+
+def overlap(one: str, other: str) -> bool:
+    """Tell whether a folder is the other one, or may lie in it, however both are written.
+
+    Args:
+        one: Location, with or without a scheme; links on local disk are followed.
+        other: Location, too.
+    """
+    left, right = _place(one), _place(other)
+    if left[0] != right[0] or (left[1] and right[1] and left[1] != right[1]):
+        return False
+    return all(a == b for a, b in zip(left[2], right[2], strict=False))
+
+
+def _place(location: str) -> tuple[str, str, list[str]]:
+    """Return what kind of store it is, which one if that is said, and the folders below."""
+    start = re.match(STORE, location)
+    scheme, _, host = start[0].partition(":") if start else ("file", "", "")
+    path = location[start.end() :] if start else location
+    if scheme == "file":
+        return scheme, "", [each for each in os.path.realpath(path).split("/") if each]
+    kind = "s3" if scheme in {"s3a", "s3n"} else scheme
+    below = [each for each in posixpath.normpath(path).split("/") if each]
+    return kind, host.removeprefix("//"), below
 
 
 def is_relative(location: str) -> bool:

@@ -9,9 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter.definition import Json
+from zadapter.footers import LEGACY
+from zadapter.schemas import DECIMAL
 
 _PLAIN: dict[str, tuple[str, Json]] = {
     "boolean": ("BOOLEAN", {"Type": "None"}),
@@ -27,9 +30,7 @@ _PLAIN: dict[str, tuple[str, Json]] = {
 }
 _INTEGERS = {"byte": ("INT32", 8), "short": ("INT32", 16), "integer": ("INT32", 32)}
 _INTEGERS["long"] = ("INT64", 64)
-_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _END = re.compile(r"\.|\Z")
-_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str]) -> str | None:
@@ -40,21 +41,35 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
         columns: Spark's fields of the old table.
         partition: Those of them that files need not hold.
     """
-    if any(key in (metadata.metadata or {}) for key in _LEGACY):
+    if any(key in (metadata.metadata or {}) for key in LEGACY):
         return "its days or moments are those of the Julian calendar"
     found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
     if len(found) < metadata.num_columns:
         return "two of its columns read the same, such as a.b and the field b of a"
     # a name may have dots of its own
     there = {path[: end.start()] for path in found for end in _END.finditer(path)}
+    known = {said["name"] for said in columns}
+    unknown = sorted(set(metadata.schema.to_arrow_schema().names) - known)
     for said in columns:
         name, needed = said["name"], not said["nullable"] and said["name"] not in partition
         if name not in there and needed:
             return f"it has no column {name!r}, which is never null"
+        if name not in there and name not in partition and unknown:
+            return f"it has a column {unknown[0]!r}, and none of the name {name!r}"
         reason = _differing(found, name, said["type"]) if name in there else None
         if reason is not None:
             return reason
     return None
+
+
+def has_ids(metadata: pq.FileMetaData) -> bool:
+    """Tell whether columns have ids (parquet.thrift, ``field_id``), however deep they are."""
+    return any(map(_has_ids, metadata.schema.to_arrow_schema()))
+
+
+def _has_ids(field: pa.Field) -> bool:
+    below = [field.type.field(number) for number in range(field.type.num_fields)]
+    return b"PARQUET:field_id" in (field.metadata or {}) or any(map(_has_ids, below))
 
 
 def _differing(found: Mapping[str, Any], name: str, type_: Any) -> str | None:
@@ -87,7 +102,7 @@ def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
 def _is(column: Any, type_: str) -> bool:
     logical = json.loads(column.logical_type.to_json())
     physical = column.physical_type
-    decimal = _DECIMAL.fullmatch(type_)
+    decimal = DECIMAL.fullmatch(type_)
     if decimal:
         said = {"Type": "Decimal", "precision": int(decimal[1]), "scale": int(decimal[2])}
         return {key: logical.get(key) for key in said} == said

@@ -1,6 +1,8 @@
 """What an optimize will bring, and what it brought."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from zadapter.sizes import show
@@ -112,6 +114,16 @@ class Report:
 
     def __str__(self) -> str:
         return aligned(self.facts())
+
+
+@contextmanager
+def timing(seconds: MutableMapping[str, float], phase: str) -> Iterator[None]:
+    """Add what a phase takes to *seconds*."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - start
 
 
 def _listed(versions: Sequence[int | None]) -> str:

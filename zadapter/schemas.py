@@ -19,7 +19,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
     "binary": pa.binary(),
 }
-_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _COLLATIONS = "__COLLATIONS"
 """Where Spark says that texts of a field are not ordered by their bytes."""
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
@@ -45,7 +45,7 @@ def _field(field: Mapping[str, Any]) -> pa.Field:
 
 
 def _atomic(type_: str, text: pa.DataType) -> pa.DataType:
-    decimal = _DECIMAL.fullmatch(type_)
+    decimal = DECIMAL.fullmatch(type_)
     if decimal:
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
     if type_ == "string" or type_.startswith("varchar"):

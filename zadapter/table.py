@@ -22,6 +22,8 @@ class Source:
     id: str
     """Of the other table (``Snapshot.id``)."""
     version: int
+    columns: str
+    """Digest of its columns' names, types and ids: another one under the same name is another."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ class DeltaBackend:
 
     format = "delta"
     adopts = True
+    by_id = False
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

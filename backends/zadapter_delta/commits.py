@@ -159,12 +159,15 @@ def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
 def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[str]:
     """Return the ids of zadapter's commits among *versions*, from the log's JSON entries."""
     conf = log.newDeltaHadoopConf()
-    found = set[str]()
-    for version in versions:
-        entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
-        for line in jvm.iterate(log.store().read(entry, conf)):
-            if line.startswith('{"commitInfo"'):
-                tags = json.loads(line)["commitInfo"].get("tags") or {}
-                found.update(value for key, value in tags.items() if key == COMMIT_TAG)
-                break
-    return frozenset(found)
+    tags = (commit_info(jvm, log, conf, version).get("tags") or {} for version in versions)
+    return frozenset(each[COMMIT_TAG] for each in tags if COMMIT_TAG in each)
+
+
+def commit_info(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str, Any]:
+    """Return what an entry of the log says of itself; it need not say anything."""
+    entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
+    for line in jvm.iterate(log.store().read(entry, conf)):
+        if line.startswith('{"commitInfo"'):
+            said: dict[str, Any] = json.loads(line)["commitInfo"]
+            return said
+    return {}

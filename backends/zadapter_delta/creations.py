@@ -17,24 +17,22 @@ from zadapter.filestats import partition
 from zadapter.table import Load, Snapshot, Source
 from zadapter.thrown import first_line
 from zadapter_delta.commits import COMMIT_TAG, as_new, set_property
+from zadapter_delta.definitions import KEPT
 from zadapter_delta.definitions import metadata as made
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.snapshots import Handle
-from zadapter_delta.sources import PROPERTY, application, text
+from zadapter_delta.sources import PROPERTY, application, tag, text
 from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
-from zadapter_delta.stores import Store
 from zadapter_delta.tables import Located, by_path
 
 Add = dict[str, Any]
 """An AddFile action as the log's JSON has it (PROTOCOL.md, "Add File")."""
 
-_BEGUN = "_zadapter/migration"
-_KEPT = "delta.deletedFileRetentionDuration"
 _FOREVER = "interval 36500 days"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Handle:
-    """Return a table that is yet to be made, in a folder of its own.
+    """Return a table that is yet to be made.
 
     Raises:
         UsageError: It is there already, is no path, or Delta refuses what it is to be.
@@ -46,22 +44,12 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
             "CREATE TABLE … USING delta LOCATION"
         )
     log = jvm.delta.DeltaLog.forTable(jvm.session, said)
-    _begin(jvm, log, table)
+    if log.tableExists():
+        raise UsageError(f"{table} is a table already")
     named = {**definition.properties, PROPERTY: text(source)}
     metadata = made(jvm, log, replace(definition, properties=named))
     base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
     return Handle(Located(log=log, catalog_table=jvm.option()), base)
-
-
-def _begin(jvm: Jvm, log: JavaObject, table: str) -> None:
-    """Note that the folder is about to become a table, so that a second try finds its own."""
-    if log.tableExists():
-        raise UsageError(f"{table} is a table already")
-    files, root = log.dataPath().getFileSystem(log.newDeltaHadoopConf()), log.dataPath()
-    store = Store(jvm, log)
-    if files.exists(root) and files.listStatus(root) and store.read(_BEGUN) is None:
-        raise UsageError(f"{table} holds files already; name an empty folder, or a new one")
-    store.write(_BEGUN, b"")
 
 
 def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[Add]:
@@ -75,7 +63,7 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
     Raises:
         UnsupportedError: A partition value is a text that the log would take for null.
     """
-    values = [texts(partition(files, name)) for name in names]
+    values = [_texts(partition(files, name)) for name in names]
     if any("" in column for column in values):
         raise UnsupportedError("an empty text is a partition value, which Delta takes for null")
     now = int(time.time() * 1_000)
@@ -94,6 +82,14 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
             said["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
         found.append(said)
     return found
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    """Return partition values as the log has them, with a blank before the time of a day."""
+    found = texts(values)
+    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return found
+    return [text and text.replace("T", " ") for text in found]
 
 
 def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
@@ -131,11 +127,13 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
     try:
         if new:
             transaction.updateMetadataForNewTable(base.metadata())
+        else:  # a RESTORE meanwhile takes rows back that this commit would say are there
+            transaction.readWholeTable()
         # read, so that whoever else carries rows of the same source is in conflict with us
         transaction.txnVersion(name)
         mark = {"appId": name, "version": said.version, "lastUpdated": int(time.time() * 1e3)}
         marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
-        tags = jvm.map({COMMIT_TAG: load_.id})
+        tags = jvm.map({COMMIT_TAG: load_.id, **tag(said)})
         actions.add(marked)
         return int(transaction.commit(jvm.seq_of(actions), operation, tags))
     except Exception as error:
@@ -152,8 +150,12 @@ def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     """Have VACUUM keep removed files for a hundred years; say how."""
-    set_property(jvm, snapshot, _KEPT, _FOREVER)
-    return f"{_KEPT}='{_FOREVER}' keeps VACUUM from deleting its files"
+    set_property(jvm, snapshot, KEPT, _FOREVER)
+    entry = snapshot.handle.located.catalog_table
+    managed = entry.isDefined() and str(entry.get().tableType().name()) == "MANAGED"
+    dropped = "; DROP TABLE deletes them all the same, since it is a managed table"
+    said = f"{KEPT}='{_FOREVER}' keeps VACUUM from deleting the files of {snapshot.table}"
+    return said + dropped * managed
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:

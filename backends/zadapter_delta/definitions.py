@@ -29,8 +29,9 @@ from zadapter.table import Snapshot
 from zadapter.thrown import first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 
-_SIZE, _KEPT = "delta.targetFileSize", "delta.deletedFileRetentionDuration"
+_SIZE, KEPT = "delta.targetFileSize", "delta.deletedFileRetentionDuration"
 MAPPING = "delta.columnMapping.mode"
+_ID = "delta.columnMapping.id"
 GENERATED = "delta.generationExpression"
 _INTERVAL = re.compile(r"(?i)(?:interval )?(\d+) (second|minute|hour|day|week)s?")
 _MILLISECONDS = {
@@ -63,6 +64,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     kept = {k: v for k, v in properties.items() if not k.startswith(("delta.", "zadapter."))}
     return Definition(
         columns=plain(said),
+        ids=tuple(_ids(said)),
         partition=tuple(PartitionField(name, (name,)) for name in snapshot.partition),
         properties={**kept, **_common(properties)},
         comment=metadata.description(),
@@ -73,11 +75,20 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     ).with_items(*_unsaid(said, properties))  # fmt: skip
 
 
+def _ids(said: Any) -> Iterator[str]:
+    """Yield the ids that column mapping has given to columns, however deep they are."""
+    below = said if isinstance(said, list) else said.values() if isinstance(said, dict) else ()
+    if isinstance(said, dict) and _ID in said.get("metadata", {}):
+        yield f"{said['name']} {said['metadata'][_ID]}"
+    for each in below:
+        yield from _ids(each)
+
+
 def _common(properties: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if _SIZE in properties:
         found[FILE_SIZE] = str(parse(properties[_SIZE], _SIZE))
-    interval = _INTERVAL.fullmatch(properties.get(_KEPT, ""))
+    interval = _INTERVAL.fullmatch(properties.get(KEPT, ""))
     if interval:
         found[RETENTION] = str(int(interval[1]) * _MILLISECONDS[interval[2].lower()])
     return found
@@ -91,7 +102,7 @@ def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Item]:
                 yield Item(f"column {join((each['name'],))}", Fate.LOST, how)
     for key in sorted(properties):
         known = key in {_SIZE, MAPPING} or key.startswith("zadapter.")
-        known |= key == _KEPT and _INTERVAL.fullmatch(properties[key]) is not None
+        known |= key == KEPT and _INTERVAL.fullmatch(properties[key]) is not None
         if key.startswith("delta.constraints."):
             yield Item(f"CHECK ({properties[key]})", Fate.LOST, "new rows are not checked")
         elif key.startswith("delta.") and not known and not _SILENT.match(key):
@@ -178,7 +189,9 @@ def _mapped(definition: Definition) -> Definition:
     how = f"files have other names for columns such as {odd[0]!r}, which Parquet cannot have"
     item = Item("names of columns", Fate.TRANSLATED, how)
     properties = {**definition.properties, MAPPING: "name"}
-    return replace(definition, properties=properties).with_items(item)
+    reason = "names of columns have characters that the new table needs other names for in files"
+    renamed = definition.renamed or reason
+    return replace(definition, properties=properties, renamed=renamed).with_items(item)
 
 
 def _names(fields: list[Json]) -> Iterator[str]:
@@ -199,7 +212,7 @@ def _own(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if key == FILE_SIZE:
             yield _SIZE, value
         elif key == RETENTION:
-            yield _KEPT, f"interval {int(value) // 1_000} seconds"
+            yield KEPT, f"interval {int(value) // 1_000} seconds"
         elif key == MAPPING or not key.startswith("delta."):
             yield key, value
 
@@ -222,7 +235,8 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": columns}),
         "partitionColumns": [each.source[0] for each in definition.partition],
-        "configuration": dict(definition.properties),
+        # whatever the session's default is: files that stay where they are have no ids
+        "configuration": {MAPPING: "none", **definition.properties},
         "createdTime": int(jvm.root.java.lang.System.currentTimeMillis()),
     }
     action = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"metaData": said}))

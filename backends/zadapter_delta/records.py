@@ -35,7 +35,9 @@ def stats_json(
         stats = column(files, parts)
         if stats is None:
             continue
-        lows, highs, nulls[physical] = stats.flatten()[:3]
+        lows, highs, nulls[physical], nans, _ = stats.flatten()
+        if pa.types.is_floating(highs.type):  # NaN is the largest value, and in no bound
+            highs = pc.if_else(pc.equal(nans, 0), highs, pa.scalar(None, highs.type))
         if with_bounds(lows.type):
             low[physical] = _lowered(lows, prefix[parts])
             high[physical] = _raised(highs, prefix[parts])

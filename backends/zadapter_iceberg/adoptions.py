@@ -14,10 +14,8 @@ import pyarrow.compute as pc
 from zadapter import filestats
 from zadapter.filestats import Bounds
 from zadapter.locations import unescaped
-from zadapter.names import join
-from zadapter.table import Load, Snapshot, Staged, Written
+from zadapter.table import Load, Snapshot, Written
 from zadapter_iceberg.bounds import encoded, json_values
-from zadapter_iceberg.columns import Column
 from zadapter_iceberg.commits import Files
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stores import Store
@@ -74,9 +72,10 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
         json_values(filestats.partition(files, name), type_)
         for name, type_ in snapshot.partition.items()
     ]
+    spec = int(version.pinned.spec().specId())
     said: list[dict[str, Any]] = [
         {
-            "spec-id": int(version.pinned.spec().specId()),
+            "spec-id": spec,
             "content": "data",
             "file-path": path,
             "file-format": "parquet",
@@ -88,22 +87,24 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
             zip(paths, files["size"].to_pylist(), files["rows"].to_pylist(), strict=True)
         )
     ]
-    for child in files.schema.field("stats").type:
-        column = _column(version.columns, child.name)
-        if column is not None:
-            stats = filestats.child(files["stats"], child.name)
+    for parts, column in version.columns.items():
+        stats = filestats.column(files, parts)
+        if stats is not None:
             _tell(said, column.id, stats)
     return said
 
 
-def _column(known: Mapping[Any, Column], name: str) -> Column | None:
-    return next((column for parts, column in known.items() if join(parts) == name), None)
-
-
 def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
-    """Note what is known of one column in each file; what is not there is unknown."""
+    """Note what is known of one column in each file; what is not there is unknown.
+
+    Iceberg answers MIN and MAX from bounds, of all but texts, so these have to be values.
+    """
     low, high, nulls, nans, bounds = stats.flatten()
     known = pc.not_equal(bounds, int(Bounds.UNKNOWN))
+    if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
+        known = pc.equal(bounds, int(Bounds.EXACT))
+    if pa.types.is_floating(low.type):
+        known = pc.and_(known, nans.is_valid())
     lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
     facts = {
         "value-counts": [file["record-count"] for file in said],
@@ -122,16 +123,12 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
 
 def kept(store: Store, load: Load) -> str | None:
     """Write down what placed the rows of adopted files; return where, None if there are none."""
-    handles = [staged.handle.layouts for staged in load.staged if _is_adopted(staged)]
+    handles = [staged.handle.layouts for staged in load.staged if staged.handle.layouts is not None]
     if not handles:
         return None
     path = f"_zadapter/adopted/{load.id}.json"
     store.write(path, json.dumps({k: v for each in handles for k, v in each.items()}).encode())
     return path
-
-
-def _is_adopted(staged: Staged) -> bool:
-    return staged.handle.layouts is not None
 
 
 def named(pinned: JavaObject, files: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ from zadapter.layouts import Layouts
 from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote
 from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
-from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans
+from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans, sources
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -48,6 +48,7 @@ class IcebergBackend:
 
     format = "iceberg"
     adopts = True
+    by_id = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -61,7 +62,9 @@ class IcebergBackend:
             UnknownTableError: There is no such table or branch, or it is no Iceberg table.
             UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version.
         """
-        located = since.handle.located if since is not None else locate(self._jvm, table)
+        # a table that is about to be made shows what is staged in it, and not what is there
+        known = None if since is None or since.handle.creation else since.handle.located
+        located = known or locate(self._jvm, table)
         version = newest(self._jvm, located, None if since is None else since.handle)
         refuse(table, version.pinned)
         applied = frozenset[str]() if since is None else self._applied(version, since)
@@ -89,7 +92,7 @@ class IcebergBackend:
             without_bounds=without_bounds(version, named),
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
-            source=creations.source(version.pinned),
+            source=sources.source(version),
             handle=version,
         )
 
@@ -260,7 +263,7 @@ class IcebergBackend:
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set ``gc.enabled`` to false."""
-        return creations.protect(snapshot.handle.located)
+        return creations.protect(self._jvm, snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a table that was just made, its files only if they are its own.

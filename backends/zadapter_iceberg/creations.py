@@ -1,7 +1,6 @@
 """A new Iceberg table, which its catalog learns of when its first files are committed."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,20 +14,16 @@ from zadapter.errors import (
     UsageError,
 )
 from zadapter.names import Parts, quote, split
-from zadapter.table import Load, Snapshot, Source
+from zadapter.table import Load, Snapshot
 from zadapter.thrown import first_line
-from zadapter_iceberg import versions
+from zadapter_iceberg import sources, versions
 from zadapter_iceberg.commits import COMMIT, made
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, by_path, catalogs
 from zadapter_iceberg.versions import Version
 
-SOURCE = "zadapter.source"
-"""Property that says what the table was migrated from, and up to which version."""
-_SAID = re.compile(r"(\w+):(.+)@(-?\d+)\Z")
 _NAMES = "schema.name-mapping.default"
 _COLLECT = "gc.enabled"
-_BEGUN = "_zadapter/migration"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
@@ -71,29 +66,14 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
     path = by_path(table)
     if path is not None:
         conf = jvm.session.sessionState().newHadoopConf()
-        _begin(jvm, conf, table, path)
+        if "#" in path:
+            raise UsageError(f"{table}: Spark reads no Iceberg table from a path with a #")
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(path, schema)
     name = _qualified(jvm, table)
     *above, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *above))}")
     return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
-
-
-def _begin(jvm: Jvm, conf: JavaObject, table: str, path: str) -> None:
-    """Note that the folder is about to become a table, so that a second try finds its own.
-
-    Whoever drops the table drops the folder, so nothing else may be in it.
-
-    Raises:
-        UsageError: There is something else in it.
-    """
-    of = jvm.root.org.apache.hadoop.fs.Path
-    root, note = of(path), of(path, _BEGUN)
-    files = root.getFileSystem(conf)
-    if files.exists(root) and files.listStatus(root) and not files.exists(note):
-        raise UsageError(f"{table} holds files already; name an empty folder, or a new one")
-    files.create(note, True).close()  # noqa: FBT003 - or made anew
 
 
 def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
@@ -139,8 +119,7 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject], adopted: str | None
     try:
         transaction = version.creation or version.located.table.newTransaction()
         _say(jvm, transaction, load_, adopted)
-        if added:
-            _append(jvm, transaction, load_, added)
+        _append(jvm, transaction, load_, added)
         transaction.commitTransaction()
     except StaleRewriteError:
         raise
@@ -152,14 +131,13 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject], adopted: str | None
             raise UnsupportedError(why) from error
         raise UnknownOutcomeError(table, load_.id) from error
     try:
-        return made(version.located, table, load_.id, load_.base.version) if added else 0
+        return made(version.located, table, load_.id, load_.base.version)
     except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
         raise UnknownOutcomeError(table, load_.id) from error
 
 
 def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) -> None:
-    of = load_.source
-    said: dict[str, Any] = {SOURCE: f"{of.format}:{of.id}@{of.version}"}
+    said: dict[str, Any] = {sources.PROPERTY: sources.text(load_.source)}
     for layout in load_.layouts[:1]:
         said["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
         said["zadapter.curve"] = layout.request.curve.value
@@ -191,35 +169,44 @@ def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[Java
         for file in added:
             update.addFile(file)
     update.set(COMMIT, load_.id)
+    update.set(sources.PROPERTY, sources.text(load_.source))
     update.commit()
-
-
-def source(pinned: JavaObject) -> Source | None:
-    """Return what a table was migrated from, as far as its properties say."""
-    said = _SAID.match(dict(pinned.properties()).get(SOURCE, ""))
-    return said and Source(format=said[1], id=said[2], version=int(said[3]))
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     """Remove a table, and its files if they are its own.
 
     Raises:
-        ConflictError: It has got another version.
+        ConflictError: Somebody has changed it since, be it a property or another branch.
     """
     located: Located = snapshot.handle.located
+    located.table.refresh()
+    metadata = located.table.operations().current()
     head = versions.newest(jvm, located, None).snapshot_id
-    if head != snapshot.handle.snapshot_id:
+    if head != snapshot.handle.snapshot_id or not metadata.previousFiles().isEmpty():
         raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
     purge = dict(located.table.properties()).get(_COLLECT) != "false"
-    if located.name is None:
-        tables = jvm.iceberg.hadoop.HadoopTables(jvm.session.sessionState().newHadoopConf())
-        tables.dropTable(located.table.location(), purge)
+    if located.name is not None:
+        catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
+        catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
         return
-    catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
-    catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
+    # HadoopTables.dropTable would delete the folder with whatever has come into it
+    root = jvm.root.org.apache.hadoop.fs.Path(located.table.location())
+    files = root.getFileSystem(jvm.session.sessionState().newHadoopConf())
+    jvm.iceberg.CatalogUtil.dropTableData(located.table.io(), metadata)
+    files.delete(jvm.root.org.apache.hadoop.fs.Path(root, "metadata"), True)  # noqa: FBT003
 
 
-def protect(located: Located) -> str:
+def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     """Have Iceberg delete no files of the table from now on; say how."""
+    located: Located = snapshot.handle.located
     located.table.updateProperties().set(_COLLECT, "false").commit()
-    return f"{_COLLECT}=false keeps expire_snapshots and DROP … PURGE from deleting its files"
+    kind = ""
+    if located.name is not None:
+        kind = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
+    dropped = "; DROP TABLE deletes them all the same, since the catalog is a Hadoop catalog"
+    said = (
+        f"{_COLLECT}=false keeps expire_snapshots and DROP … PURGE from deleting the files of "
+        f"{snapshot.table}"
+    )
+    return said + dropped * (kind == "hadoop")

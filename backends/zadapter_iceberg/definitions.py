@@ -16,6 +16,7 @@ from zadapter.definition import (
     PartitionField,
     plain,
     retyped,
+    stored,
 )
 from zadapter.names import Parts, join
 from zadapter.table import Snapshot
@@ -34,10 +35,11 @@ _RESERVED = re.compile(
 _SILENT = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
 """Those of them that nobody would miss."""
 _AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
-_TYPES = {
-    "boolean", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz",
-    "string", "binary",
+_OWN = {
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
+    "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
 }  # fmt: skip
+"""Columns that readers are given besides (the spec's "Reserved Field IDs")."""
 _WIDER = {"byte": "integer", "short": "integer"}
 
 
@@ -54,6 +56,9 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     common = {_COMMON[key]: value for key, value in properties.items() if _is_common(key, value)}
     return Definition(
         columns=plain(spark["fields"]),
+        ids=tuple(
+            sorted(f"{name} {id_}" for id_, name in dict(pinned.schema().idToName()).items())
+        ),
         partition=tuple(
             PartitionField(each["name"], names[each["source-id"]], each["transform"])
             for each in spec["fields"]
@@ -61,6 +66,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
         ),
         properties={**kept, **common},
         comment=comment,
+        whole=True,
         renamed=_renamed(map(to_json, pinned.schemas().values())),
     ).with_items(*_odd_types(version), *_unsaid(pinned, str(to_json(pinned.schema())), properties))
 
@@ -134,12 +140,13 @@ def accept(definition: Definition) -> Definition:
         Item(f"property {key}", Fate.LOST, "Iceberg would take it for its own") for key in taken
     ]
     kept = {key: value for key, value in properties.items() if key not in taken}
-    return replace(accepted, properties=kept).with_items(*lost)
+    refused = [
+        Item(f"column {each['name']}", Fate.REFUSED, "Iceberg has such a column of its own")
+        for each in accepted.columns
+        if each["name"] in _OWN
+    ]
+    return replace(accepted, properties=kept).with_items(*lost, *refused)
 
 
 def _type(type_: str) -> str | None:
-    if type_.startswith(("varchar", "char")):
-        return "string"
-    if type_ in _WIDER:
-        return _WIDER[type_]
-    return type_ if type_ in _TYPES or type_.startswith("decimal") else None
+    return _WIDER.get(type_) or stored(type_)

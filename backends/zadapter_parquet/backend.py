@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter import filestats
 from zadapter.definition import Definition
 from zadapter.encoding import Encoding
-from zadapter.errors import StaleRewriteError, UnsupportedError
+from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
@@ -37,6 +37,7 @@ class ParquetBackend:
 
     format = "parquet"
     adopts = False
+    by_id = False
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -208,7 +209,11 @@ class ParquetBackend:
         Raises:
             UsageError: There is something in the folder.
         """
-        return loads.pending(table, self._opened(table, make=True), definition, source)
+        try:
+            files = self._opened(table, make=True)
+        except OSError as error:
+            raise UsageError(f"{table} can be no folder: {error.strerror}; name another") from error
+        return loads.pending(table, files, definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
         """Refuse: a log that names files of other folders could be made to read any.

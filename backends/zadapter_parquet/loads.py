@@ -1,6 +1,7 @@
 """A table that comes from another format: what it is, and the entry that makes it."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -59,6 +60,11 @@ def accept(definition: Definition) -> Definition:
     if columns != accepted.columns:
         said = "readers of plain files take every column for nullable"
         accepted = accepted.with_items(Item("NOT NULL", Fate.LOST, said))
+    names = Counter(each["name"].lower() for each in columns)
+    twins = [each["name"] for each in columns if names[each["name"].lower()] > 1]
+    if twins:
+        said = "another column differs in case only, which readers of plain files cannot tell apart"
+        accepted = accepted.with_items(Item(f"column {twins[0]}", Fate.REFUSED, said))
     types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
     kept = {
         each.name

@@ -34,6 +34,9 @@ def _check(path: str, decoded: str) -> None:
     parts = decoded.split("/")
     inside = decoded == path or not decoded.startswith("/")
     if not inside or ".." in parts or "\\" in decoded or "\0" in decoded:
-        raise CorruptLogError(f"the path {path!r} may lead out of the table")
+        raise CorruptLogError(
+            f"the path {path!r} may lead out of the table: a program that decodes it once more, or "
+            "takes a backslash for a slash, would read another file; rename it"
+        )
     if decoded == path and not all(part and part != "." for part in parts):
         raise CorruptLogError(f"{path!r} is no path within the table")

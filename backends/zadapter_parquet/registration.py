@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter.footers import Footer, file_table, parse
+from zadapter.footers import Footer, file_table, parse, threads
 from zadapter.thrown import first_line
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
@@ -22,7 +22,6 @@ from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found, probe
 from zadapter_parquet.versions import Version, snapshot, with_partition
 
-THREADS = 16
 UNREGISTERED = -1
 """Version of a folder that is no table yet."""
 
@@ -60,7 +59,7 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
     partition = folders.partition_columns(listed)
     read = read_footers(files, [file.path for file in listed])
     columns = _merged(_schemas(spark, files, read))
-    entry = _entry(_with_partition(columns, partition, listed), partition, listed, read)
+    entry = _entry(files.uri, _with_partition(columns, partition, listed), partition, listed, read)
     unknown = snapshot(table, files, Version(entry=entry))
     known = file_table(unknown, {path: each.footer for path, each in read.items()})
     return Version(entry=entry, found=with_partition(known, unknown.partition, layout=None))
@@ -81,6 +80,7 @@ def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
 
 
 def _entry(
+    uri: str,
     schema: dict[str, Any],
     partition: tuple[str, ...],
     listed: Sequence[Found],
@@ -94,7 +94,7 @@ def _entry(
         read_version=UNREGISTERED,
         timestamp=0,
         # whoever else registers these files at the same time gives the table the same id
-        table=digest("\n".join(sorted(f"{file.path} {file.size}" for file in listed)).encode()),
+        table=digest("\n".join([uri, *sorted(map(str, listed))]).encode()),
         schema=json.dumps(schema),
         partition=partition,
         parts=(),
@@ -143,15 +143,15 @@ def _schema(spark: SparkSession, location: str) -> str:
         ) from error
 
 
-def read_footers(store: Files, paths: Sequence[str]) -> dict[str, Read]:
+def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
     """Read the footers of *paths*.
 
     Raises:
         UnsupportedError: A file is none of Parquet's, is cut off, or encrypted.
         CorruptLogError: A link leads out of the table.
     """
-    with ThreadPoolExecutor(THREADS) as pool:
-        return dict(zip(paths, pool.map(lambda path: _read(store, path), paths), strict=True))
+    with ThreadPoolExecutor(threads([files.uri])) as pool:
+        return dict(zip(paths, pool.map(lambda path: _read(files, path), paths), strict=True))
 
 
 def _read(store: Files, path: str) -> Read:

@@ -99,7 +99,7 @@ def restore(files: Files, table: str, version: int) -> int:
     raise ConflictError(f"{table}: other writers were faster {_TRIES} times; try again")
 
 
-_CONTENT = ("schema", "partition", "parts", "files", "size", "rows")
+_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source")
 
 
 def _difference(now: pa.Table, before: pa.Table) -> dict[str, int]:

@@ -15,8 +15,6 @@ from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
 _PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
-_STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
-"""What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -73,20 +71,15 @@ def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str])
 
 
 def file_of_row() -> Column:
-    """Tell of which file a stored row is, as :func:`file` does."""
-    return F.regexp_replace(F.col("_metadata.file_path"), _STORE, "")
-
-
-def file(uri: str) -> str:
-    """Return a file's URI without what differs between ways to write it."""
-    return re.sub(_STORE, "", uri)
+    """Tell of which file a stored row is, as ``locations.bare`` does."""
+    return F.regexp_replace(F.col("_metadata.file_path"), places.STORE, "")
 
 
 def _values(
     spark: SparkSession, files: Sequence[str], partition: Mapping[str, pa.Array]
 ) -> DataFrame:
     """Return the partition values of each file, as text."""
-    paths = [file(each) for each in files]
+    paths = [places.bare(each) for each in files]
     arrays = {_VALUE.format(number): values for number, values in enumerate(partition.values())}
     texts = {_PATH: paths} | {name: a.cast(pa.string()).to_pylist() for name, a in arrays.items()}
     fields = ", ".join(f"{quote((name,))}: string" for name in texts)

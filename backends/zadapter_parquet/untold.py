@@ -15,6 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import filestats
 from zadapter.filestats import Bounds
+from zadapter.locations import bare
 from zadapter.names import Parts, leaves, split
 from zadapter.table import Snapshot
 from zadapter_parquet import rows
@@ -62,7 +63,7 @@ def _counted(
     wanted = {parts: types[parts] for parts in columns}
     found = aggregated(rows.stored(spark, asked, locations), rows.file_of_row(), wanted)
     uris = rows.uris(spark, locations)
-    known = {rows.file(uri): path for uri, path in zip(uris, paths, strict=True)}
+    known = {bare(uri): path for uri, path in zip(uris, paths, strict=True)}
     named = pa.array([known[file] for file in found["path"].to_pylist()], pa.string())
     return found.set_column(0, "path", named)
 

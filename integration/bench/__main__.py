@@ -84,10 +84,12 @@ def main(
             reached = [*goals(found), *scaling.goals(points)]
             if save:  # what is there is kept, should a later race fail
                 report.save(save, said, found, reached, points, alone)
-        if moved:
-            reached += moving.migrations(
-                track.spark, place, WORKLOADS["lineitem"], track.scale, track.repeat
-            )
+        migrations = moving.migrations(
+            track.spark, place, WORKLOADS["lineitem"], track.scale, track.repeat
+        )
+        for goal in migrations if moved else ():
+            reached.append(goal)
+            console.print(f"{goal.what}: {goal.found}", highlight=False)
             if save:
                 report.save(save, said, found, reached, points, alone)
         SparkSession.active().stop()

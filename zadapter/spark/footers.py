@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from zadapter.footers import Footer, parse, row_groups
+from zadapter.footers import Footer, parse, row_groups, threads
 from zadapter.streams import JavaFile
-
-THREADS = 16
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
@@ -23,13 +21,13 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         FileNotFoundError: A file is not there.
         pyarrow.ArrowInvalid: A file is no Parquet file.
     """
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(threads(uris)) as pool:
         return list(pool.map(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
 def read_row_groups(spark: SparkSession, uris: Sequence[str]) -> list[list[Footer]]:
     """Read what the footers of *uris* say of each row group, as :func:`read` does of the files."""
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(threads(uris)) as pool:
         return list(pool.map(lambda uri: row_groups(*metadata(spark, uri)), uris))
 
 

@@ -61,7 +61,7 @@ def home() -> Iterator[Path]:
         seen = "".join(f", not Java {java.release} in {java.home}" for java in found)
         raise SessionError(
             f"Spark needs Java 17 or 21{seen}: install Java 17 or 21, "
-            "or pip install 'zadapter[java]'"
+            "or zadapter's extra 'java', which brings one"
         )
     if chosen.has_vector:
         yield chosen.home

@@ -1,10 +1,12 @@
 """A session beside the user's: same settings, same catalogs, but safe to set things in."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.table import Snapshot
 
 SAFE = {
     # with these on, a rewrite would drop the rows of a damaged file and then the file
@@ -18,6 +20,8 @@ SAFE = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # values of CHAR columns stay as they are stored
     "spark.sql.readSideCharPadding": "false",
+    # a task for each file that is looked for: 24 s for 5 000 files on 2 cores, 1.5 s by fewer tasks
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "256",
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
@@ -47,6 +51,13 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def refresh(users: SparkSession, changed: Snapshot) -> None:
+    """Have the user's session look at a table anew: catalogs hold on to versions for a while."""
+    if changed.identifier is not None:
+        with suppress(Exception):
+            users.sql(f"REFRESH TABLE {changed.identifier}")
 
 
 def planned(spark: SparkSession, plan: Any) -> DataFrame:

@@ -41,7 +41,7 @@ class Format:
     version: str
     """Minor version whose internals zadapter knows."""
     extra: str
-    """Python package that ``pip install "zadapter[<format>]"`` brings."""
+    """Python package that zadapter's extra of the format's name brings."""
     packages: tuple[str, ...]
     """Maven coordinates."""
     excludes: tuple[str, ...] = ()
@@ -104,7 +104,9 @@ _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
 def installed() -> list[str]:
     """Return the formats whose extra is installed; all where none is."""
-    there = {each.metadata["Name"].lower() for each in distributions()}
+    # delta_spark is delta-spark (PEP 503)
+    names = (each.metadata["Name"] for each in distributions())
+    there = {re.sub(r"[-_.]+", "-", name).lower() for name in names}
     return [name for name, form in FORMATS.items() if form.extra in there] or list(FORMATS)
 
 

@@ -10,6 +10,7 @@ from zadapter.errors import (
     MissingBackendError,
     SessionError,
     UnknownTableError,
+    UnsupportedError,
     UsageError,
     ZadapterError,
 )
@@ -69,12 +70,16 @@ def _loaded(name: str, spark: SparkSession | None) -> tuple[SparkSession, Factor
 def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
     reasons: list[ZadapterError] = []
     for name in names():
-        found = _tried(name, table, spark)
+        try:
+            found = _tried(name, table, spark)
+        except UnsupportedError as error:
+            # it may be of a format that could not be asked
+            raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
         if not isinstance(found, ZadapterError):
             return found
         reasons.append(found)
     if not reasons:
-        raise MissingBackendError("no backend is installed; pip install 'zadapter[delta]'")
+        raise MissingBackendError("no backend is installed; install zadapter's extra 'delta'")
     if len(reasons) == 1:
         raise reasons[0]
     # first those who have looked for the table, then those who could not

@@ -1,7 +1,6 @@
 """Rows and files of one table, written or taken up as those of another."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -13,12 +12,12 @@ from zadapter import filestats
 from zadapter.backend import Portable
 from zadapter.definition import Definition
 from zadapter.encoding import Encoding
-from zadapter.errors import UnknownOutcomeError, VerificationError
+from zadapter.errors import VerificationError
 from zadapter.filestats import column_type, structs, total
 from zadapter.grouping import Job, every_job
 from zadapter.layout import Layout, Request, orders
 from zadapter.names import Parts, join, leaves, quote
-from zadapter.spark.files import discard
+from zadapter.spark.files import discarding
 from zadapter.spark.rewriting import clustered
 from zadapter.spark.verification import live_rows, staged
 from zadapter.table import Snapshot, Staged, Written
@@ -183,20 +182,6 @@ def check_rows(way: Way, made: Sequence[Staged], files: pa.Table) -> None:
             f"{way.snapshot.table} has {live} live rows, but {written} were written; nothing was "
             "committed"
         )
-
-
-@contextmanager
-def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
-    """Remove what was written if it will certainly not be committed."""
-    try:
-        yield
-    except UnknownOutcomeError:
-        raise
-    except Exception:
-        for written in done:
-            with suppress(Exception):
-                discard(spark, written)
-        raise
 
 
 def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from os import PathLike, fspath
 
 import pyarrow as pa
@@ -11,17 +12,16 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter import filestats
 from zadapter.backend import Factory, Versioned
-from zadapter.commit import Backoff, publish
+from zadapter.commit import Backoff, Through, publish
 from zadapter.encoding import Encoding
 from zadapter.errors import (
     StaleRewriteError,
-    UnknownOutcomeError,
     UnsupportedError,
     UsageError,
     VerificationError,
 )
 from zadapter.names import quote
-from zadapter.spark.files import discard
+from zadapter.spark.files import discard, discarding
 from zadapter.spark.scratch import planned, scratch
 from zadapter.spark.verification import staged
 from zadapter.table import Change, Exchange, Snapshot
@@ -143,23 +143,6 @@ def _frame(rows: DataFrame) -> DataFrame:
     return rows
 
 
-@dataclass(frozen=True)
-class _Log:
-    """What the commit loop needs, for one operation."""
-
-    backend: Versioned
-    operation: str
-
-    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        return self.backend.snapshot(table, since)
-
-    def files(self, snapshot: Snapshot) -> pa.Table:
-        return self.backend.files(snapshot)
-
-    def commit(self, change: Change, /) -> int:
-        return self.backend.publish(change, self.operation)
-
-
 @contextmanager
 def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
@@ -208,12 +191,8 @@ def _staged(
 ) -> Change:
     """Write *rows*, look into the files, and return the change that has them replace *gone*."""
     written = opened.write(snapshot, rows, None, Encoding())
-    try:
+    with discarding(spark, [written]):
         made = staged(opened, snapshot, written, spark)
-    except Exception:
-        with suppress(Exception):
-            discard(spark, written)
-        raise
     exchange = Exchange(removed=gone, added=made.files)
     return Change(base=snapshot, exchanges=(exchange,), staged=made)
 
@@ -222,14 +201,9 @@ def _landed(
     opened: Versioned, change: Change, operation: str, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     """Publish *change*, and discard what it staged if it certainly did not land."""
-    try:
-        return publish(_Log(opened, operation), change, backoff).version
-    except UnknownOutcomeError:
-        raise
-    except Exception:
-        with suppress(Exception):
-            discard(spark, change.staged)
-        raise
+    with discarding(spark, [change.staged]):
+        log = Through(opened, partial(opened.publish, operation=operation))
+        return publish(log, change, backoff).version
 
 
 def _delete(

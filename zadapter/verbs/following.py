@@ -1,38 +1,23 @@
 """Rows that were appended to the old table since, carried to the new one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.backend import Portable
-from zadapter.commit import Backoff, publish
+from zadapter.commit import Backoff, Through, publish
 from zadapter.definition import check
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
 from zadapter.filestats import total
 from zadapter.migration import Migration, Mode
+from zadapter.report import timing
+from zadapter.spark.files import discarding
 from zadapter.spark.verification import staged
 from zadapter.table import Load, Snapshot
-from zadapter.verbs.carrying import check_rows, discarding, plainly
-from zadapter.verbs.moves import Move, Start, existing, proof, report, start
+from zadapter.verbs.carrying import check_rows, plainly
+from zadapter.verbs.moves import Move, Start, existing, landed, listing, proof, report, start
 
 _ANEW = "migrate to another target, and drop this one"
-
-
-@dataclass(frozen=True)
-class _Log:
-    """What the commit loop needs."""
-
-    backend: Portable
-
-    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        return self.backend.snapshot(table, since)
-
-    def files(self, snapshot: Snapshot) -> pa.Table:
-        return self.backend.files(snapshot)
-
-    def commit(self, load: Load, /) -> int:
-        return self.backend.load(load)
 
 
 def follow(move: Move, *, dry_run: bool) -> Migration:
@@ -43,7 +28,7 @@ def follow(move: Move, *, dry_run: bool) -> Migration:
         UnsupportedError: The old one has seen more than appends.
         VerificationError: What was written is not what was read.
     """
-    with move.timing("plan"):
+    with timing(move.seconds, "plan"):
         made = existing(move)
         started = start(move)
         come = _appended(move, started, made)
@@ -53,26 +38,26 @@ def follow(move: Move, *, dry_run: bool) -> Migration:
         return plan
     check(started.way.definition, move.table, move.to)
     way = replace(started.way, files=come)
-    with move.timing("write"):
+    with timing(move.seconds, "write"):
         written = plainly(way, made, come)
     with discarding(move.spark, [written]):
-        with move.timing("verify"):
+        with timing(move.seconds, "verify"):
             new = staged(move.target, made, written, move.spark)
             check_rows(way, [new], come)
-        with move.timing("commit"):
+        with timing(move.seconds, "commit"):
             load = Load(base=made, staged=(new,), source=started.origin)
-            landed = publish(_Log(move.target), load, Backoff())
-    target, version = move.target_table, landed.version
+            made_by = publish(Through(move.target, move.target.load), load, Backoff())
     # others may have rewritten the files since
-    head = move.target.snapshot(target) if version is None else move.target.at(target, version)
-    added = move.target.files(head)
+    head = landed(move, made_by.version)
+    added = listing(started, head)
     added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
     try:
-        with move.timing("verify"):
-            proven = proof(started, head, come, added)
+        with timing(move.seconds, "verify"):
+            proven = proof(started, head, len(way.definition.columns), come, added)
     except VerificationError as error:
         raise VerificationError(
-            f"{error}. They are in version {head.version} of {target}; go back to the one before"
+            f"{error}. They are in version {head.version} of {move.target_table}; go back to the "
+            "one before"
         ) from error
     return replace(
         plan,
@@ -94,7 +79,9 @@ def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
     had = None if made is None else made.source
     if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
         raise UsageError(
-            f"{move.target_table} was not migrated from {move.table}; call it without follow first"
+            f"{move.target_table} does not tell which rows of {move.table} it has: it was not "
+            "migrated from it, was made anew, or the part of its history that knows has expired; "
+            "migrate to another target first"
         )
     if had.version < 0:
         raise UnsupportedError(
@@ -121,13 +108,15 @@ def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
 
 def _check_columns(move: Move, started: Start, made: Snapshot) -> None:
     wanted = [(each["name"], each["type"]) for each in started.way.definition.columns]
-    found = [(each["name"], each["type"]) for each in move.target.define(made).columns]
-    if wanted != found:
+    now = move.target.define(made)
+    found = [(each["name"], each["type"]) for each in now.columns]
+    had = made.source
+    if wanted != found or had is None or had.columns != started.origin.columns:
         raise UnsupportedError(
             f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
         )
     cut = [(each.source, each.transform) for each in started.way.definition.partition]
-    if cut != [(each.source, each.transform) for each in move.target.define(made).partition]:
+    if cut != [(each.source, each.transform) for each in now.partition]:
         raise UnsupportedError(
             f"{move.table} and {move.target_table} are cut by other columns now than when the one "
             f"was migrated; {_ANEW}"

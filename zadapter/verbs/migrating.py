@@ -5,26 +5,41 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from os import PathLike, fspath
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.backend import Factory, Portable
+from zadapter.commit import Backoff, Through, publish
 from zadapter.definition import check
 from zadapter.errors import (
     ConflictError,
-    UnknownOutcomeError,
     UnsupportedError,
     UsageError,
     VerificationError,
 )
 from zadapter.filestats import total
-from zadapter.migration import Migration, Mode
-from zadapter.spark.files import discard
-from zadapter.spark.scratch import scratch
+from zadapter.locations import within
+from zadapter.migration import Migration, Mode, Proof
+from zadapter.report import timing
+from zadapter.spark.files import begin, discard, discarding, end, refuse_others
+from zadapter.spark.scratch import refresh, scratch
 from zadapter.table import Load, Snapshot, keys
 from zadapter.verbs.asking import open_table
-from zadapter.verbs.carrying import Carried, copied, discarding
+from zadapter.verbs.carrying import Carried, copied
 from zadapter.verbs.following import follow as carried_since
-from zadapter.verbs.moves import Move, Start, check_apart, described, existing, proof, report, start
+from zadapter.verbs.moves import (
+    Move,
+    Start,
+    check_apart,
+    described,
+    existing,
+    landed,
+    listing,
+    proof,
+    report,
+    start,
+)
+from zadapter.verbs.proving import check_columns
 from zadapter.verbs.question import By, Question
 from zadapter.verbs.sharing import OTHERWISE, Shared, adopted, shared
 
@@ -54,7 +69,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         to: Format of the new one: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
         target: The new table: a folder that is empty or not there yet; for Iceberg an identifier,
             too.
-        backend: Format of the old table; None finds it out.
+        backend: Format of the old table; None finds it out, but for a folder that is no table yet.
         mode: ``"copy"`` writes the rows anew. ``"in_place"`` has both tables use the same files,
             which the formats' own clean-ups then leave alone; refused where a row could be lost.
             ``"auto"``: in place if that is not refused.
@@ -87,7 +102,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     )  # fmt: skip
     question = None if by is None else asked
     names = str(fspath(table)), str(fspath(target))
-    with _opened(names, (backend, to), Mode(mode), question, spark) as move, move.timing("total"):
+    with _opened(names, (backend, to), Mode(mode), question, spark) as move:
         return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
 
 
@@ -108,7 +123,7 @@ def _opened(
         closing(_portable(factory(own))) as source,
         closing(_portable(to_factory(own))) as goal,
     ):
-        yield Move(
+        move = Move(
             table=old,
             source=source,
             target_table=new,
@@ -117,7 +132,10 @@ def _opened(
             mode=mode,
             question=question,
             spark=own,
+            users=session,
         )
+        with timing(move.seconds, "total"):
+            yield move
 
 
 def _portable(opened: object) -> Portable:
@@ -127,24 +145,24 @@ def _portable(opened: object) -> Portable:
 
 
 def _migrate(move: Move, *, dry_run: bool) -> Migration:
-    with move.timing("plan"):
+    with timing(move.seconds, "plan"):
         started, made = start(move), None
         with suppress(UnsupportedError):  # whatever it is, it stands in the way, and is named then
             made = existing(move)
         if made is not None:
-            return _finished(move, started, made)
+            return _finished(move, started, made, dry_run=dry_run)
         mode, why, found = _chosen(move, started)
     plan = report(move, started, mode, why, started.way.files)
     if dry_run:
         return plan
     check(started.way.definition, move.table, move.to)
     carried, notes, version = _made(move, started, found)
-    # not the newest: somebody else may have gone on with it
-    head = move.target.at(move.target_table, version)
-    files = move.target.files(head)
+    # not the newest if that can be told: somebody else may have gone on with it
+    head = landed(move, version)
+    refresh(move.users, started.way.snapshot)
+    files = listing(started, head)
     try:
-        with move.timing("verify"):
-            proven = proof(started, head, started.way.files, files)
+        proven = _proven(move, started, head, files)
     except VerificationError:
         _undo(move, head, carried, shared_files=found is not None)
         raise
@@ -154,13 +172,24 @@ def _migrate(move: Move, *, dry_run: bool) -> Migration:
         layout=described(layouts, started.way.snapshot),
         files=files.num_rows,
         size=total(files, "size"),
-        target_version=version,
+        target_version=head.version,
         proof=proven,
         notes=notes,
     )
 
 
-def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
+def _proven(move: Move, started: Start, made: Snapshot, files: pa.Table) -> Proof:
+    """Prove the new table; from then on, its folder needs no note."""
+    way = started.way
+    with timing(move.seconds, "verify"):
+        columns = check_columns(way.definition.columns, way.target.define(made).columns)
+        proven = proof(started, made, columns, way.files, files)
+    if made.identifier is None:
+        end(move.spark, made.location, _becoming(move, started))
+    return proven
+
+
+def _finished(move: Move, started: Start, made: Snapshot, *, dry_run: bool) -> Migration:
     """Prove a table that an earlier call has made: it may have been stopped before its proof.
 
     Raises:
@@ -175,11 +204,15 @@ def _finished(move: Move, started: Start, made: Snapshot) -> Migration:
             f"{move.target_table} has {move.table} up to version {made.source.version}; it is at "
             f"version {origin.version} now: say follow=True to carry what was appended"
         )
-    files = move.target.files(made)
-    plan = report(move, started, Mode.COPY, "made by an earlier call", files)
+    files = listing(started, made)
+    uris = move.target.uris(made, files["path"].to_pylist())
+    own = all(within(uri, made.location) for uri in uris)
+    mode = Mode.COPY if own else Mode.IN_PLACE
+    plan = report(move, started, mode, "made by an earlier call", files)
+    if dry_run:
+        return plan
     try:
-        with move.timing("verify"):
-            proven = proof(started, made, started.way.files, files)
+        proven = _proven(move, started, made, files)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. The second is of an earlier call, and others may have changed it since; "
@@ -210,7 +243,7 @@ def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
         found = shared(started.way, started.before)
     except UnsupportedError as error:
         if move.mode is Mode.AUTO:
-            return Mode.COPY, f"since {error}", None
+            return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
         text = str(error)
         raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
     return Mode.IN_PLACE, "since that is safe" if move.mode is Mode.AUTO else "", found
@@ -218,12 +251,16 @@ def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
 
 def _made(
     move: Move, started: Start, found: Shared | None
-) -> tuple[tuple[Carried, ...], tuple[str, ...], int]:
-    """Make the new table; return its files, what to know of them, and its version."""
+) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
+    """Make the new table; return its files, what to know of them, and its version if known."""
     way = started.way
     pending = move.target.create(move.target_table, way.definition, started.origin)
     check_apart(way.snapshot, pending)
-    with move.timing("write"):
+    if pending.identifier is None:
+        begin(move.spark, pending.location, _becoming(move, started))
+    else:
+        refuse_others(move.spark, pending.location)
+    with timing(move.seconds, "write"):
         if found is None:
             carried = copied(way, pending, started.request)
         else:
@@ -236,9 +273,14 @@ def _made(
         layouts=tuple(layout for each in carried for layout in each.layouts),
     )
     ours = [] if found is not None else [each.staged for each in carried]
-    with discarding(move.spark, ours), move.timing("commit"):
-        version = move.target.load(load)
-    return carried, notes, version
+    with discarding(move.spark, ours), timing(move.seconds, "commit"):
+        made_by = publish(Through(move.target, move.target.load), load, Backoff(attempts=1))
+    return carried, notes, made_by.version
+
+
+def _becoming(move: Move, started: Start) -> str:
+    of = started.origin
+    return f"{move.to} {of.format}:{of.id}"
 
 
 def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool) -> None:
@@ -246,5 +288,4 @@ def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_fi
     with suppress(ConflictError):
         move.target.drop(head)
         for each in () if shared_files else carried:
-            with suppress(UnknownOutcomeError):
-                discard(move.spark, each.staged)
+            discard(move.spark, each.staged)

@@ -1,9 +1,6 @@
 """What a migration is asked to do, and what all its ways have in common."""
 
 import re
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -15,16 +12,17 @@ from zadapter.definition import Definition, carried
 from zadapter.errors import UnknownTableError, UsageError
 from zadapter.filestats import total
 from zadapter.layout import Layout, Request, orders
+from zadapter.locations import overlap
 from zadapter.migration import Migration, Mode, Proof
 from zadapter.names import join, leaves
+from zadapter.spark.scratch import refresh
 from zadapter.table import Snapshot, Source
 from zadapter.verbs.asking import request_of
 from zadapter.verbs.carrying import Way, keys_of, request_kept
-from zadapter.verbs.proving import Side, check_columns, filters_on, prove
+from zadapter.verbs.proving import Side, filters_on, prove
 from zadapter.verbs.question import Question
 
 _ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
-_LOCAL = re.compile(r"\Afile:(//)?(?=/)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +38,10 @@ class Move:
     question: Question | None
     """The layout that is wanted; None: the one that the table has."""
     spark: SparkSession
+    """A session of our own."""
+    users: SparkSession
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """What each phase has taken so far."""
-
-    @contextmanager
-    def timing(self, phase: str) -> Iterator[None]:
-        """Count the seconds of a phase."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +56,8 @@ class Start:
     @property
     def origin(self) -> Source:
         """What the new table will say that it is of."""
-        snapshot = self.way.snapshot
-        return Source(format=snapshot.format, id=snapshot.id, version=snapshot.version)
+        of = self.way.snapshot
+        return Source(format=of.format, id=of.id, version=of.version, columns=self.before.digest)
 
 
 def start(move: Move) -> Start:
@@ -117,40 +108,50 @@ def existing(move: Move) -> Snapshot | None:
     return found if found.version >= 0 else None
 
 
+def landed(move: Move, version: int | None) -> Snapshot:
+    """Return what a commit has made: the newest version if nobody knows which one that is."""
+    target = move.target_table
+    head = move.target.snapshot(target) if version is None else move.target.at(target, version)
+    refresh(move.users, head)
+    return head
+
+
 def check_apart(old: Snapshot, new: Snapshot) -> None:
     """Make sure that no table's clean-up finds the files of the other in its own folder.
 
     Raises:
         UsageError: It would.
     """
-    places = [f"{_LOCAL.sub('', each.location).rstrip('/')}/" for each in (old, new)]
-    if places[0].startswith(places[1]) or places[1].startswith(places[0]):
+    if overlap(old.location, new.location):
         raise UsageError(
             f"{old.table} and {new.table} lie within each other, where clean-ups of the one would "
             "delete files of the other; name another target"
         )
 
 
-def proof(started: Start, made: Snapshot, old: pa.Table, new: pa.Table) -> Proof:
+def listing(started: Start, made: Snapshot) -> pa.Table:
+    """Return the files of the new table, with stats of what filters will ask for."""
+    way = started.way
+    return way.target.files(made, keys_of(way, started.request))
+
+
+def proof(started: Start, made: Snapshot, columns: int, old: pa.Table, new: pa.Table) -> Proof:
     """Read files of both tables, and compare.
 
     Args:
         started: The old table.
         made: The new one.
+        columns: How many of its columns are as they should be.
         old: Files of the old one.
-        new: Files of the new one.
+        new: Files of the new one, of those that :func:`listing` has returned.
 
     Raises:
-        VerificationError: They hold different rows, or columns are not as they should be.
+        VerificationError: They hold different rows.
     """
     way = replace(started.way, files=old)
-    columns = check_columns(way.definition.columns, way.target.define(made).columns)
-    keys = keys_of(way, started.request)
     before = Side(backend=way.source, snapshot=way.snapshot, files=old, stats=way.files_as(made))
-    known = way.target.files(made, keys)
-    # both by one listing: the next one may have the files in another order
-    mine = known.filter(pa.compute.is_in(known["path"], new["path"].combine_chunks()))
-    after = Side(backend=way.target, snapshot=made, files=mine, stats=mine)
+    after = Side(backend=way.target, snapshot=made, files=new, stats=new)
+    keys = keys_of(way, started.request)
     filters = filters_on(before.stats, way.rows(old.slice(0, 0)), keys)
     return prove(before, after, way.columns(), filters, columns)
 
@@ -176,20 +177,18 @@ def report(move: Move, started: Start, mode: Mode, why: str, files: pa.Table) ->
 
 
 def _intended(started: Start, mode: Mode, *, anew: bool) -> str:
-    request = started.request
-    if request is None:
-        return "none; rows stay as they lie"
-    text = f"{request.curve.value} by {', '.join(join(parts) for parts in request.columns)}"
-    fates: Mapping[bool, str] = {True: "fitted anew", False: "kept"}
     lost = len(started.before.partition) != len(started.way.definition.partition)
-    return f"{text}, {fates[anew or (lost and mode is Mode.COPY)]}"
+    return _told(started.request, anew=anew or (lost and mode is Mode.COPY))
 
 
 def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
     """Return what has become of the layout."""
-    if not layouts:
+    anew = any(known.layouts.get(layout.id) is None for layout in layouts)
+    return _told(layouts[0].request if layouts else None, anew=anew)
+
+
+def _told(request: Request | None, *, anew: bool) -> str:
+    if request is None:
         return "none; rows stay as they lie"
-    request = layouts[0].request
-    text = f"{request.curve.value} by {', '.join(join(parts) for parts in request.columns)}"
-    kept = all(known.layouts.get(layout.id) is not None for layout in layouts)
-    return f"{text}, {'kept' if kept else 'fitted anew'}"
+    columns = ", ".join(join(parts) for parts in request.columns)
+    return f"{request.curve.value} by {columns}, {'fitted anew' if anew else 'kept'}"

@@ -1,7 +1,5 @@
 """``optimize`` and ``plan``."""
 
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,9 +19,9 @@ from zadapter.errors import (
 )
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
-from zadapter.report import Plan, Report
+from zadapter.report import Plan, Report, timing
 from zadapter.spark.files import discard
-from zadapter.spark.scratch import scratch
+from zadapter.spark.scratch import refresh, scratch
 from zadapter.spark.verification import check_rows, live_rows, staged
 from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
 from zadapter.verbs.asking import open_table
@@ -141,7 +139,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
 class _Tally:
     """What a run has done so far."""
 
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
     versions: list[int | None] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
@@ -166,23 +164,15 @@ class _Tally:
                 error.args = (f"{error}. Committed before, and to stay: {self.versions}",)
             raise
 
-    @contextmanager
-    def timing(self, phase: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[phase] += time.perf_counter() - start  # type: ignore[assignment]
-
 
 def _run(question: Question, backend: Backend, spark: SparkSession, users: SparkSession) -> Report:
     tally = _Tally()
-    with tally.timing("total"):
-        with tally.timing("plan"):
+    with timing(tally.seconds, "total"):
+        with timing(tally.seconds, "plan"):
             prepared = prepare(question, backend, spark.conf.get(TIMEZONE), write=True)
             planned = prepared.plan()
-        tally.seconds["fit"] += prepared.seconds  # type: ignore[assignment]
-        tally.seconds["plan"] -= prepared.seconds  # type: ignore[assignment]
+        tally.seconds["fit"] = prepared.seconds
+        tally.seconds["plan"] -= prepared.seconds
         with tally.telling():
             errors = [
                 error
@@ -191,10 +181,8 @@ def _run(question: Question, backend: Backend, spark: SparkSession, users: Spark
             ]
     if errors and len(errors) == len(prepared.work):
         raise errors[-1]
-    if tally.versions and prepared.snapshot.identifier is not None:
-        # the catalog of the user's session may hold on to the old version, for half a minute or so
-        with suppress(Exception):
-            users.sql(f"REFRESH TABLE {prepared.snapshot.identifier}")
+    if tally.versions:
+        refresh(users, prepared.snapshot)
     return _report(prepared, planned, tally)
 
 
@@ -202,16 +190,16 @@ def _rewrite(
     prepared: Prepared, work: Work, spark: SparkSession, backoff: Backoff, tally: _Tally
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
-    with tally.timing("write"):
+    with timing(tally.seconds, "write"):
         written = write(prepared, work, spark)
     try:
-        with tally.timing("verify"):
+        with timing(tally.seconds, "verify"):
             made = staged(prepared.backend, prepared.snapshot, written, spark)
             exchanges = _exchanges(prepared, work, made)
         rewrite = Rewrite(
             base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
         )
-        with tally.timing("commit"):
+        with timing(tally.seconds, "commit"):
             landed = publish(prepared.backend, rewrite, backoff)
     except UnknownOutcomeError:
         raise

@@ -1,7 +1,6 @@
 """Proof that two tables hold the same: rows, checksum, columns, and what filters find."""
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -15,6 +14,7 @@ from zadapter import filestats
 from zadapter.backend import Backend
 from zadapter.constants import texts
 from zadapter.errors import VerificationError
+from zadapter.locations import bare
 from zadapter.migration import Proof
 from zadapter.names import Parts, quote
 from zadapter.predicates import And, Comparison
@@ -26,7 +26,6 @@ from zadapter.table import Snapshot
 
 FILTERS = 24
 SEED = 7
-_STORE = re.compile(r"^[a-zA-Z0-9+.-]+:(//[^/]*)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +67,9 @@ def prove(
     Raises:
         VerificationError: The two differ; the message says in what.
     """
-    names = [F.col(quote((field.name,))) for field in source.rows(columns).schema]
-    before, share_before = _asked(source, source.rows(columns), filters)
+    old = source.rows(columns)
+    names = [F.col(quote((field.name,))) for field in old.schema]
+    before, share_before = _asked(source, old, filters)
     after, share_after = _asked(target, target.rows(names), filters)
     told = f"{source.snapshot.table} and {target.snapshot.table}"
     if before.rows != after.rows:
@@ -94,15 +94,15 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
     of_file = _names(paths, side.backend.uris(side.snapshot, paths))
     found = by_file(rows, [each.condition for each in filters]) if paths else {}
     rows_of, shares = np.zeros(len(paths), np.int64), []
-    if unknown := [name for name in found if _stripped(name) not in of_file]:
+    if unknown := [name for name in found if bare(name) not in of_file]:
         raise VerificationError(f"{side.snapshot.table}: Spark has read {unknown[0]}, too")
     for name, totals in found.items():
-        rows_of[of_file[_stripped(name)]] = totals.rows
+        rows_of[of_file[bare(name)]] = totals.rows
     for number, each in enumerate(filters):
         kept = matching(each.predicate, side.stats)
         shares.append(rows_of[kept].sum() / max(1, rows_of.sum()))
         for name, totals in found.items():
-            at = of_file[_stripped(name)]
+            at = of_file[bare(name)]
             if totals.matches[number] and not kept[at]:
                 raise VerificationError(
                     f"{paths[at]} of {side.snapshot.table} has {totals.matches[number]} rows for a "
@@ -115,13 +115,9 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
 def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
     """Return for each name that Spark may have for a file its number: some escape, some do not."""
     pairs = list(enumerate(zip(paths, uris, strict=True)))
-    escaped = {_stripped(unquote(uri)): number for number, (_, uri) in pairs}
-    plain = {_stripped(path): number for number, (path, _) in pairs}
-    return {**escaped, **plain, **{_stripped(uri): number for number, (_, uri) in pairs}}
-
-
-def _stripped(name: str) -> str:
-    return _STORE.sub("", name)
+    escaped = {bare(unquote(uri)): number for number, (_, uri) in pairs}
+    plain = {bare(path): number for number, (path, _) in pairs}
+    return {**escaped, **plain, **{bare(uri): number for number, (_, uri) in pairs}}
 
 
 def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[Filter]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +13,22 @@ import pyarrow.parquet as pq
 from zadapter import filestats
 from zadapter.definition import Definition
 from zadapter.errors import UnsupportedError
-from zadapter.filestats import replaced
-from zadapter.physical import unfit
-from zadapter.spark.footers import THREADS, metadata
+from zadapter.filestats import Bounds, replaced, structs
+from zadapter.footers import Footer, file_table, parse, threads
+from zadapter.locations import within
+from zadapter.physical import has_ids, unfit
+from zadapter.spark.footers import metadata
 from zadapter.table import Snapshot
 from zadapter.verbs.carrying import Carried, Way
 
 _LOOKED_AT = 64
 """Files that are opened at least, wherever they are among the others."""
 OTHERWISE = "say mode='copy'"
+_BOUNDS = filestats.column_type(pa.null()).get_field_index("bounds")
+_REBASED = (
+    "spark.sql.parquet.datetimeRebaseModeInRead",
+    "spark.sql.parquet.int96RebaseModeInRead",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +37,7 @@ class Shared:
 
     Attributes:
         uris: Where they lie.
-        files: File table, with the rows that their footers count.
+        files: File table, with the rows that their footers count, and whole bounds of moments.
     """
 
     uris: list[str]
@@ -46,19 +54,63 @@ def shared(way: Way, before: Definition) -> Shared:
     Raises:
         UnsupportedError: It may not; the message says why.
     """
-    reason = next(_reasons(way, before), None)
+    uris = way.source.uris(way.snapshot, way.files["path"].to_pylist())
+    reason = next(chain(_reasons(way, before), _elsewhere(way, uris)), None)
     if reason is not None:
         raise UnsupportedError(f"{way.snapshot.table} cannot be migrated in place: {reason}")
-    uris = way.source.uris(way.snapshot, way.files["path"].to_pylist())
-    looked = _looked_at(way.files)
-    rows = way.files["rows"].to_pylist()
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = pool.map(lambda number: metadata(way.spark, uris[number]), looked)
-        footers = (footer for _, footer in found)
-        for number, counted in zip(looked, _checked(way, before, looked, footers), strict=True):
-            rows[number] = counted
+    cut = _cut(way.files)
+    looked = list(range(way.files.num_rows)) if cut else _looked_at(way.files)
+    rows, footers = way.files["rows"].to_pylist(), dict[str, Footer]()
+    with ThreadPoolExecutor(threads(uris)) as pool:
+        found = pool.map(lambda number: _metadata(way, uris[number]), looked)
+        for number, (size, footer) in zip(
+            looked, _checked(way, before, looked, found), strict=True
+        ):
+            rows[number] = footer.num_rows
+            if cut:
+                footers[uris[number]] = parse(size, footer)
     field = way.files.schema.field("rows")
-    return Shared(uris=uris, files=replaced(way.files, field, pa.array(rows, pa.int64())))
+    files = replaced(way.files, field, pa.array(rows, pa.int64()))
+    return Shared(uris=uris, files=_with_bounds(files, file_table(way.snapshot, footers), cut))
+
+
+def _metadata(way: Way, uri: str) -> tuple[int, pq.FileMetaData]:
+    try:
+        return metadata(way.spark, uri)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedError(f"{uri} is no Parquet file; {OTHERWISE}") from error
+
+
+def _elsewhere(way: Way, uris: Sequence[str]) -> Iterator[str]:
+    for uri in uris:
+        if not within(uri, way.snapshot.location):
+            yield f"{uri} lies outside its folder, where others may delete it"
+
+
+def _cut(files: pa.Table) -> list[str]:
+    """Return the columns of moments whose bounds the log has cut: those of footers are whole."""
+    return [
+        child.name
+        for number, child in enumerate(files.schema.field("stats").type)
+        if pa.types.is_timestamp(child.type["min"].type)
+        and _any(pc.struct_field(files["stats"], [number, _BOUNDS]), Bounds.WIDENED)
+    ]
+
+
+def _any(values: pa.ChunkedArray, value: int) -> bool:
+    return bool(pc.any(pc.equal(values, int(value))).as_py())
+
+
+def _with_bounds(files: pa.Table, found: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return *files* with the stats of some columns as *found* has them."""
+    if not columns:
+        return files
+    field = files.schema.field("stats")
+    made = [
+        filestats.child((found if each.name in columns else files)["stats"], each.name)
+        for each in field.type
+    ]
+    return replaced(files, field, structs(made, field.type, files.num_rows))
 
 
 def _looked_at(files: pa.Table) -> list[int]:
@@ -76,20 +128,19 @@ def _reasons(way: Way, before: Definition) -> Iterator[str]:
         yield "a table of the other format has its files in its own folder"
     if way.files["deletes"].null_count < way.files.num_rows:
         yield "row-level deletes would be lost, and deleted rows would come back"
-    if before.renamed:
-        yield before.renamed
-    odd = [key for key in way.definition.properties if key == "delta.columnMapping.mode"]
-    if odd:
-        yield "names of columns have characters that the new table needs other names for in files"
+    if way.definition.renamed:
+        yield way.definition.renamed
     if way.files["partition"].null_count:
         yield "files hold rows of several partitions"
     cut_by = (each.name for each in way.definition.partition)
     unsaid = [name for name in cut_by if _unsaid(filestats.partition(way.files, name))]
     if unsaid:
         yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
+    if any(way.spark.conf.get(key) == "LEGACY" for key in _REBASED):
+        yield "the session reads days of before 1582 by another calendar than others do"
     kept = {each.name for each in way.definition.partition}
     lost = [each.name for each in before.partition if each.name not in kept]
-    if lost and way.snapshot.format != "iceberg":
+    if lost and not before.whole:
         yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
 
 
@@ -104,9 +155,12 @@ def _unsaid(values: pa.Array) -> bool:
 
 
 def _checked(
-    way: Way, before: Definition, looked: Sequence[int], footers: Iterable[pq.FileMetaData]
-) -> Iterator[int]:
-    """Look at the columns of files, once for each distinct schema, and yield their rows.
+    way: Way,
+    before: Definition,
+    looked: Sequence[int],
+    footers: Iterable[tuple[int, pq.FileMetaData]],
+) -> Iterator[tuple[int, pq.FileMetaData]]:
+    """Look at the columns of files, once for each distinct schema, and yield size and footer.
 
     Raises:
         UnsupportedError: A file does not hold what the new table would read in it.
@@ -115,7 +169,7 @@ def _checked(
     told = zip(some["path"].to_pylist(), some["rows"].to_pylist(), footers, strict=True)
     partition = {each.source[0] for each in before.partition}
     seen: set[str] = set()
-    for path, rows, footer in told:
+    for path, rows, (size, footer) in told:
         if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
                 f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
@@ -126,9 +180,11 @@ def _checked(
         if schema not in seen:
             seen.add(schema)
             reason = unfit(footer, before.columns, partition)
+            if reason is None and way.target.by_id and has_ids(footer):
+                reason = "its columns have ids, which the new table would read them by"
             if reason is not None:
                 raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
-        yield footer.num_rows
+        yield size, footer
 
 
 def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
@@ -139,8 +195,7 @@ def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
     """
     if not found.uris:
         return ()
-    files = way.files_as(pending)
-    files = replaced(files, files.schema.field("rows"), found.files["rows"])
+    files = replace(way, files=found.files).files_as(pending)
     written = way.target.adopt(pending, files, found.uris)
     field = files.schema.field("path")
     named = replaced(files, field, pa.array(list(written.paths), pa.string()))
