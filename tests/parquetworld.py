@@ -41,53 +41,45 @@ def table_of(paths):
 
 
 class Scheduler:
-    """Whose turn it is."""
+    """Whose turn it is: one actor runs, and the others wait for a turn each."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.turn = threading.Condition()
-        self.ready, self.chosen, self.errors = set(), None, []
+        self.turns, self.errors = {}, []
 
     def run(self, actors):
         """Let *actors*, by name, run until all are done."""
+        self.turns = {name: threading.Semaphore(0) for name in actors}
         threads = [threading.Thread(target=self._act, args=item) for item in actors.items()]
-        self.ready = set(actors)
-        self.chosen = self.random.choice(sorted(self.ready))
         for thread in threads:
             thread.start()
+        self._choose()
         for thread in threads:
             thread.join()
 
     def _act(self, name, action):
         threading.current_thread().name = name
+        self.turns[name].acquire()
         try:
-            self._wait(name)
             action()
         except (Died, FileNotFoundError):
             pass  # a clean-up without patience takes versions away from under who reads them
         except Exception as error:  # noqa: BLE001 - told by check()
             self.errors.append(error)
         finally:
-            with self.turn:
-                self.ready.discard(name)
-                self._choose()
+            del self.turns[name]
+            self._choose()
 
     def step(self):
         """Give the turn away, and wait for it to come back."""
-        name = threading.current_thread().name
-        if name not in self.ready:
-            return
-        with self.turn:
+        mine = self.turns.get(threading.current_thread().name)
+        if mine is not None:
             self._choose()
-        self._wait(name)
+            mine.acquire()
 
     def _choose(self):
-        self.chosen = self.random.choice(sorted(self.ready)) if self.ready else None
-        self.turn.notify_all()
-
-    def _wait(self, name):
-        with self.turn:
-            self.turn.wait_for(lambda: self.chosen == name)
+        if self.turns:
+            self.turns[self.random.choice(sorted(self.turns))].release()
 
 
 class Network(MemoryStore):

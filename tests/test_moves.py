@@ -33,7 +33,7 @@ def at(location):
 
 
 def load(**said):
-    return Load(base=replace(BARE, source=SOURCE, **said), staged=(), source=SOURCE)
+    return Load(base=replace(BARE, source=lambda: SOURCE, **said), staged=(), source=SOURCE)
 
 
 def footer(rows, type_="int64"):
@@ -55,7 +55,7 @@ def rows_of(live, footers):
 
 def test_more_rows_go_on_top_of_what_others_have_added():
     """Whatever files these are: none of them go."""
-    head = replace(BARE, source=SOURCE, version=9)
+    head = replace(BARE, source=lambda: SOURCE, version=9)
     before = load()
 
     after, left = before.rebased(head, file_table(["of somebody else"]))
@@ -68,9 +68,9 @@ def test_more_rows_go_on_top_of_what_others_have_added():
 @pytest.mark.parametrize(
     "said",
     [
-        {"source": replace(SOURCE, version=2)},
-        {"source": None},
-        {"source": SOURCE, "definition": "other columns"},
+        {"source": lambda: replace(SOURCE, version=2)},
+        {"source": lambda: None},
+        {"source": lambda: SOURCE, "definition": "other columns"},
     ],
 )
 def test_rows_that_somebody_else_has_carried_are_not_carried_again(said):

@@ -1,6 +1,6 @@
 """Values that backends and the core exchange: snapshots, staged files, rewrites."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -57,8 +57,9 @@ class Snapshot:
     """Ids of zadapter's commits since the version asked for."""
     layouts: Kept = field(default_factory=dict[str, Layout], repr=False)
     """Layouts kept with the table, by id."""
-    source: Source | None = None
-    """What the table was migrated from, and up to which version."""
+    source: Callable[[], Source | None] = field(default=lambda: None, repr=False, compare=False)
+    """Returns what the table was migrated from, and up to which version, or None; its history is
+    read for that only when somebody asks."""
     handle: Any = field(default=None, repr=False, compare=False)
     """What the backend needs to find this version again."""
 
@@ -150,7 +151,7 @@ class Load:
         Raises:
             StaleRewriteError: Somebody else has carried rows meanwhile, or the table is another.
         """
-        if (head.source, head.definition) != (self.base.source, self.base.definition):
+        if (head.source(), head.definition) != (self.base.source(), self.base.definition):
             raise StaleRewriteError(self.base.table, ["the version that was migrated"])
         return replace(self, base=head), ()
 

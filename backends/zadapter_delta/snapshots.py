@@ -70,7 +70,7 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
         without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
-        source=source(jvm, snapshot),
+        source=lambda: source(jvm, snapshot),
         handle=handle,
     )
 

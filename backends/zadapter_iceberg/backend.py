@@ -92,7 +92,7 @@ class IcebergBackend:
             without_bounds=without_bounds(version, named),
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
-            source=sources.source(version),
+            source=lambda: sources.source(version),
             handle=version,
         )
 

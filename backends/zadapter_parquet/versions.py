@@ -53,7 +53,7 @@ def snapshot(
         applied=applied,
         layouts=Layouts(files),
         id=entry.table,
-        source=entry.source,
+        source=lambda: entry.source,
         handle=Handle(files=files, version=version),
     )
 

@@ -13,7 +13,7 @@ from zadapter.migration import Migration, Mode
 from zadapter.report import timing
 from zadapter.spark.files import discarding
 from zadapter.spark.verification import staged
-from zadapter.table import Load, Snapshot
+from zadapter.table import Load, Snapshot, Source
 from zadapter.verbs.carrying import check_rows, plainly
 from zadapter.verbs.moves import Move, Start, existing, landed, listing, proof, report, start
 
@@ -76,7 +76,7 @@ def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
         UnsupportedError: Something else has happened since.
     """
     origin = started.origin
-    had = None if made is None else made.source
+    had = None if made is None else made.source()
     if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
         raise UsageError(
             f"{move.target_table} does not tell which rows of {move.table} it has: it was not "
@@ -89,7 +89,7 @@ def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
             f"has come since; {_ANEW}"
         )
     then = move.source.files(move.source.at(move.table, had.version))
-    _check_columns(move, started, made)
+    _check_columns(move, started, made, had)
     now = started.way.files
     counted = [_counted(then), _counted(now)]
     if gone := counted[0] - counted[1]:
@@ -106,12 +106,11 @@ def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
     return {(path, deletes, count) for path, deletes, count in known}
 
 
-def _check_columns(move: Move, started: Start, made: Snapshot) -> None:
+def _check_columns(move: Move, started: Start, made: Snapshot, had: Source) -> None:
     wanted = [(each["name"], each["type"]) for each in started.way.definition.columns]
     now = move.target.define(made)
     found = [(each["name"], each["type"]) for each in now.columns]
-    had = made.source
-    if wanted != found or had is None or had.columns != started.origin.columns:
+    if wanted != found or had.columns != started.origin.columns:
         raise UnsupportedError(
             f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
         )

@@ -196,12 +196,12 @@ def _finished(move: Move, started: Start, made: Snapshot, *, dry_run: bool) -> M
         UsageError: The table is of something else, or of another version.
         VerificationError: The two differ; nothing was removed.
     """
-    origin = started.origin
-    if made.source is None or (made.source.format, made.source.id) != (origin.format, origin.id):
+    origin, had = started.origin, made.source()
+    if had is None or (had.format, had.id) != (origin.format, origin.id):
         raise UsageError(f"{move.target_table} is a table already; name another target")
-    if not _unchanged(move, started, made.source.version):
+    if not _unchanged(move, started, had.version):
         raise UsageError(
-            f"{move.target_table} has {move.table} up to version {made.source.version}; it is at "
+            f"{move.target_table} has {move.table} up to version {had.version}; it is at "
             f"version {origin.version} now: say follow=True to carry what was appended"
         )
     files = listing(started, made)
