@@ -69,9 +69,9 @@ def test_the_layouts_of_files_are_written_down_once():
         Staged(
             paths={},
             files=nothing,
-            handle=Files(planned=0, sequence=0, removed={}, added={}, layouts=known),
+            handle=Files(planned=0, sequence=0, removed={}, added={}, **said),
         )
-        for known in (None, LEDGER)
+        for said in ({}, {"adopted": [], "layouts": LEDGER})
     )
     load = {
         "base": snapshot(pa.schema([])),

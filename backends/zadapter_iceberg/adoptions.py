@@ -15,14 +15,13 @@ from zadapter import filestats
 from zadapter.filestats import Bounds
 from zadapter.locations import unescaped
 from zadapter.table import Load, Snapshot, Written
+from zadapter_iceberg import bulk
 from zadapter_iceberg.bounds import encoded, json_values
 from zadapter_iceberg.commits import Files
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stores import Store
 from zadapter_iceberg.versions import Version
 
-_AT_ONCE = 1_000
-"""Files that are handed to the JVM in one text."""
 LEDGER = "zadapter.adopted"
 """Property that names the file which says what placed the rows of adopted files."""
 
@@ -37,23 +36,16 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
         uris: Where they lie.
     """
     version: Version = snapshot.handle
-    spec = version.pinned.spec()
     paths = list(map(unescaped, uris))
     texts = [json.dumps(said) for said in _said(snapshot, files, paths)]
-    mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
-    parse = jvm.iceberg.ContentFileParser.fromJson
-    added: dict[str, JavaObject] = {}
-    for start in range(0, len(paths), _AT_ONCE):
-        parsed = mapper.readTree(f"[{','.join(texts[start : start + _AT_ONCE])}]")
-        some = paths[start : start + _AT_ONCE]
-        added |= {path: parse(parsed.get(number), spec) for number, path in enumerate(some)}
     return Written(
         paths=dict(zip(paths, uris, strict=True)),
         handle=Files(
             planned=0,
             sequence=0,
             removed={},
-            added=added,
+            added={},
+            adopted=bulk.data_files(jvm, texts, version.pinned.spec()),
             layouts=_layouts(paths, files),
             said=tuple(texts),
         ),
@@ -123,11 +115,13 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
 
 def kept(store: Store, load: Load) -> str | None:
     """Write down what placed the rows of adopted files; return where, None if there are none."""
-    handles = [staged.handle.layouts for staged in load.staged if staged.handle.layouts is not None]
-    if not handles:
+    adopted = [staged.handle for staged in load.staged if staged.handle.adopted is not None]
+    if not adopted:
         return None
     path = f"_zadapter/adopted/{load.id}.json"
-    store.write(path, json.dumps({k: v for each in handles for k, v in each.items()}).encode())
+    store.write(
+        path, json.dumps({k: v for each in adopted for k, v in each.layouts.items()}).encode()
+    )
     return path
 
 

@@ -253,13 +253,7 @@ class IcebergBackend:
         store = Store(load.base.handle.pinned)
         for layout in load.layouts:
             Layouts(store).keep(layout)
-        added = [
-            staged.handle.added[path]
-            for staged in load.staged
-            for path in staged.files["path"].to_pylist()
-        ]
-        ledger = adoptions.kept(store, load)
-        return creations.load(self._jvm, load, added, ledger)
+        return creations.load(self._jvm, load, adoptions.kept(store, load))
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set ``gc.enabled`` to false."""

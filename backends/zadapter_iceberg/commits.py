@@ -26,15 +26,17 @@ class Files:
             equality deletes that arrive meanwhile apply to them, and older ones do not.
         removed: Every ``FileScanTask`` of the snapshot by the path of its file.
         added: Every ``DataFile`` that was written, by its path.
-        layouts: Of files that were not written here, the layout's id by path; None: all were.
-        said: What is said of these, in Iceberg's JSON.
+        adopted: A Java list of each ``DataFile`` that was not written here; None: all were.
+        layouts: The layout's id of those, by path.
+        said: What is said of them, in Iceberg's JSON.
     """
 
     planned: int
     sequence: int
     removed: Mapping[str, JavaObject] = field(repr=False)
     added: Mapping[str, JavaObject] = field(repr=False)
-    layouts: Mapping[str, str] | None = field(default=None, repr=False)
+    adopted: JavaObject | None = field(default=None, repr=False)
+    layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
     said: tuple[str, ...] = field(default=(), repr=False)
 
 

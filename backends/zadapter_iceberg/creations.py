@@ -1,7 +1,7 @@
 """A new Iceberg table, which its catalog learns of when its first files are committed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from zadapter.errors import (
 from zadapter.names import Parts, quote, split
 from zadapter.table import Load, Snapshot
 from zadapter.thrown import first_line
-from zadapter_iceberg import sources, versions
-from zadapter_iceberg.commits import COMMIT, made
+from zadapter_iceberg import bulk, sources, versions
+from zadapter_iceberg.commits import COMMIT, Files, made
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, by_path, catalogs
 from zadapter_iceberg.versions import Version
@@ -100,13 +100,12 @@ def _qualified(jvm: Jvm, table: str) -> Parts:
     return parts
 
 
-def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject], adopted: str | None) -> int:
+def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
     """Commit files: as the first ones of a table, which makes it, or after those that are there.
 
     Args:
         jvm: The session's.
         load_: What is committed.
-        added: Iceberg's ``DataFile`` for each file.
         adopted: Where it is written which layouts the files of others have; None: all are ours.
 
     Raises:
@@ -119,7 +118,7 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject], adopted: str | None
     try:
         transaction = version.creation or version.located.table.newTransaction()
         _say(jvm, transaction, load_, adopted)
-        _append(jvm, transaction, load_, added)
+        _append(jvm, transaction, load_)
         transaction.commitTransaction()
     except StaleRewriteError:
         raise
@@ -154,23 +153,31 @@ def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) ->
     update.commit()
 
 
-def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
+def _append(jvm: Jvm, transaction: JavaObject, load_: Load) -> None:
     """Add the files, unless anybody else has added some meanwhile: two may carry the same rows."""
     if load_.base.handle.creation is not None:
         update = transaction.newAppend()
-        for file in added:
-            update.appendFile(file)
+        _add(jvm, update, load_, "AppendFiles", "appendFile")
     else:
         update = transaction.newOverwrite()
         if load_.base.version:
             update = update.validateFromSnapshot(load_.base.version)
         everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
         update = update.conflictDetectionFilter(everything).validateNoConflictingData()
-        for file in added:
-            update.addFile(file)
+        _add(jvm, update, load_, "OverwriteFiles", "addFile")
     update.set(COMMIT, load_.id)
     update.set(sources.PROPERTY, sources.text(load_.source))
     update.commit()
+
+
+def _add(jvm: Jvm, update: JavaObject, load_: Load, kind: str, method: str) -> None:
+    for staged in load_.staged:
+        files: Files = staged.handle
+        if files.adopted is None:
+            found = jvm.list(files.added[path] for path in staged.files["path"].to_pylist())
+        else:
+            found = files.adopted
+        bulk.add_all(jvm, update, kind, method, found)
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:

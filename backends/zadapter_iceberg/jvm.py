@@ -39,12 +39,9 @@ class Jvm:
         It has a static and an instance method ``get``, of which py4j takes either by chance:
         reflection names the right one.
         """
-        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
-        name = "org.apache.iceberg.spark.SparkTableCache"
-        cache = self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
-        types = self._gateway.new_array(self.root.java.lang.Class, 0)
-        arguments = self._gateway.new_array(self.root.java.lang.Object, 0)
-        return cache.getMethod("get", types).invoke(None, arguments)
+        cache = self.class_of("org.apache.iceberg.spark.SparkTableCache")
+        get = cache.getMethod("get", self.array(self.root.java.lang.Class, []))
+        return get.invoke(None, self.array(self.root.java.lang.Object, []))
 
     @property
     def scans(self) -> JavaObject:
@@ -71,10 +68,19 @@ class Jvm:
 
     def texts(self, items: Sequence[str]) -> JavaObject:
         """Return an array of Java's strings."""
-        made = self._gateway.new_array(self.root.java.lang.String, len(items))
-        for number, text in enumerate(items):
-            made[number] = text
+        return self.array(self.root.java.lang.String, items)
+
+    def array(self, class_: JavaObject, items: Sequence[Any]) -> JavaObject:
+        """Return an array of *class_*."""
+        made = self._gateway.new_array(class_, len(items))
+        for number, item in enumerate(items):
+            made[number] = item
         return made
+
+    def class_of(self, name: str) -> JavaObject:
+        """Return a class by its name, be it one of a package that the session was given."""
+        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Tell whether a Java object is of one of *classes*."""
