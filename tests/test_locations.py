@@ -1,5 +1,7 @@
 """A location is asked for only where its URI may look different."""
 
+import threading
+
 import pytest
 
 from zadapter import locations
@@ -18,6 +20,28 @@ from zadapter import locations
 )
 def test_a_file_lies_in_a_folder_however_that_is_written(uri, folder, is_in):
     assert locations.within(uri, folder) == is_in
+
+
+def test_a_store_is_asked_for_several_files_at_once():
+    """The first one gets its answer when the sixteenth has asked."""
+    all_there = threading.Barrier(16)
+    uris = [f"s3://b/{number}" for number in range(32)]
+
+    def look(uri):
+        all_there.wait(60)
+        return uri
+
+    assert list(locations.map_files(look, uris)) == uris
+
+
+@pytest.mark.parametrize("folder", [None, "file:///t"])
+def test_a_disk_is_asked_without_threads(folder):
+    here = threading.get_ident()
+
+    found = locations.map_files(lambda _: threading.get_ident(), ["/a", "/b"], folder)
+
+    assert list(found) == [here, here]
+    assert list(locations.map_files(never, [], folder)) == []
 
 
 def never(location):

@@ -41,7 +41,7 @@ def test_an_entry_of_before_migrations_is_read():
     found = decode(data + b'\n{"end":"' + digest(data).encode() + b'"}\n', 0)
 
     assert found == ENTRY
-    assert found.source() is None
+    assert found.source is None
     assert found.properties == {}
 
 

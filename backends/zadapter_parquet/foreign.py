@@ -1,16 +1,14 @@
 """What other programs did to a table's files behind its log."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pyarrow as pa
 
 from zadapter.errors import ForeignChangeError
+from zadapter.locations import map_files
 from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 
-THREADS = 16
 _RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
 
 
@@ -57,8 +55,7 @@ def check_live(files: Files, table: str, live: pa.Table) -> None:
         ForeignChangeError: There are some.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(files.size, paths))
+    found = map_files(files.size, paths, files.uri)
     told = list(zip(paths, sizes, found, strict=True))
     if gone := [path for path, _, now in told if now is None]:
         raise ForeignChangeError(table, "went", gone, _RESTORE)

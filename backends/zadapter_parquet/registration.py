@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter.footers import Footer, file_table, parse, threads
+from zadapter.footers import Footer, file_table, parse
+from zadapter.locations import map_files
 from zadapter.thrown import first_line
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
@@ -150,8 +150,8 @@ def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
         UnsupportedError: A file is none of Parquet's, is cut off, or encrypted.
         CorruptLogError: A link leads out of the table.
     """
-    with ThreadPoolExecutor(threads([files.uri])) as pool:
-        return dict(zip(paths, pool.map(lambda path: _read(files, path), paths), strict=True))
+    found = map_files(lambda path: _read(files, path), paths, files.uri)
+    return dict(zip(paths, found, strict=True))
 
 
 def _read(store: Files, path: str) -> Read:

@@ -1,7 +1,6 @@
 """Parquet footers, read wherever Spark can read."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from zadapter.footers import Footer, parse, row_groups, threads
+from zadapter.footers import Footer, parse, row_groups
+from zadapter.locations import map_files
 from zadapter.streams import JavaFile
 
 
@@ -21,14 +21,12 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
         FileNotFoundError: A file is not there.
         pyarrow.ArrowInvalid: A file is no Parquet file.
     """
-    with ThreadPoolExecutor(threads(uris)) as pool:
-        return list(pool.map(lambda uri: parse(*metadata(spark, uri)), uris))
+    return list(map_files(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
 def read_row_groups(spark: SparkSession, uris: Sequence[str]) -> list[list[Footer]]:
     """Read what the footers of *uris* say of each row group, as :func:`read` does of the files."""
-    with ThreadPoolExecutor(threads(uris)) as pool:
-        return list(pool.map(lambda uri: row_groups(*metadata(spark, uri)), uris))
+    return list(map_files(lambda uri: row_groups(*metadata(spark, uri)), uris))
 
 
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:

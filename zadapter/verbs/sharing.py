@@ -1,7 +1,6 @@
 """Migration in place: whether files may stay where they are, and how another table takes them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -14,8 +13,8 @@ from zadapter import filestats
 from zadapter.definition import Definition
 from zadapter.errors import UnsupportedError
 from zadapter.filestats import Bounds, replaced, structs
-from zadapter.footers import Footer, file_table, parse, threads
-from zadapter.locations import within
+from zadapter.footers import Footer, file_table, parse
+from zadapter.locations import map_files, within
 from zadapter.physical import has_ids, unfit
 from zadapter.spark.footers import metadata
 from zadapter.table import Snapshot
@@ -61,14 +60,11 @@ def shared(way: Way, before: Definition) -> Shared:
     cut = _cut(way.files)
     looked = list(range(way.files.num_rows)) if cut else _looked_at(way.files)
     rows, footers = way.files["rows"].to_pylist(), dict[str, Footer]()
-    with ThreadPoolExecutor(threads(uris)) as pool:
-        found = pool.map(lambda number: _metadata(way, uris[number]), looked)
-        for number, (size, footer) in zip(
-            looked, _checked(way, before, looked, found), strict=True
-        ):
-            rows[number] = footer.num_rows
-            if cut:
-                footers[uris[number]] = parse(size, footer)
+    found = map_files(lambda uri: _metadata(way, uri), [uris[number] for number in looked])
+    for number, (size, footer) in zip(looked, _checked(way, before, looked, found), strict=True):
+        rows[number] = footer.num_rows
+        if cut:
+            footers[uris[number]] = parse(size, footer)
     field = way.files.schema.field("rows")
     files = replaced(way.files, field, pa.array(rows, pa.int64()))
     return Shared(uris=uris, files=_with_bounds(files, file_table(way.snapshot, footers), cut))
