@@ -173,8 +173,9 @@ class LocalFiles:
                 within.clear()
                 continue
             seen.add(real)
+            below = Path(above).relative_to(self.root).as_posix()
             for name in names:
-                path = (Path(above).relative_to(self.root) / name).as_posix()
+                path = name if below == "." else f"{below}/{name}"
                 with suppress(FileNotFoundError):  # gone since, as what is written aside goes
                     state = self._inside(path).stat()
                     modified = state.st_mtime_ns // 1_000
@@ -201,8 +202,8 @@ class LocalFiles:
             CorruptLogError: One does.
         """
         place = self.root / checked(path)
-        real = place.resolve()
-        if not real.is_relative_to(self.root.resolve()):
+        real, root = os.path.realpath(place), os.path.realpath(self.root)
+        if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
             raise CorruptLogError(f"{path} leads out of the table, to {real}")
         return place
 
