@@ -34,6 +34,18 @@ def test_a_store_is_asked_for_several_files_at_once():
     assert list(locations.map_files(look, uris)) == uris
 
 
+def test_who_has_seen_enough_of_a_store_asks_no_more():
+    """No thread is left that would go on."""
+    before = threading.active_count()
+    found = locations.map_files(str.upper, ["s3://b/a"] * 100)
+
+    next(found)
+    assert threading.active_count() > before
+    found.close()
+
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize("folder", [None, "file:///t"])
 def test_a_disk_is_asked_without_threads(folder):
     here = threading.get_ident()

@@ -1,9 +1,11 @@
 """A new Iceberg table, which its catalog learns of when its first files are committed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from zadapter.definition import COMMENT, Definition
 from zadapter.errors import (
@@ -115,10 +117,11 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
     """
     version: Version = load_.base.handle
     table = load_.base.table
+    added = [_files(jvm, staged.handle, staged.files) for staged in load_.staged]
     try:
         transaction = version.creation or version.located.table.newTransaction()
         _say(jvm, transaction, load_, adopted)
-        _append(jvm, transaction, load_)
+        _append(jvm, transaction, load_, added)
         transaction.commitTransaction()
     except StaleRewriteError:
         raise
@@ -153,31 +156,30 @@ def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) ->
     update.commit()
 
 
-def _append(jvm: Jvm, transaction: JavaObject, load_: Load) -> None:
+def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
     """Add the files, unless anybody else has added some meanwhile: two may carry the same rows."""
     if load_.base.handle.creation is not None:
         update = transaction.newAppend()
-        _add(jvm, update, load_, "AppendFiles", "appendFile")
+        for files in added:
+            bulk.add_all(jvm, update, "AppendFiles", "appendFile", files)
     else:
         update = transaction.newOverwrite()
         if load_.base.version:
             update = update.validateFromSnapshot(load_.base.version)
         everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
         update = update.conflictDetectionFilter(everything).validateNoConflictingData()
-        _add(jvm, update, load_, "OverwriteFiles", "addFile")
+        for files in added:
+            bulk.add_all(jvm, update, "OverwriteFiles", "addFile", files)
     update.set(COMMIT, load_.id)
     update.set(sources.PROPERTY, sources.text(load_.source))
     update.commit()
 
 
-def _add(jvm: Jvm, update: JavaObject, load_: Load, kind: str, method: str) -> None:
-    for staged in load_.staged:
-        files: Files = staged.handle
-        if files.adopted is None:
-            found = jvm.list(files.added[path] for path in staged.files["path"].to_pylist())
-        else:
-            found = files.adopted
-        bulk.add_all(jvm, update, kind, method, found)
+def _files(jvm: Jvm, made: Files, staged: pa.Table) -> JavaObject:
+    """Return a Java list of the ``DataFile`` of each staged file."""
+    if made.adopted is not None:
+        return made.adopted
+    return jvm.list(made.added[path] for path in staged["path"].to_pylist())
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:

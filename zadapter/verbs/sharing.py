@@ -1,6 +1,7 @@
 """Migration in place: whether files may stay where they are, and how another table takes them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -60,11 +61,13 @@ def shared(way: Way, before: Definition) -> Shared:
     cut = _cut(way.files)
     looked = list(range(way.files.num_rows)) if cut else _looked_at(way.files)
     rows, footers = way.files["rows"].to_pylist(), dict[str, Footer]()
-    found = map_files(lambda uri: _metadata(way, uri), [uris[number] for number in looked])
-    for number, (size, footer) in zip(looked, _checked(way, before, looked, found), strict=True):
-        rows[number] = footer.num_rows
-        if cut:
-            footers[uris[number]] = parse(size, footer)
+    names = [uris[number] for number in looked]
+    with closing(map_files(lambda uri: _metadata(way, uri), names)) as found:
+        checked = _checked(way, before, looked, found)
+        for number, (size, footer) in zip(looked, checked, strict=True):
+            rows[number] = footer.num_rows
+            if cut:
+                footers[uris[number]] = parse(size, footer)
     field = way.files.schema.field("rows")
     files = replaced(way.files, field, pa.array(rows, pa.int64()))
     return Shared(uris=uris, files=_with_bounds(files, file_table(way.snapshot, footers), cut))
