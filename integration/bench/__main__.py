@@ -93,7 +93,8 @@ def main(
             if save:
                 report.save(save, said, found, reached, points, alone)
         SparkSession.active().stop()
-    console.print(Markdown(report.results_table(found)), EXPLAINED)
+    if found:
+        console.print(Markdown(report.results_table(found)), EXPLAINED)
     console.print(Markdown(report.goals_table(reached)))
     for name, value in alone.items():
         console.print(f"{name}: {value}")
