@@ -11,7 +11,7 @@ import pytest
 from integration.bench import optimum
 
 ROOT = Path(__file__).parents[1]
-CONTENDERS = {"delta": 7, "iceberg": 7, "parquet": 3}
+CONTENDERS = {"delta": 8, "iceberg": 8, "parquet": 3}
 
 
 def run(module, *options):

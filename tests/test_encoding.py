@@ -1,10 +1,11 @@
 """Which columns are written without a dictionary."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.encoding import SEEN, dictionary_given_up
+from zadapter.encoding import REPEATED, SEEN, dictionary_given_up, repeated
 
 ROWS = 2 * SEEN
 
@@ -39,3 +40,41 @@ def test_few_values_say_nothing(tmp_path, columns):
 
 def test_nothing_is_known_of_an_empty_file(tmp_path):
     assert dictionary_given_up(footer_of(tmp_path, {"a": pa.array([], pa.int64())})) == set()
+
+
+SAMPLED, GROUPS, GROUP = 40_000, 200, 30_000
+
+
+def drawn(values, seed=1):
+    """A sample of GROUPS row groups of GROUP rows with so many values each, and of which one."""
+    group = np.arange(SAMPLED) % GROUPS
+    numbers = np.random.default_rng(seed).integers(0, values, SAMPLED)
+    return pa.array(numbers + group * values), group
+
+
+@pytest.mark.parametrize("rows_a_value", [1.1, 1.6, 2.5, 5, 100, GROUP])
+def test_numbers_that_come_back_are_told_by_a_sample(rows_a_value):
+    """Though of a row group's 30 000 rows only 200 are seen."""
+    values, group = drawn(int(GROUP / rows_a_value))
+
+    assert repeated(values, group, GROUP) == (rows_a_value > REPEATED)
+
+
+def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
+    """Every value is there often, but once in each row group."""
+    values = pa.array(np.arange(SAMPLED) // GROUPS)
+
+    assert not repeated(values, np.arange(SAMPLED) % GROUPS, GROUP)
+
+
+def test_nulls_are_no_values():
+    """They need no place in a dictionary."""
+    unique = [None if number % 2 else number for number in range(SAMPLED)]
+
+    assert not repeated(pa.array(unique, pa.int64()), np.zeros(SAMPLED, np.int64), GROUP)
+
+
+@pytest.mark.parametrize("values", [[], [1], [None, None], ["a", "b"], [b"a", b"b"]])
+def test_a_dictionary_is_tried_where_nothing_is_known(values):
+    """Of too few values, and of texts, which are longer than their place in it."""
+    assert repeated(pa.array(values), np.zeros(len(values), np.int64), GROUP)

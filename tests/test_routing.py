@@ -99,3 +99,21 @@ def test_a_tree_without_levels_has_one_leaf_a_partition():
 
     assert layout.levels == ()
     assert placed(layout, [[5.0, None]], np.array([1, 0]))[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("row_groups", [1, 3, 16])
+def test_row_groups_cut_each_file_evenly_along_the_curve(row_groups):
+    """As a writer does that begins a new one after so many rows."""
+    columns = list(np.random.default_rng(2).integers(0, 1_000, (2, 5_000)))
+    layout = fitted(columns, 7, row_groups=row_groups)
+    leaf, file = placed(layout, columns)
+    place = routing.places(layout, leaf)
+
+    found = routing.row_groups(layout, leaf, file)
+
+    assert (found // row_groups == file).all()
+    for number in range(7):
+        mine = file == number
+        assert (np.diff(found[mine][np.argsort(place[mine], kind="stable")]) >= 0).all()
+        counts = np.bincount(found[mine] % row_groups, minlength=row_groups)
+        assert counts.max() - counts.min() <= 1

@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter.names import Parts
+from zadapter.ranks import Ints, rank
 
 KEPT = 256
 """Characters of a key, or bytes of a bound in a footer, that are kept at most: texts that share a
 long prefix, as URLs do, would be all alike with fewer."""
 SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
+
+REPEATED = 2
+"""Rows a value, within a row group, from which on a dictionary of numbers pays. With fewer, writers
+may keep one that is larger than the numbers once both are compressed (DESIGN.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +68,31 @@ def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
     used = {c.path_in_schema for c in chunks if c.has_dictionary_page}
     # where nothing has a dictionary, the writer did not try
     return frozenset(tried - used) if used else frozenset()
+
+
+def repeated(values: pa.Array, group: Ints, rows: int) -> bool:
+    """Tell whether values come back within a row group, so that a dictionary may pay.
+
+    If c of p pairs of sampled rows are equal, where both are of one row group, then a row has
+    ``rows * c / p`` others equal to it.
+
+    Args:
+        values: Sampled values of a column.
+        group: For each of them its row group.
+        rows: How many rows a row group has.
+
+    Returns:
+        False only if it is known that a dictionary does not pay: a text is longer than its place
+        in a dictionary, so of texts it is never known.
+    """
+    ranks = rank(values).ranks
+    found, group = ranks[ranks > 0], group[ranks > 0]
+    pairs, same = _pairs(group), _pairs(group * (found.max(initial=0) + 1) + found)
+    text = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
+    return text or pairs == 0 or rows * same / pairs >= REPEATED
+
+
+def _pairs(numbers: Ints) -> int:
+    """Count the pairs of equal numbers."""
+    counts = np.unique(numbers, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())

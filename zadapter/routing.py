@@ -44,3 +44,18 @@ def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
 def places(layout: Layout, leaf: Ints) -> Ints:
     """Return for each row its leaf's place among all leaves."""
     return np.asarray(layout.places[leaf], np.int64)
+
+
+def row_groups(layout: Layout, leaf: Ints, file: Ints) -> Ints:
+    """Return for each row of a sample its row group, counted over all files.
+
+    Args:
+        layout: The layout.
+        leaf: For each row its leaf.
+        file: For each row its file.
+    """
+    order, count = np.lexsort((places(layout, leaf), file)), np.bincount(file)
+    at = np.empty(len(file), np.int64)
+    at[order] = np.arange(len(file)) - (np.cumsum(count) - count)[file[order]]
+    each = layout.request.row_groups
+    return np.asarray(file * each + at * each // count[file], np.int64)

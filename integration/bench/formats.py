@@ -122,21 +122,24 @@ class Delta(_InFolder):
         tuned = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
         return {
             **self._plain(),
-            "Delta ZORDER": lambda table: self._zorder(table, {}),
-            "Delta ZORDER, sorted files": lambda table: self._zorder(table, tuned),
+            "Delta ZORDER": lambda table: self._zorder(table, self._size()),
+            "Delta ZORDER, sorted files": lambda table: self._zorder(table, self._size() | tuned),
+            "Delta ZORDER, defaults": lambda table: self._zorder(table, {}),
             **({"Delta liquid": self._liquid} if len(self.keys) <= _MOST_LIQUID else {}),
             "delta-rs z_order": self._native,
         }
 
+    def _size(self) -> dict[str, str]:
+        return {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
+
     def _liquid(self, table: str) -> None:
-        self._own(f"OPTIMIZE delta.`{table}` FULL", {})
+        self._own(f"OPTIMIZE delta.`{table}` FULL", self._size())
 
     def _zorder(self, table: str, settings: Mapping[str, str]) -> None:
         self._own(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(self.keys)})", settings)
 
     def _own(self, statement: str, settings: Mapping[str, str]) -> None:
-        size = {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
-        with _set(self.spark, {**size, **settings}):
+        with _set(self.spark, settings):
             self.spark.sql(statement).collect()
 
     def _native(self, table: str) -> None:
@@ -184,23 +187,26 @@ class Iceberg(_Task):
     def contenders(self) -> Mapping[str, Rewrite]:
         """Return Iceberg's own ways, and plain Spark."""
         keys = ",".join(self.keys)
-        tuned = {"shuffle-partitions-per-file": "4"}
+        zorder, size = f"zorder({keys})", self._size()
+        tuned = {**size, "shuffle-partitions-per-file": "4"}
         return {
             **self._plain(),
-            "Iceberg sort": lambda table: self._own(table, keys, {}),
-            "Iceberg zorder": lambda table: self._own(table, f"zorder({keys})", {}),
-            "Iceberg zorder, finer": lambda table: self._own(table, f"zorder({keys})", tuned),
-            "Iceberg hilbert": lambda table: self._own(table, f"hilbert({keys})", {}),
+            "Iceberg sort": lambda table: self._own(table, keys, size),
+            "Iceberg zorder": lambda table: self._own(table, zorder, size),
+            "Iceberg zorder, finer": lambda table: self._own(table, zorder, tuned),
+            "Iceberg zorder, defaults": lambda table: self._own(table, zorder, {}),
+            "Iceberg hilbert": lambda table: self._own(table, f"hilbert({keys})", size),
         }
 
-    def _own(self, table: str, order: str, options: Mapping[str, str]) -> None:
-        every = {
-            "rewrite-all": "true",
+    def _size(self) -> dict[str, str]:
+        return {
             "target-file-size-bytes": str(self.target),
             # Iceberg's writer goes on to the next file by bytes that are not compressed yet
             "max-file-size-bytes": str(16 * self.target),
-            **options,
         }
+
+    def _own(self, table: str, order: str, options: Mapping[str, str]) -> None:
+        every = {"rewrite-all": "true", **options}
         listed = ", ".join(f"'{key}', '{value}'" for key, value in every.items())
         name = table.removeprefix(f"{CATALOG}.")
         call = f"table => '{name}', strategy => 'sort', options => map({listed})"

@@ -69,7 +69,8 @@ HEADS = (
 EXPLAINED = (
     "s: median of the rounds; passes: rows read / rows; heap: the JVM's peak; x bytes: of the "
     "input; in files, in row groups: mean share of the rows that a filter cannot exclude by "
-    "min and max; Spark s, DuckDB s: some of the filters as queries."
+    "min and max; Spark s, DuckDB s: some of the filters as queries. Bytes, and "
+    "each filter by itself, are in the JSON that --save writes."
 )
 
 

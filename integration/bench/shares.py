@@ -27,6 +27,7 @@ class Shares:
         in_files: Rows in files that cannot be excluded.
         bytes_in_files: Bytes of these files.
         in_row_groups: Rows in row groups that cannot be excluded.
+        bytes_in_row_groups: Bytes of these row groups.
         touched: How many files cannot be excluded.
     """
 
@@ -36,6 +37,7 @@ class Shares:
     in_files: Numbers
     bytes_in_files: Numbers
     in_row_groups: Numbers
+    bytes_in_row_groups: Numbers
     touched: Numbers
 
 
@@ -54,13 +56,16 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
     hit = _hit(files, conditions, schema)
     rows, sizes = (files[name].to_numpy().astype(np.float64) for name in ("rows", "size"))
     group_rows = groups["rows"].to_numpy().astype(np.float64)
+    group_sizes = np.array([size for _, _, file in found for size in _sizes(file.metadata)])
+    hit_groups = _hit(groups, conditions, schema)
     return Shares(
         files=len(found),
         row_groups=len(parts),
         size=int(sizes.sum()),
         in_files=hit @ rows / rows.sum(),
         bytes_in_files=hit @ sizes / sizes.sum(),
-        in_row_groups=_hit(groups, conditions, schema) @ group_rows / group_rows.sum(),
+        in_row_groups=hit_groups @ group_rows / group_rows.sum(),
+        bytes_in_row_groups=hit_groups @ group_sizes / group_sizes.sum(),
         touched=hit.sum(axis=1),
     )
 
@@ -68,6 +73,15 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
 def _hit(files: pa.Table, conditions: Sequence[str], schema: pa.Schema) -> Numbers:
     found = [pruning.matching(sql.parse(text, schema), files) for text in conditions]
     return np.array(found, np.float64)
+
+
+def _sizes(metadata: pq.FileMetaData) -> list[int]:
+    """Return the bytes of each row group, as they lie in the file."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return [
+        sum(group.column(number).total_compressed_size for number in range(group.num_columns))
+        for group in groups
+    ]
 
 
 def _without_nans(footer: Footer) -> Footer:

@@ -2,11 +2,13 @@
 
 from contextlib import suppress
 
+import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from zadapter import routing
 from zadapter.backend import Backend
-from zadapter.encoding import Encoding, dictionary_given_up
+from zadapter.encoding import Encoding, dictionary_given_up, repeated
 from zadapter.filestats import total
 from zadapter.grouping import Job
 from zadapter.layout import Request
@@ -21,13 +23,18 @@ from zadapter.verbs.preparing import Prepared, Work
 def write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
     """Read, key, move, sort and write the rows of *work*, for no reader to see yet."""
     snapshot, backend = prepared.snapshot, prepared.backend
-    how = encoding(backend, snapshot, work.job, work.layout.request, spark)
+    how = encoding(backend, snapshot, work.job, work.layout.request, spark, work)
     moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot)
     return backend.write(snapshot, moved, work.layout, how)
 
 
 def encoding(
-    backend: Backend, snapshot: Snapshot, job: Job, request: Request, spark: SparkSession
+    backend: Backend,
+    snapshot: Snapshot,
+    job: Job,
+    request: Request,
+    spark: SparkSession,
+    work: Work | None = None,
 ) -> Encoding:
     """Decide by the largest file how to encode; what cannot be told is left to the format.
 
@@ -37,6 +44,7 @@ def encoding(
         job: What is read of it.
         request: The layout that is written.
         spark: A session.
+        work: The job with a sample of its keys; None: there is none.
     """
     files = job.files
     rows = live_rows(files)
@@ -46,19 +54,28 @@ def encoding(
     with suppress(Exception):
         (uri,) = backend.uris(snapshot, [largest["path"]])
         size, footer = metadata(spark, uri)
-        plain = _plain(snapshot, footer) - set(request.columns)
+        plain = _plain(snapshot, footer)
         if rows is None:
             rows = footer.num_rows * total(files, "size") // size
     parts = sum(group.cut_into for group in job.groups) * request.row_groups
     row_group = None if rows is None else max(1, -(-rows // parts))
-    return Encoding(row_group=row_group, plain=plain)
+    keys = plain & set(request.columns)
+    if keys and work is not None and row_group is not None:
+        keys &= _repeated(work, row_group)
+    return Encoding(row_group=row_group, plain=plain - keys)
 
 
 def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
-    """Return the columns without a dictionary in a file.
-
-    Those are not for keys: values that are far apart there will lie side by side.
-    """
+    """Return the columns without a dictionary in a file."""
     given_up = dictionary_given_up(footer)
     columns = [parts for parts, _ in leaves(snapshot.schema)]
     return frozenset(p for p in columns if ".".join(snapshot.physical.get(p, p)) in given_up)
+
+
+def _repeated(work: Work, rows: int) -> set[Parts]:
+    """Return the keys whose values, far apart before, will lie side by side in a row group."""
+    leaf = routing.leaves(work.layout, work.keys, work.root_of)
+    file = routing.files(work.layout, leaf, np.arange(len(leaf)))
+    group = routing.row_groups(work.layout, leaf, file)
+    keys = zip(work.layout.request.columns, work.keys, strict=True)
+    return {key for key, values in keys if repeated(values, group, rows)}
