@@ -85,11 +85,12 @@ def repeated(values: pa.Array, group: Ints, rows: int) -> bool:
         False only if it is known that a dictionary does not pay: a text is longer than its place
         in a dictionary, so of texts it is never known.
     """
+    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+        return True
     ranks = rank(values).ranks
     found, group = ranks[ranks > 0], group[ranks > 0]
     pairs, same = _pairs(group), _pairs(group * (found.max(initial=0) + 1) + found)
-    text = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
-    return text or pairs == 0 or rows * same / pairs >= REPEATED
+    return pairs == 0 or rows * same / pairs >= REPEATED
 
 
 def _pairs(numbers: Ints) -> int:

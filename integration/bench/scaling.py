@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from integration.bench.formats import COPY, OURS
 from integration.bench.race import Track, race
-from integration.bench.results import Goal, seconds
+from integration.bench.results import TO_COPY, Goal, seconds
 from integration.bench.session import session
 from integration.bench.workloads import ROWS, WORKLOADS
 
 ROWS_A_FILE = 500_000
-TO_COPY = 1.10
 SLOPE = 1.05
 """Of the logarithms of time over rows."""
 SPEED_UP = 1.7

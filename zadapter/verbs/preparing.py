@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,16 @@ class Work:
     """Sampled values, one array a key column."""
     root_of: Ints = field(repr=False)
     """For each sampled row its root in the layout."""
+
+    @cached_property
+    def leaf_of(self) -> Ints:
+        """For each sampled row its leaf."""
+        return routing.leaves(self.layout, self.keys, self.root_of)
+
+    @cached_property
+    def file_of(self) -> Ints:
+        """For each sampled row its file."""
+        return routing.files(self.layout, self.leaf_of, np.arange(len(self.leaf_of)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +125,7 @@ class Prepared:
 
 def _predicted(work: Work, ranks: Ints) -> predict.Boxes:
     """Return the boxes of the files that *work* will write."""
-    leaf = routing.leaves(work.layout, work.keys, work.root_of)
-    file_of = routing.files(work.layout, leaf, np.arange(len(leaf)))
-    boxes = predict.boxes_of_rows(ranks, file_of, work.layout.files)
+    boxes = predict.boxes_of_rows(ranks, work.file_of, work.layout.files)
     scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 

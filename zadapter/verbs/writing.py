@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
@@ -74,8 +73,6 @@ def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
 
 def _repeated(work: Work, rows: int) -> set[Parts]:
     """Return the keys whose values, far apart before, will lie side by side in a row group."""
-    leaf = routing.leaves(work.layout, work.keys, work.root_of)
-    file = routing.files(work.layout, leaf, np.arange(len(leaf)))
-    group = routing.row_groups(work.layout, leaf, file)
+    group = routing.row_groups(work.layout, work.leaf_of, work.file_of)
     keys = zip(work.layout.request.columns, work.keys, strict=True)
     return {key for key, values in keys if repeated(values, group, rows)}
