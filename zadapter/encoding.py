@@ -16,7 +16,7 @@ long prefix, as URLs do, would be all alike with fewer."""
 SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
 
-REPEATED = 2
+REPEATED = 3
 """Rows a value, within a row group, from which on a dictionary of numbers pays. With fewer, writers
 may keep one that is larger than the numbers once both are compressed (DESIGN.md)."""
 

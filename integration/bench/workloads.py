@@ -122,7 +122,7 @@ WORKLOADS = {
         Workload(name="lineitem2", keys=("l_shipdate", "l_partkey"), make=tpc.lineitem),
         Workload(
             name="lineitem4",
-            keys=("l_shipdate", "l_partkey", "l_suppkey", "l_quantity"),
+            keys=("l_shipdate", "l_partkey", "l_suppkey", "l_orderkey"),
             make=tpc.lineitem,
         ),
         Workload(
