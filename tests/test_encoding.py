@@ -2,10 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.encoding import REPEATED, SEEN, dictionary_given_up, repeated
+from zadapter.encoding import SAVED, SEEN, dictionary_given_up, dictionary_pays
 
 ROWS = 2 * SEEN
 
@@ -43,38 +44,78 @@ def test_nothing_is_known_of_an_empty_file(tmp_path):
 
 
 SAMPLED, GROUPS, GROUP = 40_000, 200, 30_000
+RANDOM = np.random.default_rng(1)
 
 
-def drawn(values, seed=1):
-    """A sample of GROUPS row groups of GROUP rows with so many values each, and of which one."""
-    group = np.arange(SAMPLED) % GROUPS
-    numbers = np.random.default_rng(seed).integers(0, values, SAMPLED)
-    return pa.array(numbers + group * values), group
+def written(numbers, dictionary):
+    """Bytes of a row group with these rows."""
+    sink = pa.BufferOutputStream()
+    table = pa.table({"key": numbers})
+    limit = 1 << 30  # none that a dictionary may have
+    pq.write_table(table, sink, use_dictionary=dictionary, dictionary_pagesize_limit=limit)
+    return pq.read_metadata(sink.getvalue()).row_group(0).column(0).total_compressed_size
 
 
-@pytest.mark.parametrize("rows_a_value", [1.1, 1.6, 2.5, 5, 100, GROUP])
-def test_numbers_that_come_back_are_told_by_a_sample(rows_a_value):
-    """Though of a row group's 30 000 rows only 200 are seen."""
-    values, group = drawn(int(GROUP / rows_a_value))
+def drawn(rows_a_value, spread, type_=pa.int64()):
+    """A row group's rows, and a sample of all: of 30 000 rows 200 are seen, of each row group."""
+    values = [
+        RANDOM.integers(0, spread, int(GROUP / rows_a_value)) + number * spread
+        for number in range(GROUPS)
+    ]
+    seen = [RANDOM.choice(each, SAMPLED // GROUPS) for each in values]
+    group = np.repeat(np.arange(GROUPS), SAMPLED // GROUPS)
+    rows = pa.array(RANDOM.choice(values[0], GROUP))
+    return rows.cast(type_), pa.array(np.concatenate(seen)).cast(type_), group
 
-    assert repeated(values, group, GROUP) == (rows_a_value > REPEATED)
+
+@pytest.mark.parametrize("spread", [50_000, 1 << 50], ids=["near", "far"])
+@pytest.mark.parametrize("rows_a_value", [0.5, 1, 2, 4, 10, 100, 3_000])
+def test_a_dictionary_that_makes_numbers_smaller_is_kept(rows_a_value, spread):
+    """And one that makes them larger is not; Parquet's own writer is the judge."""
+    rows, values, group = drawn(rows_a_value, spread)
+
+    ratio = written(rows, dictionary=True) / written(rows, dictionary=False)
+
+    assert dictionary_pays(values, group, GROUP) or ratio > 1 - 2 * SAVED
+    assert not dictionary_pays(values, group, GROUP) or ratio < 1
+
+
+@pytest.mark.parametrize("type_", [pa.timestamp("us"), pa.decimal128(20, 0), pa.float64()], ids=str)
+def test_all_numbers_are_judged(type_):
+    """Whatever they count."""
+    _, seldom, group = drawn(0.5, 50_000, type_)
+    _, often, _ = drawn(3_000, 50_000, type_)
+
+    assert not dictionary_pays(seldom, group, GROUP)
+    assert dictionary_pays(often, group, GROUP)
 
 
 def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
     """Every value is there often, but once in each row group."""
     values = pa.array(np.arange(SAMPLED) // GROUPS)
 
-    assert not repeated(values, np.arange(SAMPLED) % GROUPS, GROUP)
+    assert not dictionary_pays(values, np.arange(SAMPLED) % GROUPS, GROUP)
 
 
 def test_nulls_are_no_values():
-    """They need no place in a dictionary."""
-    unique = [None if number % 2 else number for number in range(SAMPLED)]
+    """They need no place in a dictionary, and of few values in between few come back."""
+    _, values, group = drawn(2, 50_000)
+    holes = RANDOM.random(SAMPLED) < 0.9  # noqa: PLR2004
 
-    assert not repeated(pa.array(unique, pa.int64()), np.zeros(SAMPLED, np.int64), GROUP)
+    with_holes = pc.if_else(pa.array(holes), None, values)
+
+    assert not dictionary_pays(with_holes, group, GROUP)
 
 
-@pytest.mark.parametrize("values", [[], [1], [None, None], ["a", "b"], [b"a", b"b"]])
-def test_a_dictionary_is_tried_where_nothing_is_known(values):
+UNKNOWN = [[], [1], [None, None], ["a", "b"], [b"a", b"b"], [True, False]]
+
+
+@pytest.mark.parametrize("values", UNKNOWN)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_dictionary_is_tried_where_nothing_is_known(values, large):
     """Of too few values, and of texts, which are longer than their place in it."""
-    assert repeated(pa.array(values), np.zeros(len(values), np.int64), GROUP)
+    array = pa.array(values)
+    if large and pa.types.is_string(array.type):
+        array = array.cast(pa.large_string())
+
+    assert dictionary_pays(array, np.zeros(len(values), np.int64), GROUP)

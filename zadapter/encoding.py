@@ -16,9 +16,10 @@ long prefix, as URLs do, would be all alike with fewer."""
 SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
 
-REPEATED = 3
-"""Rows a value, within a row group, from which on a dictionary of numbers pays. With fewer, writers
-may keep one that is larger than the numbers once both are compressed (DESIGN.md)."""
+SAVED = 0.2
+"""Share of a column of numbers that a dictionary has to save: building it takes time (DESIGN.md)."""
+_CODEC = "snappy"
+"""What tells how well numbers can be compressed: Spark's default, and the least that others do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +71,12 @@ def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
     return frozenset(tried - used) if used else frozenset()
 
 
-def repeated(values: pa.Array, group: Ints, rows: int) -> bool:
-    """Tell whether values come back within a row group, so that a dictionary may pay.
+def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
+    """Tell by a sample whether a dictionary makes a column of numbers smaller once compressed.
 
-    If c of p pairs of sampled rows are equal, where both are of one row group, then a row has
-    ``rows * c / p`` others equal to it.
+    If c of p pairs of sampled rows are equal, where both are of one row group, then a row of it
+    has ``x = rows * c / p`` others equal to it, and of values drawn at random each is there
+    ``x / (1 - exp(-x))`` times. A dictionary has each value once, and for each row its place.
 
     Args:
         values: Sampled values of a column.
@@ -82,15 +84,35 @@ def repeated(values: pa.Array, group: Ints, rows: int) -> bool:
         rows: How many rows a row group has.
 
     Returns:
-        False only if it is known that a dictionary does not pay: a text is longer than its place
-        in a dictionary, so of texts it is never known.
+        False only if it saves less than :data:`SAVED`: where too few rows are known, it is tried,
+        and for texts always, which are longer than their place in it.
     """
-    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+    if not _number(values.type):
         return True
     ranks = rank(values).ranks
-    found, group = ranks[ranks > 0], group[ranks > 0]
+    there = np.flatnonzero(ranks)
+    there = there[np.argsort(group[there], kind="stable")]
+    found, group = ranks[there], group[there]
     pairs, same = _pairs(group), _pairs(group * (found.max(initial=0) + 1) + found)
-    return pairs == 0 or rows * same / pairs >= REPEATED
+    if pairs == 0:
+        return True
+    rows = max(1, rows * len(there) // len(values))
+    others = rows * same / pairs
+    each = others / -np.expm1(-others) if others else 1.0
+    width = _compressed(values.take(pa.array(there)))
+    place = np.log2(max(1.0, rows / each)) / 8
+    return bool(width / each + place <= (1 - SAVED) * width)
+
+
+def _number(type_: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_temporal)
+    return any(kind(type_) for kind in kinds)
+
+
+def _compressed(values: pa.Array) -> float:
+    """Return bytes a value, in the order in which they are written."""
+    plain = values.buffers()[1]
+    return len(pa.compress(plain, codec=_CODEC, asbytes=True)) / len(values)
 
 
 def _pairs(numbers: Ints) -> int:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from zadapter import routing
 from zadapter.backend import Backend
-from zadapter.encoding import Encoding, dictionary_given_up, repeated
+from zadapter.encoding import Encoding, dictionary_given_up, dictionary_pays
 from zadapter.filestats import total
 from zadapter.grouping import Job
 from zadapter.layout import Request
@@ -58,10 +58,11 @@ def encoding(
             rows = footer.num_rows * total(files, "size") // size
     parts = sum(group.cut_into for group in job.groups) * request.row_groups
     row_group = None if rows is None else max(1, -(-rows // parts))
-    keys = plain & set(request.columns)
-    if keys and work is not None and row_group is not None:
-        keys &= _repeated(work, row_group)
-    return Encoding(row_group=row_group, plain=plain - keys)
+    # keys, far apart before, will lie side by side: what they were written as says little
+    plain -= set(request.columns)
+    if work is not None and row_group is not None:
+        plain |= _plain_keys(work, row_group)
+    return Encoding(row_group=row_group, plain=plain)
 
 
 def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
@@ -71,8 +72,8 @@ def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
     return frozenset(p for p in columns if ".".join(snapshot.physical.get(p, p)) in given_up)
 
 
-def _repeated(work: Work, rows: int) -> set[Parts]:
-    """Return the keys whose values, far apart before, will lie side by side in a row group."""
+def _plain_keys(work: Work, rows: int) -> frozenset[Parts]:
+    """Return the keys that a dictionary would not make smaller, in row groups of so many rows."""
     group = routing.row_groups(work.layout, work.leaf_of, work.file_of)
     keys = zip(work.layout.request.columns, work.keys, strict=True)
-    return {key for key, values in keys if repeated(values, group, rows)}
+    return frozenset(key for key, values in keys if not dictionary_pays(values, group, rows))
