@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from integration.bench import optimum
+from integration.bench.formats import CONTENDERS, TUNED
 
 ROOT = Path(__file__).parents[1]
-CONTENDERS = {"delta": 8, "iceberg": 8, "parquet": 3}
+COUNTED = {"delta": 9, "iceberg": 10, "parquet": 4}
 
 
 def run(module, *options):
@@ -43,7 +44,9 @@ def test_the_benchmark_says_what_it_found(request, tmp_path):
 
     saved = json.loads((tmp_path / "results.json").read_text())
     found = {result["contender"]: result for result in saved["results"]}
-    assert len(found) == 1 + CONTENDERS[name]
+    assert len(found) == 1 + COUNTED[name]
+    assert found.keys() <= {"input", *CONTENDERS}
+    assert all(each["shares"]["row_groups"] > 40 for who, each in found.items() if TUNED in who)
     assert found["zadapter"]["rows"] == found["input"]["rows"] == 6_000
     assert all(len(result["efforts"]) == (who != "input") for who, result in found.items())
     assert {goal["what"] for goal in saved["goals"]} >= {"bytes written, x input"}

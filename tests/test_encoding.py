@@ -56,7 +56,7 @@ def written(numbers, dictionary):
     return pq.read_metadata(sink.getvalue()).row_group(0).column(0).total_compressed_size
 
 
-def drawn(rows_a_value, spread, type_=pa.int64()):
+def drawn(rows_a_value, spread, type_="int64"):
     """A row group's rows, and a sample of all: of 30 000 rows 200 are seen, of each row group."""
     values = [
         RANDOM.integers(0, spread, int(GROUP / rows_a_value)) + number * spread
@@ -100,7 +100,7 @@ def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
 def test_nulls_are_no_values():
     """They need no place in a dictionary, and of few values in between few come back."""
     _, values, group = drawn(2, 50_000)
-    holes = RANDOM.random(SAMPLED) < 0.9  # noqa: PLR2004
+    holes = RANDOM.random(SAMPLED) < 0.9
 
     with_holes = pc.if_else(pa.array(holes), None, values)
 

@@ -17,7 +17,7 @@ SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
 
 SAVED = 0.2
-"""Share of a column of numbers that a dictionary has to save: building it takes time (DESIGN.md)."""
+"""Share of a column that a dictionary has to save, since to build it takes time (DESIGN.md)."""
 _CODEC = "snappy"
 """What tells how well numbers can be compressed: Spark's default, and the least that others do."""
 

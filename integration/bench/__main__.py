@@ -23,9 +23,9 @@ from rich.progress import (
 )
 
 from integration.bench import metadata, moving, report, scaling
-from integration.bench.formats import FORMATS
+from integration.bench.formats import CONTENDERS, FORMATS
 from integration.bench.race import Track, race
-from integration.bench.results import EXPLAINED, Races, goals
+from integration.bench.results import EXPLAINED, Goal, Races, goals
 from integration.bench.session import session
 from integration.bench.workloads import WORKLOADS
 
@@ -41,14 +41,18 @@ console = Console(width=150)
 def main(
     *,
     full: Annotated[bool, typer.Option("--full", help="All, at scale 1, three rounds.")] = False,
-    scale: Annotated[float | None, typer.Option(help="1: tables of 6 million rows.")] = None,
+    scale: Annotated[
+        float | None, typer.Option(min=0.001, help="1: tables of 6 million rows.")
+    ] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
     workloads: Annotated[
         str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA, MIGRATION])}.")
     ] = None,
-    repeat: Annotated[int | None, typer.Option(help="Rounds; who begins rotates.")] = None,
-    files: Annotated[int, typer.Option(help="To write, where a workload does not say.")] = 12,
-    only: Annotated[str, typer.Option(help="Contenders, by comma; all if not said.")] = "",
+    repeat: Annotated[int | None, typer.Option(min=1, help="Rounds, in drawn orders.")] = None,
+    files: Annotated[
+        int, typer.Option(min=1, help="To write, where a workload does not say.")
+    ] = 12,
+    only: Annotated[str, typer.Option(help=f"Of {', '.join(CONTENDERS)}; all if not said.")] = "",
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Keep the tables here.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write JSON, Markdown and plots here.")] = None,
@@ -60,7 +64,10 @@ def main(
     known = [*WORKLOADS, METADATA, MIGRATION]
     named = _chosen(workloads or (",".join(known) if full else QUICK), known)
     chosen = _chosen(formats, FORMATS)
+    rivals = _chosen(only, CONTENDERS) if only else []
     said = report.about(sys.argv[1:])
+    if save:
+        save.mkdir(parents=True, exist_ok=True)
     alone = {}
     if METADATA in named:
         named.remove(METADATA)
@@ -68,7 +75,9 @@ def main(
     moved = MIGRATION in named
     named = [name for name in named if name != MIGRATION]
     with ExitStack() as stack:
-        place = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
+        place = (
+            folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
+        ).resolve()
         place.mkdir(parents=True, exist_ok=True)
         track = Track(
             spark=session(place),
@@ -77,20 +86,17 @@ def main(
             files=files,
             repeat=repeat or (3 if full else 1),
             asked=10 if full else 3,
-            only=tuple(filter(None, only.split(","))),
+            only=rivals,
         )
-        found, reached, points = {}, [], []
-        for found, points in _found(track, list(product(named, chosen)), grow=grow):
-            reached = [*goals(found), *scaling.goals(points)]
+        said["rounds"] = {"scale": track.scale, "files": files, "repeat": track.repeat}
+        found: Races = {}
+        of_moving = _moved(track) if moved else []
+        reached = of_moving
+        for found, points in _found(
+            track, list(product(named, chosen)), grow=chosen[0] if grow else None
+        ):
+            reached = [*goals(found), *scaling.goals(points), *of_moving]
             if save:  # what is there is kept, should a later race fail
-                report.save(save, said, found, reached, points, alone)
-        migrations = moving.migrations(
-            track.spark, place, WORKLOADS["lineitem"], track.scale, track.repeat
-        )
-        for goal in migrations if moved else ():
-            reached.append(goal)
-            console.print(f"{goal.what}: {goal.found}", highlight=False)
-            if save:
                 report.save(save, said, found, reached, points, alone)
         SparkSession.active().stop()
     if found:
@@ -100,8 +106,18 @@ def main(
         console.print(f"{name}: {value}")
 
 
+def _moved(track: Track) -> list[Goal]:
+    """Migrate, and say what has been found as soon as it is."""
+    reached = []
+    place, workload = track.folder, WORKLOADS["lineitem"]
+    for goal in moving.migrations(track.spark, place, workload, track.scale, track.repeat):
+        reached.append(goal)
+        console.print(f"{goal.what}: {goal.found}", highlight=False)
+    return reached
+
+
 def _found(
-    track: Track, chosen: Sequence[tuple[str, str]], *, grow: bool
+    track: Track, chosen: Sequence[tuple[str, str]], *, grow: str | None
 ) -> Iterator[tuple[Races, list[scaling.Point]]]:
     """Yield all that has been found, after each race and at last."""
     found: Races = {}
@@ -113,10 +129,11 @@ def _found(
         step = partial(_describe, bar, task)
         for workload, format_ in chosen:
             results = race(track, WORKLOADS[workload], format_, step)
-            found[workload, format_] = {result.contender: result for result in results}
+            if results:
+                found[workload, format_] = {result.contender: result for result in results}
             bar.advance(task)
             yield found, []
-        yield found, scaling.scaling(track, chosen[0][1], step) if grow else []
+        yield found, scaling.scaling(track, grow, step) if grow else []
 
 
 def _describe(bar: Progress, task: TaskID, what: str) -> None:
@@ -124,7 +141,7 @@ def _describe(bar: Progress, task: TaskID, what: str) -> None:
 
 
 def _chosen(text: str, known: Sequence[str]) -> list[str]:
-    asked = text.split(",")
+    asked = [name.strip() for name in text.split(",")]
     unknown = [name for name in asked if name not in known]
     if unknown:
         raise typer.BadParameter(f"{', '.join(unknown)}: not of {', '.join(known)}")

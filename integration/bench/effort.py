@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -14,7 +14,7 @@ class Effort:
     Attributes:
         seconds: By the clock.
         rows_read: Rows that came from files.
-        bytes_read: Bytes that came from files.
+        bytes_read: Bytes that came from files, as Spark counts them: vectored reads are left out.
         bytes_shuffled: Bytes that were written for other tasks.
         bytes_spilled: Bytes put on disk for lack of memory.
         task_seconds: Time of all tasks together.
@@ -28,9 +28,6 @@ class Effort:
     bytes_spilled: int = 0
     task_seconds: float = 0
     heap: int = 0
-
-
-COUNTED = tuple(each.name for each in fields(Effort))
 
 
 def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:

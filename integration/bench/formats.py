@@ -1,10 +1,12 @@
 """The formats, and who rewrites their tables: each table starts from the same rows and files."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import deltalake
@@ -20,6 +22,23 @@ CATALOG = "bench"
 _MOST_LIQUID = 4
 """Columns that CLUSTER BY takes."""
 COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
+TUNED = " (row groups)"
+"""Who begin as many row groups as zadapter does, by what the format's writer can be told."""
+DEFAULTS = " (defaults)"
+"""Who choose the size of files themselves."""
+CONTENDERS = (
+    COPY, OURS, SORT, SORT + TUNED,
+    "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta ZORDER" + DEFAULTS, "Delta liquid",
+    "delta-rs z_order",
+    "Iceberg sort", "Iceberg zorder", "Iceberg zorder" + TUNED, "Iceberg zorder" + DEFAULTS,
+    "Iceberg hilbert", "Iceberg hilbert" + TUNED,
+)  # fmt: skip
+"""Of all formats."""
+EMPTY: Mapping[str, str] = MappingProxyType({})
+NEW = (COPY, SORT)
+"""Who make a table of their own, and do not change one."""
+ROW_GROUPS = 16
+"""In a file, as zadapter writes them."""
 
 
 class Format(Protocol):
@@ -57,12 +76,16 @@ class _Task:
         self.base = self.fresh("base")
         # rounded down, so that the peers come to the same number of files
         self.target = sum(_size(path) for path in self.live(self.base)) // self.files
+        self.row_group = -(-self.read(self.base).count() // (self.files * ROW_GROUPS))
 
     def _plain(self) -> dict[str, Rewrite]:
         return {
             COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
             OURS: self._optimize,
             SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
+            SORT + TUNED: lambda table: self._written(
+                self._sorted(self.read(self.base)), table, self._row_groups()
+            ),
         }
 
     def _sorted(self, rows: DataFrame) -> DataFrame:
@@ -78,17 +101,21 @@ class _InFolder(_Task):
     """A table that is a folder, and is copied as one."""
 
     def fresh(self, name: str) -> str:
-        """Copy the table's folder."""
-        path = self.folder / _slug(name)
+        """Copy the table's folder, or make room for a new one."""
+        path = _emptied(self.folder / _slug(name))
         if name == "base":
             self._written(self.source, str(path))
-        else:
-            shutil.copytree(self.base, _emptied(path))
+        elif not name.startswith(NEW):
+            shutil.copytree(self.base, path)
         return str(path)
 
-    def _written(self, rows: DataFrame, table: str) -> None:
-        _emptied(Path(table))
-        rows.write.format(self.name).save(table)
+    def _written(self, rows: DataFrame, table: str, settings: Mapping[str, str] = EMPTY) -> None:
+        with _set(self.spark, settings):
+            rows.write.format(self.name).save(table)
+
+    def _row_groups(self) -> dict[str, str]:
+        """Return what Spark's Parquet writer is told."""
+        return {"parquet.block.row.count.limit": str(self.row_group)}
 
 
 class Delta(_InFolder):
@@ -119,12 +146,14 @@ class Delta(_InFolder):
 
     def contenders(self) -> Mapping[str, Rewrite]:
         """Return Delta's own ways, delta-rs, and plain Spark."""
-        tuned = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
+        sorted_files = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
         return {
             **self._plain(),
             "Delta ZORDER": lambda table: self._zorder(table, self._size()),
-            "Delta ZORDER, sorted files": lambda table: self._zorder(table, self._size() | tuned),
-            "Delta ZORDER, defaults": lambda table: self._zorder(table, {}),
+            "Delta ZORDER" + TUNED: lambda table: self._zorder(
+                table, self._size() | sorted_files | self._row_groups()
+            ),
+            "Delta ZORDER" + DEFAULTS: lambda table: self._zorder(table, {}),
             **({"Delta liquid": self._liquid} if len(self.keys) <= _MOST_LIQUID else {}),
             "delta-rs z_order": self._native,
         }
@@ -160,7 +189,12 @@ class Iceberg(_Task):
         """Write the table anew, from the same rows in the same order."""
         table = f"{CATALOG}.db.{_slug(name)}"
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
-        self._written(self.source if name == "base" else self._file_by_file(), table)
+        self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+        if not name.startswith(NEW):
+            tuned = self._row_groups() if name.endswith(TUNED) else EMPTY
+            self._written(self.source if name == "base" else self._file_by_file(), table)
+            for key, value in tuned.items():
+                self.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}' = '{value}')")
         return table
 
     def _file_by_file(self) -> DataFrame:
@@ -169,9 +203,10 @@ class Iceberg(_Task):
         reader = self.spark.read.option("split-size", whole).option("file-open-cost", whole)
         return reader.table(self.base)
 
-    def _written(self, rows: DataFrame, table: str) -> None:
-        self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+    def _written(self, rows: DataFrame, table: str, properties: Mapping[str, str] = EMPTY) -> None:
         writer = rows.writeTo(table).using("iceberg")
+        for key, value in properties.items():
+            writer = writer.tableProperty(key, value)
         writer = writer.option("use-table-distribution-and-ordering", "false")
         writer.option("target-file-size-bytes", str(1 << 40)).create()
 
@@ -187,16 +222,22 @@ class Iceberg(_Task):
     def contenders(self) -> Mapping[str, Rewrite]:
         """Return Iceberg's own ways, and plain Spark."""
         keys = ",".join(self.keys)
-        zorder, size = f"zorder({keys})", self._size()
-        tuned = {**size, "shuffle-partitions-per-file": "4"}
+        zorder, hilbert, size = f"zorder({keys})", f"hilbert({keys})", self._size()
         return {
             **self._plain(),
             "Iceberg sort": lambda table: self._own(table, keys, size),
             "Iceberg zorder": lambda table: self._own(table, zorder, size),
-            "Iceberg zorder, finer": lambda table: self._own(table, zorder, tuned),
-            "Iceberg zorder, defaults": lambda table: self._own(table, zorder, {}),
-            "Iceberg hilbert": lambda table: self._own(table, f"hilbert({keys})", size),
+            "Iceberg zorder" + TUNED: lambda table: self._own(table, zorder, size),
+            "Iceberg zorder" + DEFAULTS: lambda table: self._own(table, zorder, {}),
+            "Iceberg hilbert": lambda table: self._own(table, hilbert, size),
+            "Iceberg hilbert" + TUNED: lambda table: self._own(table, hilbert, size),
         }
+
+    def _row_groups(self) -> dict[str, str]:
+        """Return what Iceberg's Parquet writer is told: it counts rows only when it looks."""
+        looks = {f"row-group-check-{which}-record-count" for which in ("min", "max")}
+        said = {"row-group-size-bytes": "1", **dict.fromkeys(sorted(looks), str(self.row_group))}
+        return {f"write.parquet.{key}": value for key, value in said.items()}
 
     def _size(self) -> dict[str, str]:
         return {
@@ -262,7 +303,7 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def _slug(name: str) -> str:
-    return name.lower().replace(" ", "_").replace(",", "").replace("-", "_")
+    return re.sub(r"\W+", "_", name.lower())
 
 
 def _emptied(path: Path) -> Path:

@@ -1,16 +1,19 @@
 """One race: a workload's table in one format, and all who rewrite it, in turn."""
 
+import random
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from integration.bench.effort import Effort, measured
 from integration.bench.engines import by_duckdb, by_spark
-from integration.bench.formats import FORMATS, OURS, Format
+from integration.bench.formats import COPY, FORMATS, OURS, Format
 from integration.bench.shares import Shares, shares
 from integration.bench.workloads import Workload
 
@@ -55,7 +58,7 @@ class Track:
         folder: Where tables are made.
         scale: Of all tables; 1 is 6 million rows.
         files: How many files are to be written, where the workload does not say.
-        repeat: Rounds; who begins rotates.
+        repeat: Rounds, each in an order that is drawn.
         asked: So many filters are run as queries, too.
         only: Contenders to run; all if there are none.
     """
@@ -80,24 +83,33 @@ def race(
         format_: Its format.
         step: Told before each rewrite what it is.
 
+    Returns:
+        The results; none where nobody of those asked for knows the format.
+
     Raises:
         AssertionError: A contender's table answers otherwise than the input.
     """
     data = workload.data(track.folder, track.scale)
     conditions = workload.conditions(data)
     files = workload.files or track.files
-    source = track.spark.read.parquet(str(data)).repartition(files)
+    source = in_order(track.spark.read.parquet(str(data)), files)
     place = track.folder / format_ / workload.name
     made = FORMATS[format_](track.spark, source, workload, place, files)
+    runs = made.contenders()
+    names = [name for name in runs if not track.only or name in track.only]
+    if not names:
+        return []
     start = _Judge(track, workload, made, conditions)
     found = {"input": start("input", made.base)}
-    names = [name for name in made.contenders() if not track.only or name in track.only]
+    runs[COPY](made.fresh(COPY))  # so that the first one does not load the classes for all
     for number in range(track.repeat):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
+        for name in random.Random(number).sample(names, len(names)):
             step(f"{workload.name}, {format_}: {name}")
-            table, rewrite = made.fresh(name), made.contenders()[name]
-            effort = measured(track.spark, partial(rewrite, table))
+            table = made.fresh(name)
+            effort = _effort(track, name, partial(runs[name], table))
+            if effort is None:
+                names.remove(name)
+                continue
             if name not in found:
                 found[name] = start(name, table)
             found[name].efforts.append(effort)
@@ -105,6 +117,24 @@ def race(
         report = made.reports[0]
         found[OURS].predicted, found[OURS].found = report.plan.share_after, report.share_after
     return list(found.values())
+
+
+def _effort(track: Track, name: str, rewrite: Callable[[], object]) -> Effort | None:
+    """Return what a rewrite took; None: a peer failed, as with a type that it does not know."""
+    try:
+        return measured(track.spark, rewrite)
+    except Exception as error:
+        if name == OURS:
+            raise
+        warnings.warn(f"left out, since it failed: {name}: {error}", stacklevel=2)
+        return None
+
+
+def in_order(rows: DataFrame, files: int) -> DataFrame:
+    """Cut rows into so many partitions, as even as a sample tells, in the order they come in."""
+    at = "position"
+    rows = rows.withColumn(at, F.monotonically_increasing_id())
+    return rows.repartitionByRange(files, at).sortWithinPartitions(at).drop(at)
 
 
 class _Judge:
@@ -116,20 +146,23 @@ class _Judge:
         self.track, self.workload, self.made, self.conditions = track, workload, made, conditions
         spread = np.linspace(0, len(conditions) - 1, min(track.asked, len(conditions)))
         self.asked = [conditions[int(at)] for at in spread]
+        by_spark(made.read(made.base), self.asked)  # compiles them
         self.answers: list[int] | None = None
 
     def __call__(self, name: str, table: str) -> Result:
         live = self.made.live(table)
         spark_seconds, counts = by_spark(self.made.read(table), self.asked)
         duckdb_seconds, again = by_duckdb(live, self.asked)
+        counts.append(self.made.read(table).count())
         self.answers = self.answers or counts
-        assert counts == again == self.answers, f"{name}: {counts}, {again}, {self.answers}"
+        assert counts == self.answers, f"{name}: {counts}, not {self.answers}"
+        assert again == counts[:-1], f"{name}: {again} by DuckDB, not {counts[:-1]}"
         return Result(
             workload=self.workload.name,
             format=self.made.name,
             contender=name,
             columns=len(self.workload.keys),
-            rows=self.made.read(table).count(),
+            rows=counts[-1],
             shares=shares(live, self.conditions),
             spark_seconds=spark_seconds,
             duckdb_seconds=duckdb_seconds,

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -17,6 +18,7 @@ from integration.bench.race import Result
 from integration.bench.results import EXPLAINED, HEADS, Goal, Races, markdown, row, to_copy
 from integration.bench.scaling import Point
 from integration.bench.session import SETTINGS
+from zadapter.spark.settings import FORMATS
 
 Value = Callable[[Result, Mapping[str, Result]], float | None]
 PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "numpy", "duckdb")
@@ -25,8 +27,13 @@ PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "num
 def about(command: Sequence[str]) -> dict[str, object]:
     """Return what ran, on what, and how it was set."""
     return {
-        "command": " ".join(["python -m integration.bench", *command]),
-        "versions": {"pyspark": pyspark.__version__, **{name: version(name) for name in PACKAGES}},
+        "command": "python -m integration.bench " + shlex.join(command),
+        "versions": {
+            "python": platform.python_version(),
+            "pyspark": pyspark.__version__,
+            **{name: version(name) for name in PACKAGES},
+            "jars": [jar for format_ in FORMATS.values() for jar in format_.packages],
+        },
         "machine": {
             "cpus": os.cpu_count(),
             "processor": platform.processor() or platform.machine(),

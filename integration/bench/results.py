@@ -5,10 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from integration.bench import optimum, synthetic
-from integration.bench.formats import COPY, OURS, SORT
+from integration.bench.formats import COPY, OURS, SORT, TUNED
 from integration.bench.race import Result
+from integration.bench.workloads import WORKLOADS
 
-PEERS_OF_ZORDER = {"delta": "Delta ZORDER", "iceberg": "Iceberg zorder"}
+PEERS = {
+    "delta": ("Delta ZORDER", "Delta liquid"),
+    "iceberg": ("Iceberg zorder", "Iceberg hilbert"),
+    "parquet": (),
+}
+"""The formats' own ways of clustering by several columns."""
 RAW_BITS = "delta-rs z_order"
 SKEWED = ("zipf", "hot")
 TO_COPY = 1.10
@@ -17,7 +23,7 @@ SKIPPED = 0.8
 """Share of rows that filters are to skip there."""
 OF_OPTIMUM = 1.15
 """Files that boxes may touch where all values are as likely, by those of the best grid."""
-OF_NOTE = ("input", COPY, OURS)
+OF_NOTE = {"input", COPY, OURS}
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,13 @@ def row(result: Result, race: dict[str, Result]) -> list[str]:
     shares = result.shares
     line = [result.workload, result.format, result.contender]
     if result.efforts:
-        effort = result.efforts[0]
-        ratio = to_copy(result, race)
-        line += [f"{seconds(result):.2f}", "" if ratio is None else f"{ratio:.2f}"]
-        line += [f"{effort.rows_read / result.rows:.2f}", f"{effort.bytes_spilled >> 20}"]
-        line += [f"{effort.heap >> 20}"]
+        efforts, ratio = result.efforts, to_copy(result, race)
+        line += [_range(result), "" if ratio is None else f"{ratio:.2f}"]
+        passes = max(effort.rows_read for effort in efforts) / result.rows
+        spilled = max(effort.bytes_spilled for effort in efforts)
+        heap = max(effort.heap for effort in efforts)
+        in_spark = [f"{passes:.2f}", f"{spilled >> 20}", f"{heap >> 20}"]
+        line += in_spark if passes else [""] * 3  # who does not read by Spark is not seen
     else:
         line += [""] * 5
     before = race["input"].shares.size
@@ -62,12 +70,19 @@ def row(result: Result, race: dict[str, Result]) -> list[str]:
     return [*line, f"{result.spark_seconds:.2f}", f"{result.duckdb_seconds:.2f}"]
 
 
+def _range(result: Result) -> str:
+    each = [effort.seconds for effort in result.efforts]
+    ends = f" ({min(each):.1f} to {max(each):.1f})" if len(each) > 1 else ""
+    return f"{seconds(result):.1f}{ends}"
+
+
 HEADS = (
     "workload", "format", "who", "s", "x copy", "passes", "spilled MB", "heap MB", "files",
     "row groups", "x bytes", "in files", "in row groups", "Spark s", "DuckDB s",
 )  # fmt: skip
 EXPLAINED = (
-    "s: median of the rounds; passes: rows read / rows; heap: the JVM's peak; x bytes: of the "
+    "s: median of the rounds (and range); passes, spilled, heap: most of any round, rows read / "
+    "rows, MB put on disk, the JVM's peak, where the contender runs in it; x bytes: of the "
     "input; in files, in row groups: mean share of the rows that a filter cannot exclude by "
     "min and max; Spark s, DuckDB s: some of the filters as queries. Bytes, and "
     "each filter by itself, are in the JSON that --save writes."
@@ -81,7 +96,7 @@ def goals(found: Races) -> Iterator[Goal]:
         timed = {key[0]: race for key, race in mine.items() if key[0].startswith("lineitem")}
         for other, most in (
             (COPY, TO_COPY),
-            (PEERS_OF_ZORDER.get(format_, ""), 0.5),
+            *((peer, 0.5) for peer in PEERS[format_]),
             (SORT, 1.0),
         ):
             ratios = {
@@ -97,38 +112,51 @@ def goals(found: Races) -> Iterator[Goal]:
 
 def _skipping(format_: str, mine: Races) -> Iterator[Goal]:
     """Rows that must be read, against the best peer on each workload."""
-    for what, most, worst in (("in_files", 0.8, 1.0), ("in_row_groups", 0.4, None)):
-        ratios = {}
-        for (workload, _), race in mine.items():
-            peers = [r for name, r in race.items() if name not in OF_NOTE]
-            if peers:
-                best = min(getattr(peer.shares, what).mean() for peer in peers)
-                ratios[workload] = getattr(race[OURS].shares, what).mean() / best
-        if ratios:
-            mean = statistics.geometric_mean(ratios.values())
-            label = f"{format_}: rows {what.replace('_', ' ')}, x best peer"
-            yield Goal(f"{label}, geometric mean", f"<= {most}", f"{mean:.2f}", mean <= most)
-            if worst is not None:
-                yield from _at_most(f"{label}, worst", worst, ratios)
+    all_ = _against(mine, "in_files", "")
+    yield from _mean(f"{format_}: rows in files, x best peer", 0.8, all_)
+    yield from _at_most(f"{format_}: rows in files, x best peer, worst", 1.0, all_)
+    alone = _against(mine, "in_row_groups", TUNED)
+    yield from _mean(f"{format_}: rows in row groups, x best peer as it writes them", 0.4, alone)
+    tuned = _against(mine, "in_row_groups", "")
+    yield from _mean(f"{format_}: rows in row groups, x best peer with as many too", 0.4, tuned)
+
+
+def _against(mine: Races, what: str, without: str) -> dict[str, float]:
+    """Return by workload our mean share of rows, over that of the best peer."""
+    ratios = {}
+    for (workload, _), race in mine.items():
+        names = race.keys() - OF_NOTE
+        peers = [race[name] for name in names if not (without and name.endswith(without))]
+        if peers:
+            best = min(getattr(peer.shares, what).mean() for peer in peers)
+            ratios[workload] = float(getattr(race[OURS].shares, what).mean() / best)
+    return ratios
+
+
+def _mean(what: str, most: float, ratios: dict[str, float]) -> Iterator[Goal]:
+    if ratios:
+        mean = statistics.geometric_mean(ratios.values())
+        yield Goal(f"{what}, geometric mean", f"<= {most}", f"{mean:.2f}", mean <= most)
 
 
 def _to_optimum(format_: str, mine: Races) -> Iterator[Goal]:
-    """Files that boxes touch, against the best grid for them: each workload, and their mean."""
+    """Files that boxes touch, against the best grid for them: each workload, and their mean.
+
+    The grid has as many cells as files were asked for, not as came out.
+    """
     ratios = {}
     for (workload, _), race in mine.items():
         if workload.startswith("uniform"):
             shares, columns = race[OURS].shares, race[OURS].columns
             sides = [synthetic.side(number, columns) for number in range(synthetic.BOXES)]
-            best = optimum.touched(shares.files, columns, sides)
+            best = optimum.touched(WORKLOADS[workload].files or shares.files, columns, sides)
             ratios[f"{format_}, {workload}: files"] = float(shares.touched.mean()) / best
     if len(ratios) > 1:
         ratios[f"{format_}, uniform: files, geometric mean"] = statistics.geometric_mean(
             ratios.values()
         )
     for what, ratio in ratios.items():
-        yield Goal(
-            f"{what}, x optimum", f"<= {OF_OPTIMUM}", f"{ratio:.2f}", ratio <= OF_OPTIMUM
-        )
+        yield Goal(f"{what}, x best grid", f"<= {OF_OPTIMUM}", f"{ratio:.2f}", ratio <= OF_OPTIMUM)
 
 
 def _of_zadapter(found: Races) -> Iterator[Goal]:

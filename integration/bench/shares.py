@@ -21,6 +21,7 @@ class Shares:
     """What each filter has to read, as shares of the table; arrays have an entry a filter.
 
     Attributes:
+        filters: The conditions.
         files: How many there are.
         row_groups: How many there are.
         size: Bytes of all files.
@@ -31,6 +32,7 @@ class Shares:
         touched: How many files cannot be excluded.
     """
 
+    filters: Sequence[str]
     files: int
     row_groups: int
     size: int
@@ -59,6 +61,7 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
     group_sizes = np.array([size for _, _, file in found for size in _sizes(file.metadata)])
     hit_groups = _hit(groups, conditions, schema)
     return Shares(
+        filters=conditions,
         files=len(found),
         row_groups=len(parts),
         size=int(sizes.sum()),

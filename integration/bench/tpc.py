@@ -42,12 +42,12 @@ def lineitem_filters() -> list[str]:
 
 
 def _lineitem_filters(draw: random.Random) -> list[str]:
-    def month(first: int, last: int) -> date:
-        number = draw.randint(first * 12, last * 12)
-        return date(number // 12, number % 12 + 1, 1)
+    def month(last: int) -> date:
+        """Draw one from 1993 to this one of 1997."""
+        return _later(date(1993, 1, 1), draw.randint(0, 4 * 12 + last - 1))
 
     march = date(1995, 3, draw.randint(1, 31))
-    year, quarter, any_month = draw.randint(1993, 1997), month(1993, 1997), month(1993, 1997)
+    first, second, third = (date(draw.randint(1993, 1997), 1, 1) for _ in range(3))
     discount, modes = draw.randint(2, 9), ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"]
     two = "', '".join(draw.sample(modes, 2))
     least = [draw.randint(*between) for between in ((1, 10), (10, 20), (20, 30))]
@@ -57,7 +57,7 @@ def _lineitem_filters(draw: random.Random) -> list[str]:
         f"l_shipdate > {_day(march)}",
         "l_commitdate < l_receiptdate",
         (
-            f"{_between('l_shipdate', date(year, 1, 1), date(year + 1, 1, 1))}"
+            f"{_between('l_shipdate', first, _later(first, 12))}"
             f" AND l_discount BETWEEN 0.0{discount - 1} AND {(discount + 1) / 100:.2f}"
             f" AND l_quantity < {draw.randint(24, 25)}"
         ),
@@ -66,15 +66,15 @@ def _lineitem_filters(draw: random.Random) -> list[str]:
         (
             f"l_shipmode IN ('{two}') AND l_commitdate < l_receiptdate"
             " AND l_shipdate < l_commitdate"
-            f" AND {_between('l_receiptdate', date(year, 1, 1), date(year + 1, 1, 1))}"
+            f" AND {_between('l_receiptdate', second, _later(second, 12))}"
         ),
-        _between("l_shipdate", any_month, _later(any_month, 1)),
-        _between("l_shipdate", quarter, _later(quarter, 3)),
+        _between("l_shipdate", one := month(12), _later(one, 1)),
+        _between("l_shipdate", one := month(10), _later(one, 3)),
         (
             f"l_shipmode IN ('AIR', 'AIR REG') AND l_shipinstruct = 'DELIVER IN PERSON'"
             f" AND ({quantities})"
         ),
-        _between("l_shipdate", date(year, 1, 1), date(year + 1, 1, 1)),
+        _between("l_shipdate", third, _later(third, 12)),
     ]
 
 
