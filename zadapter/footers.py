@@ -3,13 +3,15 @@
 A footer's bounds count only if every row group that holds a value has them, min and max together;
 a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
 ``Statistics``). By parquet-java, until it began to count them, it is the largest value
-(``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none.
+(``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none,
+and where it is the upper one, the lower one holds.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +26,10 @@ from zadapter.table import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ColumnFooter:
-    """What a footer says of one column: None where it says nothing that holds."""
+    """What a footer says of one column: None where it says nothing that holds.
+
+    A ``max`` that is NaN is no bound, and says that there may be NaN.
+    """
 
     min: Any
     max: Any
@@ -135,30 +140,37 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
     nan_is_largest = _NAN_IS_LARGEST.match(metadata.created_by or "") is not None
     for i in range(metadata.num_columns):
         column = metadata.schema.column(i)
-        merged = _merged([(group.column(i).statistics, group.num_rows) for group in groups])
+        chunks = [(group.column(i).statistics, group.num_rows) for group in groups]
+        on_top = nan_is_largest and column.physical_type in _FLOATING
+        merged = _merged(chunks, nan_on_top=on_top)
         if legacy and column.logical_type.type in _TIMES:
             merged = ColumnFooter(None, None, merged.nulls)
-        if column.physical_type in _FLOATING and nan_is_largest and merged.min is not None:
+        if on_top and merged.max is not None and not _is_nan(merged.max):
             merged = replace(merged, nans=0)
         # a dot within a name: two columns that cannot be told apart
         columns[column.path] = _UNKNOWN if column.path in columns else merged
     return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
 
 
-def _merged(chunks: Sequence[tuple[Any, int]]) -> ColumnFooter:
+def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFooter:
     counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
-    bounds = list(_bounds(chunks, counts))
+    bounds = list(_bounds(chunks, counts, nan_on_top=nan_on_top))
     known = all(bound is not None for bound in bounds)
     pairs = [bound for bound in bounds if bound]
     return ColumnFooter(
         min=min((low for low, _ in pairs), default=None) if known else None,
-        max=max((high for _, high in pairs), default=None) if known else None,
+        max=_highest([high for _, high in pairs]) if known else None,
         nulls=None if None in counts else sum(counts),  # type: ignore[arg-type]
     )
 
 
+def _highest(values: Sequence[Any]) -> Any:
+    """Return the highest, NaN if one is, None if there are none."""
+    return next((each for each in values if _is_nan(each)), max(values, default=None))
+
+
 def _bounds(
-    chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None]
+    chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None], *, nan_on_top: bool
 ) -> Iterator[tuple[Any, Any] | tuple[()] | None]:
     """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
     for (stats, rows), nulls in zip(chunks, counts, strict=True):
@@ -166,8 +178,13 @@ def _bounds(
             yield ()
             continue
         low, high = _pair(stats)
-        usable = low is not None and high is not None and low == low and high == high  # noqa: PLR0124
+        known = low is not None and high is not None
+        usable = known and not _is_nan(low) and (nan_on_top or not _is_nan(high))
         yield (low, high) if usable else None
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and isnan(value)
 
 
 def _pair(stats: Any) -> tuple[Any, Any]:

@@ -42,10 +42,13 @@ def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Ta
 
 
 def _missing(files: pa.Table, parts: Parts) -> pa.Array:
-    """Tell of which files the values of a column may be anything."""
+    """Tell of which files the values of a column may be anything, or as large as anything."""
     stats = filestats.column(files, parts)
     count = files["rows"].combine_chunks()
     unknown = pc.equal(pc.struct_field(stats, "bounds"), int(Bounds.UNKNOWN))
+    high = pc.struct_field(stats, "max")
+    if pa.types.is_floating(high.type):
+        unknown = pc.or_(unknown, pc.is_nan(high).fill_null(False))  # noqa: FBT003
     only_nulls = pc.equal(pc.struct_field(stats, "nulls"), count)
     sure = pc.or_(only_nulls.fill_null(False), pc.equal(count, 0))  # noqa: FBT003
     return pc.and_(unknown, pc.invert(sure))

@@ -167,8 +167,24 @@ def test_files_are_found_by_what_footers_do_not_tell(lake, spark):
 
     assert matching("at < TIMESTAMP'1970-01-01T00:00:50Z'") == 1
     assert matching("x < 20") == 1
+    assert matching("x > 480") == 10  # NaN is larger
+    assert matching("x BETWEEN 480 AND 490") == 1
     assert matching("s = '111'") == 10
     assert zadapter.read(table, where="x < 20", spark=spark).count() == 39
+
+
+def test_nan_costs_no_more_than_was_predicted(lake, spark):
+    """It lies in the last file, whose lower bound holds nevertheless."""
+    x = "CASE WHEN id = 500 THEN double('NaN') ELSE double(pmod(xxhash64(id), 100000)) END AS x"
+    table = lake.make(spark.range(20_000).selectExpr("id", x).repartition(4))
+
+    report = lake.optimize(table, by=["x"], target_file_size="10KB")
+
+    assert report.share_after == pytest.approx(report.plan.share_after, abs=0.02)
+    assert zadapter.files(table, where="x < 100", spark=spark).num_rows == 1
+    assert zadapter.read(table, where="x < 100", spark=spark).count() == (
+        spark.range(20_000).selectExpr(x).where("x < 100").count()
+    )
 
 
 def test_rows_are_appended_deleted_and_overwritten(lake, spark):

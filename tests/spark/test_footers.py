@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing
+from dataclasses import astuple
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -60,8 +61,8 @@ def test_s01_nan_makes_bounds_unknown(tmp_path, spark):
 
 @pytest.mark.parametrize("type_", ["double", "float"])
 @pytest.mark.parametrize("at", range(4))
-def test_where_spark_wrote_bounds_there_is_no_nan(tmp_path, spark, type_, at):
-    """With NaN first, amid or last there are none, and without it they say so."""
+def test_spark_takes_nan_for_the_largest_value(tmp_path, spark, type_, at):
+    """First, amid or last, it is the upper bound; a number there says that there is none."""
     path = str(tmp_path / "file.parquet")
     texts = ["'1.5'", "'-2'", "NULL", "'7'"]
     for values in (texts, [*texts[:at], "'NaN'", *texts[at:]]):
@@ -69,7 +70,8 @@ def test_where_spark_wrote_bounds_there_is_no_nan(tmp_path, spark, type_, at):
         rows.coalesce(1).write.mode("overwrite").parquet(path)
         (found,) = footers.read(spark, [f"{path}/{p.name}" for p in Path(path).glob("*.parquet")])
         if "'NaN'" in values:
-            assert found.columns["a"] == ColumnFooter(None, None, 1)
+            low, high, nulls, nans = astuple(found.columns["a"])
+            assert (low, math.isnan(high), nulls, nans) == (-2, True, 1, None)
         else:
             assert found.columns["a"] == ColumnFooter(-2, 7, 1, nans=0)
 
