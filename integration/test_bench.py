@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from integration.bench import optimum
-from integration.bench.formats import CONTENDERS, TUNED
+from integration.bench.contenders import CONTENDERS, TUNED
 
 ROOT = Path(__file__).parents[1]
 COUNTED = {"delta": 9, "iceberg": 10, "parquet": 4}

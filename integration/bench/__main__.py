@@ -1,7 +1,7 @@
 """``python -m integration.bench``: zadapter and its peers on the same tables, in turn."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
@@ -23,7 +23,8 @@ from rich.progress import (
 )
 
 from integration.bench import metadata, moving, report, scaling
-from integration.bench.formats import CONTENDERS, FORMATS
+from integration.bench.contenders import CONTENDERS
+from integration.bench.formats import FORMATS
 from integration.bench.race import Track, race
 from integration.bench.results import EXPLAINED, Goal, Races, goals
 from integration.bench.session import session
@@ -68,16 +69,11 @@ def main(
     said = report.about(sys.argv[1:])
     if save:
         save.mkdir(parents=True, exist_ok=True)
-    alone = {}
-    if METADATA in named:
-        named.remove(METADATA)
-        alone = {**metadata.planning(), **metadata.log()}
-    moved = MIGRATION in named
-    named = [name for name in named if name != MIGRATION]
+    alone = {**metadata.planning(), **metadata.log()} if METADATA in named else {}
+    races = list(product([name for name in named if name in WORKLOADS], chosen))
     with ExitStack() as stack:
-        place = (
-            folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
-        ).resolve()
+        made = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
+        place = made.resolve()
         place.mkdir(parents=True, exist_ok=True)
         track = Track(
             spark=session(place),
@@ -89,16 +85,16 @@ def main(
             only=rivals,
         )
         said["rounds"] = {"scale": track.scale, "files": files, "repeat": track.repeat}
-        found: Races = {}
-        of_moving = _moved(track) if moved else []
-        reached = of_moving
-        for found, points in _found(
-            track, list(product(named, chosen)), grow=chosen[0] if grow else None
-        ):
+        of_moving = _moved(track) if MIGRATION in named else []
+        for found, points in _found(track, races, grow=chosen[0] if grow else None):
             reached = [*goals(found), *scaling.goals(points), *of_moving]
             if save:  # what is there is kept, should a later race fail
                 report.save(save, said, found, reached, points, alone)
         SparkSession.active().stop()
+    _say(found, reached, alone)
+
+
+def _say(found: Races, reached: Sequence[Goal], alone: Mapping[str, float]) -> None:
     if found:
         console.print(Markdown(report.results_table(found)), EXPLAINED)
     console.print(Markdown(report.goals_table(reached)))

@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import DataFrame, SparkSession
 
 import zadapter
+from integration.bench.contenders import COPY, DEFAULTS, NEW, OURS, ROW_GROUPS, SORT, TUNED
 from integration.bench.workloads import Workload
 from zadapter import Report
 
@@ -21,24 +22,7 @@ Rewrite = Callable[[str], object]
 CATALOG = "bench"
 _MOST_LIQUID = 4
 """Columns that CLUSTER BY takes."""
-COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
-TUNED = " (row groups)"
-"""Who begin as many row groups as zadapter does, by what the format's writer can be told."""
-DEFAULTS = " (defaults)"
-"""Who choose the size of files themselves."""
-CONTENDERS = (
-    COPY, OURS, SORT, SORT + TUNED,
-    "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta ZORDER" + DEFAULTS, "Delta liquid",
-    "delta-rs z_order",
-    "Iceberg sort", "Iceberg zorder", "Iceberg zorder" + TUNED, "Iceberg zorder" + DEFAULTS,
-    "Iceberg hilbert", "Iceberg hilbert" + TUNED,
-)  # fmt: skip
-"""Of all formats."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
-NEW = (COPY, SORT)
-"""Who make a table of their own, and do not change one."""
-ROW_GROUPS = 16
-"""In a file, as zadapter writes them."""
 
 
 class Format(Protocol):

@@ -11,9 +11,10 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from integration.bench.contenders import COPY, OURS
 from integration.bench.effort import Effort, measured
 from integration.bench.engines import by_duckdb, by_spark
-from integration.bench.formats import COPY, FORMATS, OURS, Format
+from integration.bench.formats import FORMATS, Format
 from integration.bench.shares import Shares, shares
 from integration.bench.workloads import Workload
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyspark
 from matplotlib.figure import Figure
 
-from integration.bench.formats import OURS
+from integration.bench.contenders import OURS
 from integration.bench.race import Result
 from integration.bench.results import EXPLAINED, HEADS, Goal, Races, markdown, row, to_copy
 from integration.bench.scaling import Point

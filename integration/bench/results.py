@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from integration.bench import optimum, synthetic
-from integration.bench.formats import COPY, OURS, SORT, TUNED
+from integration.bench.contenders import COPY, OURS, SORT, TUNED
 from integration.bench.race import Result
 from integration.bench.workloads import WORKLOADS
 

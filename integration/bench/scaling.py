@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from integration.bench.formats import COPY, OURS
+from integration.bench.contenders import COPY, OURS
 from integration.bench.race import Track, race
 from integration.bench.results import TO_COPY, Goal, seconds
 from integration.bench.session import session
