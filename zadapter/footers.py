@@ -10,7 +10,7 @@ and where it is the upper one, the lower one holds.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
@@ -141,12 +141,9 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
     for i in range(metadata.num_columns):
         column = metadata.schema.column(i)
         chunks = [(group.column(i).statistics, group.num_rows) for group in groups]
-        on_top = nan_is_largest and column.physical_type in _FLOATING
-        merged = _merged(chunks, nan_on_top=on_top)
+        merged = _merged(chunks, nan_on_top=nan_is_largest and column.physical_type in _FLOATING)
         if legacy and column.logical_type.type in _TIMES:
             merged = ColumnFooter(None, None, merged.nulls)
-        if on_top and merged.max is not None and not _is_nan(merged.max):
-            merged = replace(merged, nans=0)
         # a dot within a name: two columns that cannot be told apart
         columns[column.path] = _UNKNOWN if column.path in columns else merged
     return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
@@ -157,10 +154,12 @@ def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFoo
     bounds = list(_bounds(chunks, counts, nan_on_top=nan_on_top))
     known = all(bound is not None for bound in bounds)
     pairs = [bound for bound in bounds if bound]
+    highest = _highest([high for _, high in pairs]) if known else None
     return ColumnFooter(
         min=min((low for low, _ in pairs), default=None) if known else None,
-        max=_highest([high for _, high in pairs]) if known else None,
+        max=highest,
         nulls=None if None in counts else sum(counts),  # type: ignore[arg-type]
+        nans=0 if nan_on_top and highest is not None and not _is_nan(highest) else None,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 import deltalake
@@ -22,7 +21,6 @@ Rewrite = Callable[[str], object]
 CATALOG = "bench"
 _MOST_LIQUID = 4
 """Columns that CLUSTER BY takes."""
-EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Format(Protocol):
@@ -93,7 +91,7 @@ class _InFolder(_Task):
             shutil.copytree(self.base, path)
         return str(path)
 
-    def _written(self, rows: DataFrame, table: str, settings: Mapping[str, str] = EMPTY) -> None:
+    def _written(self, rows: DataFrame, table: str, settings: Mapping[str, str] = {}) -> None:
         with _set(self.spark, settings):
             rows.write.format(self.name).save(table)
 
@@ -175,9 +173,8 @@ class Iceberg(_Task):
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
         self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
         if not name.startswith(NEW):
-            tuned = self._row_groups() if name.endswith(TUNED) else EMPTY
             self._written(self.source if name == "base" else self._file_by_file(), table)
-            for key, value in tuned.items():
+            for key, value in (self._row_groups() if name.endswith(TUNED) else {}).items():
                 self.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{key}' = '{value}')")
         return table
 
@@ -187,7 +184,7 @@ class Iceberg(_Task):
         reader = self.spark.read.option("split-size", whole).option("file-open-cost", whole)
         return reader.table(self.base)
 
-    def _written(self, rows: DataFrame, table: str, properties: Mapping[str, str] = EMPTY) -> None:
+    def _written(self, rows: DataFrame, table: str, properties: Mapping[str, str] = {}) -> None:
         writer = rows.writeTo(table).using("iceberg")
         for key, value in properties.items():
             writer = writer.tableProperty(key, value)
@@ -219,9 +216,12 @@ class Iceberg(_Task):
 
     def _row_groups(self) -> dict[str, str]:
         """Return what Iceberg's Parquet writer is told: it counts rows only when it looks."""
-        looks = {f"row-group-check-{which}-record-count" for which in ("min", "max")}
-        said = {"row-group-size-bytes": "1", **dict.fromkeys(sorted(looks), str(self.row_group))}
-        return {f"write.parquet.{key}": value for key, value in said.items()}
+        rows = str(self.row_group)
+        return {
+            "write.parquet.row-group-size-bytes": "1",
+            "write.parquet.row-group-check-min-record-count": rows,
+            "write.parquet.row-group-check-max-record-count": rows,
+        }
 
     def _size(self) -> dict[str, str]:
         return {

@@ -93,7 +93,7 @@ def race(
     data = workload.data(track.folder, track.scale)
     conditions = workload.conditions(data)
     files = workload.files or track.files
-    source = in_order(track.spark.read.parquet(str(data)), files)
+    source = _in_order(track.spark.read.parquet(str(data)), files)
     place = track.folder / format_ / workload.name
     made = FORMATS[format_](track.spark, source, workload, place, files)
     runs = made.contenders()
@@ -131,7 +131,7 @@ def _effort(track: Track, name: str, rewrite: Callable[[], object]) -> Effort | 
         return None
 
 
-def in_order(rows: DataFrame, files: int) -> DataFrame:
+def _in_order(rows: DataFrame, files: int) -> DataFrame:
     """Cut rows into so many partitions, as even as a sample tells, in the order they come in."""
     at = "position"
     rows = rows.withColumn(at, F.monotonically_increasing_id())

@@ -112,21 +112,21 @@ def goals(found: Races) -> Iterator[Goal]:
 
 def _skipping(format_: str, mine: Races) -> Iterator[Goal]:
     """Rows that must be read, against the best peer on each workload."""
-    all_ = _against(mine, "in_files", "")
-    yield from _mean(f"{format_}: rows in files, x best peer", 0.8, all_)
-    yield from _at_most(f"{format_}: rows in files, x best peer, worst", 1.0, all_)
-    alone = _against(mine, "in_row_groups", TUNED)
+    files = _against(mine, "in_files", tuned=True)
+    yield from _mean(f"{format_}: rows in files, x best peer", 0.8, files)
+    yield from _at_most(f"{format_}: rows in files, x best peer, worst", 1.0, files)
+    alone = _against(mine, "in_row_groups", tuned=False)
     yield from _mean(f"{format_}: rows in row groups, x best peer as it writes them", 0.4, alone)
-    tuned = _against(mine, "in_row_groups", "")
+    tuned = _against(mine, "in_row_groups", tuned=True)
     yield from _mean(f"{format_}: rows in row groups, x best peer with as many too", 0.4, tuned)
 
 
-def _against(mine: Races, what: str, without: str) -> dict[str, float]:
-    """Return by workload our mean share of rows, over that of the best peer."""
+def _against(mine: Races, what: str, *, tuned: bool) -> dict[str, float]:
+    """Return by workload our mean share of rows, over that of the best peer, tuned ones or not."""
     ratios = {}
     for (workload, _), race in mine.items():
         names = race.keys() - OF_NOTE
-        peers = [race[name] for name in names if not (without and name.endswith(without))]
+        peers = [race[name] for name in names if tuned or not name.endswith(TUNED)]
         if peers:
             best = min(getattr(peer.shares, what).mean() for peer in peers)
             ratios[workload] = float(getattr(race[OURS].shares, what).mean() / best)
