@@ -13,7 +13,7 @@ import pytest
 from tests.builders import snapshot
 from zadapter import filestats
 from zadapter.errors import VerificationError
-from zadapter.footers import ColumnFooter, file_table
+from zadapter.footers import ColumnFooter, Footer, file_table
 from zadapter.spark import footers
 from zadapter.spark.verification import check_files
 from zadapter.table import Staged
@@ -139,6 +139,21 @@ def test_a_log_that_would_lie_is_not_written(tmp_path, spark, name, lie):
 
     with pytest.raises(VerificationError, match=r"file\.parquet"):
         check_files(snapshot(table.schema), Staged(files=wrong, paths={}), read)
+
+
+def test_a_log_may_leave_nan_out_of_its_bounds():
+    """As Iceberg's does: a footer's upper bound that is NaN holds nothing against it."""
+    table = snapshot(pa.schema({"a": pa.float64()}))
+    regular, with_nan, lower = (
+        {"file.parquet": Footer(9, 3, (3,), {"a": ColumnFooter(low, high, 0)})}
+        for low, high in ((-2.0, 7.0), (-2.0, math.nan), (-3.0, math.nan))
+    )
+    made = Staged(files=file_table(table, regular), paths={})
+
+    check_files(table, made, with_nan)
+
+    with pytest.raises(VerificationError, match="above"):
+        check_files(table, made, lower)
 
 
 def test_stats_have_the_columns_own_types(tmp_path, spark):

@@ -96,6 +96,8 @@ def _verify_bounds(
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
+    if pa.types.is_floating(highs.type):  # an upper one that is NaN is no bound
+        highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
     for path in _narrower(files, low, lows):
         raise VerificationError(f"{path}: the log's min of {join(parts)} is above the footer's")
     for path in _narrower(files, highs, high):
