@@ -1,12 +1,14 @@
 """Which columns are written without a dictionary."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.encoding import SAVED, SEEN, dictionary_given_up, dictionary_pays
+from zadapter.encoding import SAVED, SEEN, _stored, dictionary_given_up, dictionary_pays
 
 ROWS = 2 * SEEN
 
@@ -56,38 +58,81 @@ def written(numbers, dictionary):
     return pq.read_metadata(sink.getvalue()).row_group(0).column(0).total_compressed_size
 
 
-def drawn(rows_a_value, spread, type_="int64"):
+def sampled(make, type_="int64"):
     """A row group's rows, and a sample of all: of 30 000 rows 200 are seen, of each row group."""
-    values = [
-        RANDOM.integers(0, spread, int(GROUP / rows_a_value)) + number * spread
-        for number in range(GROUPS)
-    ]
-    seen = [RANDOM.choice(each, SAMPLED // GROUPS) for each in values]
+    made = [make(number) for number in range(GROUPS)]
+    seen = [RANDOM.choice(each, SAMPLED // GROUPS, replace=False) for each in made]
     group = np.repeat(np.arange(GROUPS), SAMPLED // GROUPS)
-    rows = pa.array(RANDOM.choice(values[0], GROUP))
-    return rows.cast(type_), pa.array(np.concatenate(seen)).cast(type_), group
+    return pa.array(made[0]).cast(type_), pa.array(np.concatenate(seen)).cast(type_), group
+
+
+def of_equal_chance(rows_a_value, spread):
+    """Make row groups of values that are there as often as chance has it."""
+    return lambda number: RANDOM.choice(
+        RANDOM.integers(0, spread, int(GROUP / rows_a_value)) + number * spread, GROUP
+    )
+
+
+def judged_rightly(rows, values, group):
+    """Parquet's own writer is the judge."""
+    ratio = written(rows, dictionary=True) / written(rows, dictionary=False)
+    pays = dictionary_pays(values, group, GROUP)
+    return ratio < 1 if pays else ratio > 1 - 2 * SAVED
 
 
 @pytest.mark.parametrize("spread", [50_000, 1 << 50], ids=["near", "far"])
 @pytest.mark.parametrize("rows_a_value", [0.5, 1, 2, 4, 10, 100, 3_000])
 def test_a_dictionary_that_makes_numbers_smaller_is_kept(rows_a_value, spread):
-    """And one that makes them larger is not; Parquet's own writer is the judge."""
-    rows, values, group = drawn(rows_a_value, spread)
-
-    ratio = written(rows, dictionary=True) / written(rows, dictionary=False)
-
-    assert dictionary_pays(values, group, GROUP) or ratio > 1 - 2 * SAVED
-    assert not dictionary_pays(values, group, GROUP) or ratio < 1
+    """And one that makes them larger is not."""
+    assert judged_rightly(*sampled(of_equal_chance(rows_a_value, spread)))
 
 
-@pytest.mark.parametrize("type_", [pa.timestamp("us"), pa.decimal128(20, 0), pa.float64()], ids=str)
+@pytest.mark.parametrize("hot", [0.1, 0.3, 0.5, 0.8, 0.95])
+def test_one_value_that_many_rows_have_says_nothing_of_the_others(hot):
+    """A dictionary has to hold those as well."""
+    rare = of_equal_chance(1, 1 << 50)
+
+    assert judged_rightly(
+        *sampled(lambda number: np.where(RANDOM.random(GROUP) < hot, 7, rare(number)))
+    )
+
+
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int16(), pa.int32()], ids=str)
+@pytest.mark.parametrize("values", [30, 100, 250, 3_000])
+def test_small_numbers_are_as_wide_as_a_file_has_them(type_, values):
+    """Parquet has nothing between bits and 32 of them."""
+    low = -min(values, 1 << type_.bit_width) // 2
+
+    assert judged_rightly(
+        *sampled(lambda _: low + RANDOM.integers(0, min(values, -2 * low), GROUP), type_)
+    )
+
+
+NUMBERS = [
+    *(pa.timestamp("us"), pa.date32(), pa.float32(), pa.float64()),
+    *(pa.decimal128(20, 0), pa.decimal128(19, 0)),
+]
+
+
+@pytest.mark.parametrize("type_", NUMBERS, ids=str)
 def test_all_numbers_are_judged(type_):
     """Whatever they count."""
-    _, seldom, group = drawn(0.5, 50_000, type_)
-    _, often, _ = drawn(3_000, 50_000, type_)
+    whole = pa.int32() if pa.types.is_date(type_) else pa.int64()
+    for rows_a_value in (0.5, 3_000):
+        rows, values, group = sampled(of_equal_chance(rows_a_value, 50_000), whole)
+        rows, values = rows.cast(type_), values.cast(type_)
 
-    assert not dictionary_pays(seldom, group, GROUP)
-    assert dictionary_pays(often, group, GROUP)
+        assert judged_rightly(rows, values, group)
+        assert dictionary_pays(values, group, GROUP) == (rows_a_value > 1)
+
+
+@pytest.mark.parametrize("digits", [9, 18, 19])
+def test_a_decimal_is_as_wide_as_its_digits_ask_for(digits):
+    """As by Spark and Iceberg, who write 32 and 64 bits where these are enough."""
+    numbers = RANDOM.integers(0, 10**9 if digits == 9 else 10**18, 1_000)
+    decimals = pa.array([Decimal(int(number)) for number in numbers], pa.decimal128(digits, 0))
+
+    assert len(_stored(decimals)) == {9: 4, 18: 8, 19: 16}[digits] * 1_000
 
 
 def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
@@ -99,7 +144,7 @@ def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
 
 def test_nulls_are_no_values():
     """They need no place in a dictionary, and of few values in between few come back."""
-    _, values, group = drawn(2, 50_000)
+    _, values, group = sampled(of_equal_chance(2, 50_000))
     holes = RANDOM.random(SAMPLED) < 0.9
 
     with_holes = pc.if_else(pa.array(holes), None, values)

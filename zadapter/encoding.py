@@ -18,6 +18,8 @@ SEEN = 20_000
 
 SAVED = 0.2
 """Share of a column that a dictionary has to save, since to build it takes time (DESIGN.md)."""
+_DIGITS = {np.int32: 9, np.int64: 18}
+"""Of decimals that are written as whole numbers (LogicalTypes.md, "DECIMAL")."""
 _CODEC = "snappy"
 """What tells how well numbers can be compressed: Spark's default, and the least that others do."""
 
@@ -74,9 +76,11 @@ def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
 def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
     """Tell by a sample whether a dictionary makes a column of numbers smaller once compressed.
 
-    If c of p pairs of sampled rows are equal, where both are of one row group, then a row of it
-    has ``x = rows * c / p`` others equal to it, and of values drawn at random each is there
-    ``x / (1 - exp(-x))`` times. A dictionary has each value once, and for each row its place.
+    A dictionary has each of a row group's values once, and for each row its place. How many values
+    there are is extrapolated from how many the sample has, and has once or twice (Colwell et al.,
+    "Models and estimators linking individual-based and sample-based rarefaction, extrapolation and
+    comparison of assemblages", 2012, equation 9): so a value that most rows have makes the others
+    come back no more often.
 
     Args:
         values: Sampled values of a column.
@@ -93,15 +97,18 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
     there = np.flatnonzero(ranks)
     there = there[np.argsort(group[there], kind="stable")]
     found, group = ranks[there], group[there]
-    pairs, same = _pairs(group), _pairs(group * (found.max(initial=0) + 1) + found)
-    if pairs == 0:
+    groups = len(np.unique(group))
+    if groups == len(there):
         return True
+    _, first, counts = np.unique(
+        group * (found.max() + 1) + found, return_index=True, return_counts=True
+    )
     rows = max(1, rows * len(there) // len(values))
-    others = rows * same / pairs
-    each = others / -np.expm1(-others) if others else 1.0
-    width = _compressed(values.take(pa.array(there)))
-    place = np.log2(max(1.0, rows / each)) / 8
-    return bool(width / each + place <= (1 - SAVED) * width)
+    distinct = _distinct(counts, rows * groups) / groups
+    plain = _compressed(values.take(pa.array(there)))
+    once = _compressed(values.take(pa.array(there[np.sort(first)])))
+    place = np.log2(max(1.0, distinct)) / 8
+    return bool(once * distinct / rows + place <= (1 - SAVED) * plain)
 
 
 def _number(type_: pa.DataType) -> bool:
@@ -109,13 +116,28 @@ def _number(type_: pa.DataType) -> bool:
     return any(kind(type_) for kind in kinds)
 
 
+def _distinct(counts: Ints, rows: int) -> float:
+    """Estimate the distinct values of so many rows by how often a sample has each of its own."""
+    sampled, once, twice = counts.sum(), (counts == 1).sum(), (counts == 2).sum()  # noqa: PLR2004
+    unseen = once * (once - 1) / (2 * (twice + 1))
+    if unseen == 0:
+        return len(counts)
+    missed = (1 - once / (sampled * unseen + once)) ** max(0, rows - sampled)
+    return float(len(counts) + unseen * (1 - missed))
+
+
 def _compressed(values: pa.Array) -> float:
     """Return bytes a value, in the order in which they are written."""
-    plain = values.buffers()[1]
-    return len(pa.compress(plain, codec=_CODEC, asbytes=True)) / len(values)
+    return len(pa.compress(_stored(values), codec=_CODEC, asbytes=True)) / len(values)
 
 
-def _pairs(numbers: Ints) -> int:
-    """Count the pairs of equal numbers."""
-    counts = np.unique(numbers, return_counts=True)[1]
-    return int((counts * (counts - 1) // 2).sum())
+def _stored(values: pa.Array) -> bytes:
+    """Return numbers as Parquet's writers put them down, in 32 bits at least (Encodings.md)."""
+    type_ = values.type
+    if pa.types.is_integer(type_) and type_.bit_width < 32:  # noqa: PLR2004
+        values = values.cast(pa.int32())
+    stored: bytes = values.buffers()[1].to_pybytes()
+    if pa.types.is_decimal128(type_) and type_.precision <= _DIGITS[np.int64]:
+        width = np.int32 if type_.precision <= _DIGITS[np.int32] else np.int64
+        stored = np.frombuffer(stored, np.int64)[::2].astype(width).tobytes()
+    return stored
