@@ -115,6 +115,19 @@ def test_what_is_known_of_a_column_is_said_by_its_id():
     assert file["upper-bounds"] == {"keys": [9], "values": ["ffffffff"]}
 
 
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_bounds_hold_zeros_of_either_sign(zero, type_):
+    """Iceberg takes -0.0 for less than 0.0, Spark for equal: either may be what a log has."""
+    bound = pa.array([zero], type_)
+
+    (file,) = said(stats(bound, bound, nulls=[0], nans=[0]), {("c",): 9})
+
+    (low,), (high,) = (file[f"{end}-bounds"]["values"] for end in ("lower", "upper"))
+    assert low.endswith("80")
+    assert set(high) == {"0"}
+
+
 def test_what_is_unknown_is_not_said():
     """Neither counts, nor bounds: a zero would be believed."""
     low = pa.array([1, None, 3], pa.int64())

@@ -4,14 +4,14 @@ A footer's bounds count only if every row group that holds a value has them, min
 a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
 ``Statistics``). By parquet-java, until it began to count them, it is the largest value
 (``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none,
-and where it is the upper one, the lower one holds.
+where it is the upper one, the lower one holds, and where it is both, there is nothing else.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,8 @@ from zadapter.table import Snapshot
 class ColumnFooter:
     """What a footer says of one column: None where it says nothing that holds.
 
-    A ``max`` that is NaN is no bound, and says that there may be NaN.
+    A ``max`` that is NaN is no bound, and says that there may be NaN; where it is counted, bounds
+    are those of the other values.
     """
 
     min: Any
@@ -152,25 +153,38 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
 def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFooter:
     counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
     bounds = list(_bounds(chunks, counts, nan_on_top=nan_on_top))
-    known = all(bound is not None for bound in bounds)
-    pairs = [bound for bound in bounds if bound]
-    highest = _highest([high for _, high in pairs]) if known else None
+    nulls = _total(counts)
+    if None in bounds:
+        return ColumnFooter(None, None, nulls)
+    there = [bound for bound in bounds if bound]
+    lows = [low for low, _ in there if not _is_nan(low)]
+    highs = [high for _, high in there if not _is_nan(high)]
+    facts = zip(bounds, chunks, counts, strict=True)
+    nans = _total([_nans(bound, rows, null) for bound, (_, rows), null in facts])
     return ColumnFooter(
-        min=min((low for low, _ in pairs), default=None) if known else None,
-        max=highest,
-        nulls=None if None in counts else sum(counts),  # type: ignore[arg-type]
-        nans=0 if nan_on_top and highest is not None and not _is_nan(highest) else None,
+        min=min(lows, default=None),
+        max=nan if nans is None else max(highs, default=None),
+        nulls=nulls,
+        nans=nans if nan_on_top else None,
     )
 
 
-def _highest(values: Sequence[Any]) -> Any:
-    """Return the highest, NaN if one is, None if there are none."""
-    return next((each for each in values if _is_nan(each)), max(values, default=None))
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _nans(bound: tuple[Any, ...] | None, rows: int, nulls: int | None) -> int | None:
+    """Count the NaN of a row group where NaN is the largest value: none, all or unknown."""
+    low, high = bound or (None, None)
+    if not _is_nan(high):
+        return 0
+    return rows - nulls if _is_nan(low) and nulls is not None else None
 
 
 def _bounds(
     chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None], *, nan_on_top: bool
-) -> Iterator[tuple[Any, Any] | tuple[()] | None]:
+) -> Iterator[tuple[Any, ...] | None]:
     """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
     for (stats, rows), nulls in zip(chunks, counts, strict=True):
         if nulls == rows:
@@ -178,7 +192,7 @@ def _bounds(
             continue
         low, high = _pair(stats)
         known = low is not None and high is not None
-        usable = known and not _is_nan(low) and (nan_on_top or not _is_nan(high))
+        usable = known and (nan_on_top or not (_is_nan(low) or _is_nan(high)))
         yield (low, high) if usable else None
 
 

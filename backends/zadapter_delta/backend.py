@@ -15,7 +15,7 @@ from zadapter.errors import UnsupportedError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import is_relative
-from zadapter.names import Parts, leaves, quote, resolve
+from zadapter.names import Parts, leaves, quote
 from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter_delta import commits, creations, definitions, snapshots
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -24,9 +24,8 @@ from zadapter_delta.snapshots import Handle
 from zadapter_delta.stores import Store
 from zadapter_delta.tables import current, locate
 
-_COLLECT = "spark.databricks.delta.stats.collect"
-"""Counting while writing costs a fifth of it, and finds what footers do not have: bounds beside a
-NaN."""
+_UNCOUNTED = {"spark.databricks.delta.stats.collect": "false"}
+"""Counting while writing costs a fifth of it, and footers have the same."""
 _FEW_FILES = 200
 """Up to this many files are all fetched at once: a look into the log's state takes a quarter of a
 second, however few files are asked for."""
@@ -134,9 +133,7 @@ class DeltaBackend:
         """Write *rows* through Delta's writer, constraints and column mapping included."""
         located, base = snapshot.handle
         columns = () if layout is None else layout.request.columns
-        types = [resolve(parts, snapshot.schema)[1] for parts in columns]
-        collect = {_COLLECT: str(any(map(pa.types.is_floating, types)))}
-        with self._set(collect | encoding.settings(snapshot.physical)):
+        with self._set(_UNCOUNTED | encoding.settings(snapshot.physical)):
             written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
         if layout is not None:
             written = [commits.tagged(self._jvm, add, layout.id) for add in written]

@@ -4,13 +4,14 @@ Spark writes the JSON, as it does where Delta collects stats itself, so types lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import nan
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.filestats import column
+from zadapter.filestats import both_zeros, column
 from zadapter.names import Parts
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.schemas import with_bounds
@@ -36,8 +37,8 @@ def stats_json(
         if stats is None:
             continue
         lows, highs, nulls[physical], nans, _ = stats.flatten()
-        if pa.types.is_floating(highs.type):  # NaN is the largest value, and in no bound
-            highs = pc.if_else(pc.equal(nans, 0), highs, pa.scalar(None, highs.type))
+        if pa.types.is_floating(highs.type):
+            lows, highs = _with_nan(*both_zeros(lows, highs), files["rows"], nulls[physical], nans)
         if with_bounds(lows.type):
             low[physical] = _lowered(lows, prefix[parts])
             high[physical] = _raised(highs, prefix[parts])
@@ -51,6 +52,20 @@ def stats_json(
     whole = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
     written = jvm.frame(table).select(F.to_json(whole))
     return [str(row[0]) for row in written.collect()]
+
+
+def _with_nan(
+    low: pa.Array, high: pa.Array, rows: pa.ChunkedArray, nulls: pa.Array, nans: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    """Return bounds in Delta's order, where NaN is the largest value: both, if there is no other.
+
+    Where it is one of several there is no upper bound, since not all readers know that order.
+    """
+    alone = pc.and_(pc.greater(nans, 0), pc.equal(pc.add(nans, nulls), rows.combine_chunks()))
+    alone = alone.fill_null(False)  # noqa: FBT003
+    largest = pa.scalar(nan, low.type)
+    below = pc.if_else(pc.equal(nans, 0), high, pa.scalar(None, high.type))
+    return pc.if_else(alone, largest, low), pc.if_else(alone, largest, below)
 
 
 def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:

@@ -145,25 +145,30 @@ def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) 
     high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
     if wanted.was_float:
         low, high = _rounded(low, high)
+    nulls = flat[f"nulls{number}"].combine_chunks()
     cut = pa.types.is_string(wanted.type) or pa.types.is_timestamp(wanted.type)
     return column_stats(
         (low, high),
-        flat[f"nulls{number}"].combine_chunks(),
-        _nans(flat, high),
+        nulls,
+        _nans(flat, low, high, nulls),
         (flat["records"].combine_chunks(), rows.combine_chunks()),
         tight,
         exact=not cut,
     )
 
 
-def _nans(flat: pa.Table, high: Any) -> pa.Array:
-    """Count no NaN in files that zadapter wrote: Spark takes NaN for the largest value."""
+def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
+    """Count NaN in files that zadapter wrote: Spark takes NaN for the largest value."""
     nothing = pa.nulls(len(high), pa.int64())
     if not pa.types.is_floating(high.type):
         return nothing
     ours = flat["layout"].combine_chunks().is_valid()
-    without = pc.and_(ours, pc.invert(pc.is_nan(high).fill_null(True)))  # noqa: FBT003
-    return pc.if_else(without, pa.scalar(0, pa.int64()), nothing)
+    every = pc.subtract(flat["records"].combine_chunks(), nulls)
+    none, alone = (
+        pc.and_(ours, test).fill_null(False)  # noqa: FBT003
+        for test in (pc.invert(pc.is_nan(high)), pc.is_nan(low))
+    )
+    return pc.case_when(pc.make_struct(none, alone), pa.scalar(0, pa.int64()), every)
 
 
 def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:

@@ -97,7 +97,8 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
         known = pc.equal(bounds, int(Bounds.EXACT))
     if pa.types.is_floating(low.type):
         known = pc.and_(known, nans.is_valid())
-    lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
+    wide = filestats.both_zeros(low, high)
+    lows, highs = (encoded(pc.if_else(known, each, None)) for each in wide)
     facts = {
         "value-counts": [file["record-count"] for file in said],
         "null-value-counts": nulls.to_pylist(),

@@ -8,6 +8,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+import zadapter
 from integration.delta.conftest import Tables
 from tests import extremes
 from zadapter import filestats
@@ -16,8 +17,9 @@ from zadapter_delta import DeltaBackend
 
 LONG = ["a" * 40 + c for c in ("", "\x7f", "\ud7ff", "\ue000", "\U0010ffff", "😀", "z")]
 UTC = pa.timestamp("us", "UTC")
+NONE = type(None)
 NAN = {"float", "double"}
-"""Columns of which footers keep no bounds, since they hold NaN."""
+"""Columns that hold NaN and infinities, for which the log has texts."""
 YEAR_10_000 = {"timestamp", "ntz"}
 """Columns whose highest value, moved up to a millisecond, would need a fifth digit."""
 MOST = ["\U0010ffff" * 33, "a" * 32 + "\U0010ffff" * 3, "é" * 31 + "😀😀😀"]
@@ -48,17 +50,42 @@ def table(lake, spark, arrow):
 
 
 def test_a_key_with_nan_keeps_its_lower_bounds(lake, spark):
-    """Footers drop both bounds of a row group with NaN; the log keeps the lower one."""
-    rows = spark.range(1_000).selectExpr("if(id % 10 = 3, double('NaN'), id) a", "id b")
+    """And has an upper one in files without it; a file of NaN alone says so by both."""
+    rows = spark.range(10_000).selectExpr("if(id % 10 < 3, double('NaN'), id) a", "id b")
     path = lake.make(rows, name="nan")
 
-    lake.optimize(path, by=["a"])
+    lake.optimize(path, by=["a"], target_file_size="8KB")
 
     stats = [json.loads(a["add"]["stats"]) for a in lake.log(path)[-1] if "add" in a]
-    assert all("a" in one["minValues"] for one in stats)
-    assert "NaN" in [one["maxValues"]["a"] for one in stats]
-    assert lake.load(path).where("a < 100").count() == 90
-    assert lake.load(path).where("a = double('NaN')").count() == 100
+    bounds = {(type(s["minValues"]["a"]), type(s["maxValues"].get("a"))) for s in stats}
+    assert {(float, float), (str, str)} <= bounds <= {(float, float), (str, str), (float, NONE)}
+    (here,) = [s for s in stats if s["minValues"]["a"] == 3.0]
+    assert here["maxValues"]["a"] < 9_999
+    found = zadapter.files(path, where="a >= 0 AND a < 1e9", spark=spark)
+    assert found.num_rows < len(stats)
+    assert lake.load(path).where("isnan(a)").count() == 3_000
+    assert lake.load(path).where("a > 1e9").count() == 3_000
+    assert lake.load(path).where("a < 100").count() == 70
+    assert lake.load(path).where("a = double('NaN')").count() == 3_000
+
+
+@pytest.mark.parametrize("type_", ["double", "float"])
+def test_bounds_hold_zeros_of_either_sign(lake, spark, type_):
+    """Readers that take -0.0 for less than 0.0 find as many rows as those that do not."""
+    zero = f"if(id % 2 = 0, -1, 1) * cast(0 AS {type_})"
+    rows = spark.range(8_000).selectExpr(f"if(id < 2000, id % 100, {zero}) a", "id % 77 b")
+    path = lake.make(rows, name=f"zeros_{type_}")
+
+    lake.optimize(path, by=["a", "b"], target_file_size="8KB")
+
+    stats = [json.loads(a["add"]["stats"]) for a in lake.log(path)[-1] if "add" in a]
+    lows, highs = ([s[at]["a"] for s in stats] for at in ("minValues", "maxValues"))
+    assert {str(low) for low in lows if low == 0} == {"-0.0"}
+    assert {str(high) for high in highs if high == 0} == {"0.0"}
+    native = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path))
+    for zero in ("0.0", "-0.0"):
+        query = f"SELECT count(*) FROM t WHERE a = CAST({zero} AS {type_})"
+        assert pa.table(native.execute(query).read_all()).column(0)[0].as_py() == 6_020
 
 
 def test_no_value_changes(lake, spark, table, arrow):

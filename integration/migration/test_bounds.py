@@ -177,6 +177,24 @@ def test_m10_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
         assert zadapter.read(target, where=each, backend=to, spark=spark).count() == count
 
 
+@pytest.mark.parametrize("type_", ["double", "float"])
+@pytest.mark.parametrize("numbers", ["-5, -0, 0", "0, -0, 5", "-0, 0", "0, -0"])
+def test_m10_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
+    """Spark takes them for equal, Iceberg does not, and either may be the bound in Delta's log."""
+    values = ", ".join(f"(CAST('{each}' AS {type_}))" for each in numbers.split(", "))
+    rows = spark.sql(f"SELECT d FROM VALUES {values} t(d)")
+    asked = ["d = 0", f"d = CAST('-0' AS {type_})", "d IN (0, 7)", "abs(d) = 0"]
+    asked += ["d >= 0 AND d < 1"] if numbers.startswith("-5") else []
+    asked += [f"d <= CAST('-0' AS {type_})"] if numbers.endswith("5") else []
+    table = lakes.make("delta", rows, files=1)
+    zadapter.optimize(table, by="d", backend="delta", spark=spark)
+
+    target = lakes.migrate("delta", table, "iceberg", mode="in_place").target
+
+    made = lakes.load("iceberg", target)
+    assert [made.where(each).count() for each in asked] == [2] * len(asked)
+
+
 LARGEST = "min(id), max(id), min(t), max(t), min(w), max(w), min(day), max(day), min(m), max(m)"
 
 

@@ -76,6 +76,29 @@ def test_spark_takes_nan_for_the_largest_value(tmp_path, spark, type_, at):
             assert found.columns["a"] == ColumnFooter(-2, 7, 1, nans=0)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ("1, 2, NaN, NaN, NULL, NaN", ColumnFooter(1, 2, 1, nans=3)),
+        ("NaN, NaN, 1, 2", ColumnFooter(1, 2, 0, nans=2)),
+        ("NaN, NaN, NULL, NULL", ColumnFooter(None, None, 2, nans=2)),
+        ("NULL, NULL", ColumnFooter(None, None, 2, nans=0)),
+    ],
+)
+@pytest.mark.parametrize("type_", ["double", "float"])
+def test_row_groups_of_nan_alone_are_counted(tmp_path, spark, numbers, expected, type_):
+    """And leave the bounds to the others; two rows each."""
+    path = str(tmp_path / "file.parquet")
+    values = ", ".join(f"(TRY_CAST('{each}' AS {type_}))" for each in numbers.split(", "))
+    rows = spark.sql(f"SELECT a FROM VALUES {values} t(a)").coalesce(1)
+    rows.write.option("parquet.block.row.count.limit", 2).parquet(path)
+
+    (found,) = footers.read(spark, [f"{path}/{p.name}" for p in Path(path).glob("*.parquet")])
+
+    assert set(found.row_groups) == {2}
+    assert found.columns["a"] == expected
+
+
 def test_other_writers_do_not_tell_whether_there_is_nan(tmp_path, spark):
     """They leave it out of their bounds."""
     found = footer(tmp_path, spark, pa.table({"a": [1.0, 2.0]}))
