@@ -1,7 +1,7 @@
 """``python -m integration.bench``: zadapter and its peers on the same tables, in turn."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
@@ -26,7 +26,7 @@ from integration.bench import metadata, moving, report, scaling
 from integration.bench.contenders import CONTENDERS
 from integration.bench.formats import FORMATS
 from integration.bench.race import Track, race
-from integration.bench.results import EXPLAINED, Goal, Races, goals
+from integration.bench.results import EXPLAINED
 from integration.bench.session import session
 from integration.bench.workloads import WORKLOADS
 
@@ -36,6 +36,8 @@ METADATA = "metadata"
 MIGRATION = "migration"
 """Not how tables are rewritten, but how they become those of other formats."""
 QUICK_SCALE = 0.02
+MARK = ".zadapter-bench"
+"""In a folder whose tables this command may delete."""
 console = Console(width=150)
 
 
@@ -43,7 +45,8 @@ def main(
     *,
     full: Annotated[bool, typer.Option("--full", help="All, at scale 1, three rounds.")] = False,
     scale: Annotated[
-        float | None, typer.Option(min=0.001, help="1: tables of 6 million rows.")
+        float | None,
+        typer.Option(min=0.001, max=1_000, help="1: tables of 6 million rows."),
     ] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
     workloads: Annotated[
@@ -55,26 +58,28 @@ def main(
     ] = 12,
     only: Annotated[str, typer.Option(help=f"Of {', '.join(CONTENDERS)}; all if not said.")] = "",
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
-    folder: Annotated[Path | None, typer.Option(help="Keep the tables here.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Write JSON, Markdown and plots here.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Keep the tables here, until they are made anew."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Write JSON, Markdown and plots here.")
+    ] = None,
 ) -> None:
     """Rewrite tables by zadapter and by its peers, and look at what filters then have to read.
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
     known = [*WORKLOADS, METADATA, MIGRATION]
-    named = _chosen(workloads or (",".join(known) if full else QUICK), known)
+    named = _chosen(",".join(known) if workloads is None and full else workloads or QUICK, known)
     chosen = _chosen(formats, FORMATS)
-    rivals = _chosen(only, CONTENDERS) if only else []
-    said = report.about(sys.argv[1:])
-    if save:
-        save.mkdir(parents=True, exist_ok=True)
-    alone = {**metadata.planning(), **metadata.log()} if METADATA in named else {}
+    run = report.Run(command=sys.argv[1:], folder=save)
+    if METADATA in named:
+        run.metadata = {**metadata.planning(), **metadata.log()}
     races = list(product([name for name in named if name in WORKLOADS], chosen))
     with ExitStack() as stack:
         made = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))
-        place = made.resolve()
-        place.mkdir(parents=True, exist_ok=True)
+        place = _ours(made.resolve())
         track = Track(
             spark=session(place),
             folder=place,
@@ -82,54 +87,66 @@ def main(
             files=files,
             repeat=repeat or (3 if full else 1),
             asked=10 if full else 3,
-            only=rivals,
+            only=_chosen(only, CONTENDERS) if only else [],
         )
-        said["rounds"] = {"scale": track.scale, "files": files, "repeat": track.repeat}
-        of_moving = _moved(track) if MIGRATION in named else []
-        for found, points in _found(track, races, grow=chosen[0] if grow else None):
-            reached = [*goals(found), *scaling.goals(points), *of_moving]
-            if save:  # what is there is kept, should a later race fail
-                report.save(save, said, found, reached, points, alone)
+        run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
+        if MIGRATION in named:
+            _move(track, run)
+        _race(track, races, run)
+        if grow:
+            run.points = scaling.scaling(track, chosen[0], console.print)
+        run.keep()
         SparkSession.active().stop()
-    _say(found, reached, alone)
+    _say(run)
+    if races and not run.found:
+        raise typer.BadParameter(f"nobody of {only} rewrites {formats}")
 
 
-def _say(found: Races, reached: Sequence[Goal], alone: Mapping[str, float]) -> None:
-    if found:
-        console.print(Markdown(report.results_table(found)), EXPLAINED)
-    console.print(Markdown(report.goals_table(reached)))
-    for name, value in alone.items():
-        console.print(f"{name}: {value}")
+def _ours(place: Path) -> Path:
+    """Return a folder in which tables may be made anew, and what is there deleted.
+
+    Raises:
+        BadParameter: It has something in it that was not made by this command.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    mark = place / MARK
+    if not mark.exists() and any(place.iterdir()):
+        raise typer.BadParameter(f"{place} is neither empty, nor a folder of this benchmark")
+    mark.touch()
+    return place
 
 
-def _moved(track: Track) -> list[Goal]:
+def _say(run: report.Run) -> None:
+    if run.found:
+        console.print(Markdown(report.results_table(run.found)), EXPLAINED)
+    console.print(Markdown(report.goals_table(run.goals())))
+    for line in run.remarks():
+        console.print(line, highlight=False)
+
+
+def _move(track: Track, run: report.Run) -> None:
     """Migrate, and say what has been found as soon as it is."""
-    reached = []
     place, workload = track.folder, WORKLOADS["lineitem"]
     for goal in moving.migrations(track.spark, place, workload, track.scale, track.repeat):
-        reached.append(goal)
+        run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
-    return reached
+        run.keep()  # what is there is kept, should something fail later
 
 
-def _found(
-    track: Track, chosen: Sequence[tuple[str, str]], *, grow: str | None
-) -> Iterator[tuple[Races, list[scaling.Point]]]:
-    """Yield all that has been found, after each race and at last."""
-    found: Races = {}
+def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> None:
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         console=Console(stderr=True),
     ) as bar:  # fmt: skip
         task = bar.add_task("", total=len(chosen))
-        step = partial(_describe, bar, task)
         for workload, format_ in chosen:
-            results = race(track, WORKLOADS[workload], format_, step)
+            step = partial(_describe, bar, task)
+            results, failed = race(track, WORKLOADS[workload], format_, step)
             if results:
-                found[workload, format_] = {result.contender: result for result in results}
+                run.found[workload, format_] = {each.contender: each for each in results}
+            run.failed |= {f"{workload}, {format_}, {who}": why for who, why in failed.items()}
             bar.advance(task)
-            yield found, []
-        yield found, scaling.scaling(track, grow, step) if grow else []
+            run.keep()
 
 
 def _describe(bar: Progress, task: TaskID, what: str) -> None:
@@ -137,7 +154,7 @@ def _describe(bar: Progress, task: TaskID, what: str) -> None:
 
 
 def _chosen(text: str, known: Sequence[str]) -> list[str]:
-    asked = [name.strip() for name in text.split(",")]
+    asked = list(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = [name for name in asked if name not in known]
     if unknown:
         raise typer.BadParameter(f"{', '.join(unknown)}: not of {', '.join(known)}")

@@ -8,7 +8,7 @@ DEFAULTS = " (defaults)"
 CONTENDERS = (
     COPY, OURS, SORT, SORT + TUNED,
     "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta ZORDER" + DEFAULTS, "Delta liquid",
-    "delta-rs z_order",
+    "Delta liquid" + TUNED, "delta-rs z_order",
     "Iceberg sort", "Iceberg zorder", "Iceberg zorder" + TUNED, "Iceberg zorder" + DEFAULTS,
     "Iceberg hilbert", "Iceberg hilbert" + TUNED,
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """What a rewrite takes: seconds, and what Spark and the JVM count meanwhile."""
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,9 +32,10 @@ class Effort:
 
 
 def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
-    """Run *work* on a heap without garbage, and return what it took."""
+    """Run *work* and return what it took; nobody pays for what another one has left behind."""
+    os.sync()
     jvm = spark._jvm  # noqa: SLF001 - listeners and the JVM have no public door
-    jvm.System.gc()  # nobody is to pay for what another one has left behind
+    jvm.System.gc()
     pools = list(jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans())
     heaps = [pool for pool in pools if str(pool.getType().name()) == "HEAP"]
     for pool in heaps:

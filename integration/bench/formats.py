@@ -21,6 +21,8 @@ Rewrite = Callable[[str], object]
 CATALOG = "bench"
 _MOST_LIQUID = 4
 """Columns that CLUSTER BY takes."""
+_WHOLE = str(1 << 40)
+"""Bytes that make every file a task of its own, and a task's rows one file."""
 
 
 class Format(Protocol):
@@ -107,7 +109,7 @@ class Delta(_InFolder):
 
     def fresh(self, name: str) -> str:
         """Copy the table's folder; liquid clustering has a table that was made for it."""
-        if name != "Delta liquid":
+        if not name.startswith("Delta liquid"):
             return super().fresh(name)
         path = _emptied(self.folder / _slug(name))
         columns = ", ".join(
@@ -115,7 +117,9 @@ class Delta(_InFolder):
         )
         keys = ", ".join(self.keys)
         self.spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta CLUSTER BY ({keys})")
-        self.read(self.base).write.format("delta").mode("append").save(str(path))
+        settings = (f"spark.sql.files.{key}" for key in ("maxPartitionBytes", "openCostInBytes"))
+        with _set(self.spark, dict.fromkeys(settings, _WHOLE)):
+            self.read(self.base).write.format("delta").mode("append").save(str(path))
         return str(path)
 
     def live(self, table: str) -> list[str]:
@@ -128,30 +132,26 @@ class Delta(_InFolder):
 
     def contenders(self) -> Mapping[str, Rewrite]:
         """Return Delta's own ways, delta-rs, and plain Spark."""
+        size = {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
         sorted_files = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
+        tuned = size | sorted_files | self._row_groups()
+        zorder = f"ZORDER BY ({', '.join(self.keys)})"
+        liquid = {
+            "Delta liquid": lambda table: self._own(table, "FULL", size),
+            "Delta liquid" + TUNED: lambda table: self._own(table, "FULL", tuned),
+        }
         return {
             **self._plain(),
-            "Delta ZORDER": lambda table: self._zorder(table, self._size()),
-            "Delta ZORDER" + TUNED: lambda table: self._zorder(
-                table, self._size() | sorted_files | self._row_groups()
-            ),
-            "Delta ZORDER" + DEFAULTS: lambda table: self._zorder(table, {}),
-            **({"Delta liquid": self._liquid} if len(self.keys) <= _MOST_LIQUID else {}),
+            "Delta ZORDER": lambda table: self._own(table, zorder, size),
+            "Delta ZORDER" + TUNED: lambda table: self._own(table, zorder, tuned),
+            "Delta ZORDER" + DEFAULTS: lambda table: self._own(table, zorder, {}),
+            **(liquid if len(self.keys) <= _MOST_LIQUID else {}),
             "delta-rs z_order": self._native,
         }
 
-    def _size(self) -> dict[str, str]:
-        return {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
-
-    def _liquid(self, table: str) -> None:
-        self._own(f"OPTIMIZE delta.`{table}` FULL", self._size())
-
-    def _zorder(self, table: str, settings: Mapping[str, str]) -> None:
-        self._own(f"OPTIMIZE delta.`{table}` ZORDER BY ({', '.join(self.keys)})", settings)
-
-    def _own(self, statement: str, settings: Mapping[str, str]) -> None:
+    def _own(self, table: str, how: str, settings: Mapping[str, str]) -> None:
         with _set(self.spark, settings):
-            self.spark.sql(statement).collect()
+            self.spark.sql(f"OPTIMIZE delta.`{table}` {how}").collect()
 
     def _native(self, table: str) -> None:
         codec = deltalake.WriterProperties(compression="SNAPPY")
@@ -180,8 +180,7 @@ class Iceberg(_Task):
 
     def _file_by_file(self) -> DataFrame:
         """Return the rows of the base table, a task a file."""
-        whole = str(1 << 40)
-        reader = self.spark.read.option("split-size", whole).option("file-open-cost", whole)
+        reader = self.spark.read.option("split-size", _WHOLE).option("file-open-cost", _WHOLE)
         return reader.table(self.base)
 
     def _written(self, rows: DataFrame, table: str, properties: Mapping[str, str] = {}) -> None:
@@ -189,7 +188,7 @@ class Iceberg(_Task):
         for key, value in properties.items():
             writer = writer.tableProperty(key, value)
         writer = writer.option("use-table-distribution-and-ordering", "false")
-        writer.option("target-file-size-bytes", str(1 << 40)).create()
+        writer.option("target-file-size-bytes", _WHOLE).create()
 
     def live(self, table: str) -> list[str]:
         """Return the live files, found by pyiceberg."""

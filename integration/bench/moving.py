@@ -39,9 +39,12 @@ def migrations(
         rounds: How often each copy is made; who begins takes turns.
     """
     place = folder / "migration"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.migrated")
+    for old in spark.sql(f"SHOW TABLES IN {CATALOG}.migrated").collect():
+        spark.sql(f"DROP TABLE {CATALOG}.migrated.{old.tableName} PURGE")
+    if place.exists():
+        shutil.rmtree(place)
+    place.mkdir(parents=True)
     yield from _in_place(spark, place)
     yield from _copies(spark, place, workload.data(folder, scale), rounds)
 

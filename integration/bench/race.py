@@ -1,7 +1,6 @@
 """One race: a workload's table in one format, and all who rewrite it, in turn."""
 
 import random
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,12 +10,13 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from integration.bench.contenders import COPY, OURS
+from integration.bench.contenders import COPY, NEW, OURS
 from integration.bench.effort import Effort, measured
 from integration.bench.engines import by_duckdb, by_spark
 from integration.bench.formats import FORMATS, Format
 from integration.bench.shares import Shares, shares
 from integration.bench.workloads import Workload
+from zadapter.spark.checksums import Totals, by_file, together
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Track:
 
 def race(
     track: Track, workload: Workload, format_: str, step: Callable[[str], None]
-) -> list[Result]:
+) -> tuple[list[Result], dict[str, str]]:
     """Have all contenders rewrite the same table, in turn.
 
     Args:
@@ -85,10 +85,12 @@ def race(
         step: Told before each rewrite what it is.
 
     Returns:
-        The results; none where nobody of those asked for knows the format.
+        The results, none where nobody of those asked for knows the format; and by name why those
+        who failed are left out, as with a type that they do not know.
 
     Raises:
-        AssertionError: A contender's table answers otherwise than the input.
+        AssertionError: A contender's table holds other rows than the input, or starts from other
+            files.
     """
     data = workload.data(track.folder, track.scale)
     conditions = workload.conditions(data)
@@ -99,47 +101,52 @@ def race(
     runs = made.contenders()
     names = [name for name in runs if not track.only or name in track.only]
     if not names:
-        return []
-    start = _Judge(track, workload, made, conditions)
-    found = {"input": start("input", made.base)}
+        return [], {}
+    look = _Judge(track, workload, made, conditions)
+    found, failed = {"input": look("input", made.base)}, dict[str, str]()
     runs[COPY](made.fresh(COPY))  # so that the first one does not load the classes for all
     for number in range(track.repeat):
         for name in random.Random(number).sample(names, len(names)):
             step(f"{workload.name}, {format_}: {name}")
             table = made.fresh(name)
-            effort = _effort(track, name, partial(runs[name], table))
+            assert name.startswith(NEW) or len(made.live(table)) == found["input"].shares.files
+            effort = _effort(track, name, partial(runs[name], table), failed)
             if effort is None:
                 names.remove(name)
+                found.pop(name, None)
                 continue
             if name not in found:
-                found[name] = start(name, table)
+                found[name] = look(name, table)
             found[name].efforts.append(effort)
     if OURS in found:
         report = made.reports[0]
         found[OURS].predicted, found[OURS].found = report.plan.share_after, report.share_after
-    return list(found.values())
+    return list(found.values()), failed
 
 
-def _effort(track: Track, name: str, rewrite: Callable[[], object]) -> Effort | None:
-    """Return what a rewrite took; None: a peer failed, as with a type that it does not know."""
+def _effort(
+    track: Track, name: str, rewrite: Callable[[], object], failed: dict[str, str]
+) -> Effort | None:
+    """Return what a rewrite took, or note why a peer has failed."""
     try:
         return measured(track.spark, rewrite)
     except Exception as error:
-        if name == OURS:
+        if name in (OURS, COPY):
             raise
-        warnings.warn(f"left out, since it failed: {name}: {error}", stacklevel=2)
+        failed[name] = str(error).splitlines()[0]
         return None
 
 
 def _in_order(rows: DataFrame, files: int) -> DataFrame:
-    """Cut rows into so many partitions, as even as a sample tells, in the order they come in."""
-    at = "position"
-    rows = rows.withColumn(at, F.monotonically_increasing_id())
-    return rows.repartitionByRange(files, at).sortWithinPartitions(at).drop(at)
+    """Cut the rows of numbered files, in their order, into partitions as even as a sample tells."""
+    number = F.regexp_extract("_metadata.file_name", r"(\d+)\.parquet", 1).cast("int")
+    at = {"part": number, "position": F.col("_metadata.row_index")}
+    placed = rows.withColumns(at).repartitionByRange(files, *at).sortWithinPartitions(*at)
+    return placed.drop(*at)
 
 
 class _Judge:
-    """Looks at tables, and compares the answers of all with those of the first."""
+    """Looks at tables, and compares the rows and answers of all with those of the first."""
 
     def __init__(
         self, track: Track, workload: Workload, made: Format, conditions: Sequence[str]
@@ -148,22 +155,22 @@ class _Judge:
         spread = np.linspace(0, len(conditions) - 1, min(track.asked, len(conditions)))
         self.asked = [conditions[int(at)] for at in spread]
         by_spark(made.read(made.base), self.asked)  # compiles them
-        self.answers: list[int] | None = None
+        self.held: tuple[Totals, list[int]] | None = None
 
     def __call__(self, name: str, table: str) -> Result:
         live = self.made.live(table)
         spark_seconds, counts = by_spark(self.made.read(table), self.asked)
         duckdb_seconds, again = by_duckdb(live, self.asked)
-        counts.append(self.made.read(table).count())
-        self.answers = self.answers or counts
-        assert counts == self.answers, f"{name}: {counts}, not {self.answers}"
-        assert again == counts[:-1], f"{name}: {again} by DuckDB, not {counts[:-1]}"
+        rows = together(list(by_file(self.made.read(table), []).values()), 0)
+        self.held = self.held or (rows, counts)
+        assert (rows, counts) == self.held, f"{name}: {rows}, {counts}, not {self.held}"
+        assert again == counts, f"{name}: {again} by DuckDB, not {counts}"
         return Result(
             workload=self.workload.name,
             format=self.made.name,
             contender=name,
             columns=len(self.workload.keys),
-            rows=counts[-1],
+            rows=rows.rows,
             shares=shares(live, self.conditions),
             spark_seconds=spark_seconds,
             duckdb_seconds=duckdb_seconds,

@@ -5,7 +5,8 @@ import os
 import platform
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,21 +14,91 @@ import numpy as np
 import pyspark
 from matplotlib.figure import Figure
 
+from integration.bench import scaling
 from integration.bench.contenders import OURS
 from integration.bench.race import Result
-from integration.bench.results import EXPLAINED, HEADS, Goal, Races, markdown, row, to_copy
-from integration.bench.scaling import Point
-from integration.bench.session import SETTINGS
+from integration.bench.results import (
+    EXPLAINED,
+    HEADS,
+    Goal,
+    Races,
+    goals,
+    markdown,
+    row,
+    to_copy,
+)
+from integration.bench.session import CORES, SETTINGS
 from zadapter.spark.settings import FORMATS
 
 Value = Callable[[Result, Mapping[str, Result]], float | None]
 PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "numpy", "duckdb")
 
 
+@dataclass
+class Run:
+    """What a run has found so far.
+
+    Attributes:
+        command: Its arguments.
+        folder: Where it is kept, if anywhere.
+        rounds: How large tables are, and how often they are rewritten.
+        found: All results.
+        failed: By workload, format and contender why somebody is left out.
+        moved: What migrations have reached.
+        points: How time grows.
+        metadata: What planning and logs cost alone.
+    """
+
+    command: Sequence[str]
+    folder: Path | None
+    rounds: Mapping[str, float] = field(default_factory=dict[str, float])
+    found: Races = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    moved: list[Goal] = field(default_factory=list[Goal])
+    points: list[scaling.Point] = field(default_factory=list[scaling.Point])
+    metadata: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def goals(self) -> list[Goal]:
+        """Return what is to be reached."""
+        return [*goals(self.found), *scaling.goals(self.points), *self.moved]
+
+    def remarks(self) -> list[str]:
+        """Return what is in no table."""
+        left_out = [f"left out, since it failed: {who}: {why}" for who, why in self.failed.items()]
+        return [*left_out, *(f"{name}: {value}" for name, value in self.metadata.items())]
+
+    def keep(self) -> None:
+        """Write ``results.json``, ``results.md``, ``seconds.png`` and ``shares.png``."""
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        said = {**about(self.command), "rounds": self.rounds}
+        values = {
+            **said,
+            "results": [asdict(each) for race in self.found.values() for each in race.values()],
+            "failed": self.failed,
+            "goals": [asdict(goal) for goal in self.goals()],
+            "scaling": [asdict(point) for point in self.points],
+            "metadata": self.metadata,
+        }
+        (self.folder / "results.json").write_text(json.dumps(values, indent=1, default=_plain))
+        tables = [goals_table(self.goals()), results_table(self.found), EXPLAINED]
+        text = [
+            f"`{said['command']}`\n",
+            *tables,
+            "",
+            *(f"* {each}" for each in self.remarks()),
+            "",
+        ]
+        (self.folder / "results.md").write_text("\n".join(text))
+        _plots(self.folder, self.found)
+
+
 def about(command: Sequence[str]) -> dict[str, object]:
-    """Return what ran, on what, and how it was set."""
+    """Return what ran, when, on what, and how it was set."""
     return {
         "command": "python -m integration.bench " + shlex.join(command),
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {
             "python": platform.python_version(),
             "pyspark": pyspark.__version__,
@@ -40,32 +111,8 @@ def about(command: Sequence[str]) -> dict[str, object]:
             "memory, GB": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30,
             "system": platform.platform(),
         },
-        "settings": SETTINGS,
+        "settings": {"spark.master": f"local[{CORES}]", **SETTINGS},
     }
-
-
-def save(
-    folder: Path,
-    said: Mapping[str, object],
-    found: Races,
-    goals: Sequence[Goal],
-    points: Sequence[Point],
-    metadata: Mapping[str, float],
-) -> None:
-    """Write ``results.json``, ``results.md``, ``seconds.png`` and ``shares.png``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    every = [result for race in found.values() for result in race.values()]
-    values = {
-        **said,
-        "results": [asdict(result) for result in every],
-        "goals": [asdict(goal) for goal in goals],
-        "scaling": [asdict(point) for point in points],
-        "metadata": metadata,
-    }
-    (folder / "results.json").write_text(json.dumps(values, indent=1, default=_plain))
-    text = [f"`{said['command']}`\n", goals_table(goals), results_table(found), EXPLAINED, ""]
-    (folder / "results.md").write_text("\n".join(text))
-    _plots(folder, found)
 
 
 def results_table(found: Races) -> str:
@@ -74,9 +121,9 @@ def results_table(found: Races) -> str:
     return markdown(HEADS, lines)
 
 
-def goals_table(goals: Iterable[Goal]) -> str:
+def goals_table(every: Iterable[Goal]) -> str:
     """Write the goals as a Markdown table."""
-    lines = [[g.what, g.asked, g.found, "yes" if g.reached else "no"] for g in goals]
+    lines = [[g.what, g.asked, g.found, "yes" if g.reached else "no"] for g in every]
     return markdown(["goal", "asked", "found", "reached"], lines)
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 import zadapter.spark
 from integration.bench.formats import catalog
 
+CORES = 2
 SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.ui.showConsoleProgress": "false",
@@ -18,7 +19,7 @@ SETTINGS = {
 }
 
 
-def session(folder: Path, cores: int = 2) -> SparkSession:
+def session(folder: Path, cores: int = CORES) -> SparkSession:
     """Start a session whose Iceberg catalog lies in *folder*."""
     return zadapter.spark.session(
         {"spark.master": f"local[{cores}]", **SETTINGS, **catalog(folder)}
