@@ -55,6 +55,22 @@ def test_the_benchmark_says_what_it_found(request, tmp_path):
     assert "bytes written, x input" in printed
 
 
+@pytest.mark.parametrize("option", ["--folder", "--save"])
+def test_what_somebody_else_has_written_stays(tmp_path, option):
+    """A folder of other things is none for tables, a file none at all."""
+    precious = tmp_path / "parquet" / "precious.txt"
+    precious.parent.mkdir()
+    precious.touch()
+    place = tmp_path if option == "--folder" else precious
+    command = [sys.executable, "-m", "integration.bench", option, str(place)]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert option in done.stderr or "neither empty" in done.stderr
+    assert precious.exists()
+
+
 def test_the_demo_shows_what_it_brings(request, tmp_path):
     """On Delta, with delta-rs and DuckDB as witnesses."""
     if request.config.getoption("--format") != "delta":

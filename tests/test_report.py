@@ -36,6 +36,12 @@ REPORT = Report(
 )
 
 
+def test_a_folder_that_is_no_table_yet_has_no_version():
+    assert "sales.orders (parquet, no version yet)" in str(
+        replace(REPORT.plan, format="parquet", version=-1)
+    )
+
+
 def test_a_plan_shows_its_facts():
     """What, how, how much, and what it will bring."""
     assert str(PLAN).splitlines() == [

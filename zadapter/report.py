@@ -46,15 +46,14 @@ class Plan:
 
     def facts(self) -> Mapping[str, str]:
         """Return what there is to say, for people."""
+        version = f"version {self.version}" if self.version >= 0 else "no version yet"
+        named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_do:
             why = "already clustered as asked" if self.files_asked else "no file may hold such rows"
             why = why if self.files_before else "the table has no files"
-            return {
-                "table": f"{self.table} ({self.format}, version {self.version})",
-                "nothing to do": why,
-            }
+            return {"table": named, "nothing to do": why}
         return {
-            "table": f"{self.table} ({self.format}, version {self.version})",
+            "table": named,
             "layout": f"{self.curve} by {', '.join(self.columns)}",
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
             "bytes": show(self.bytes_rewritten),

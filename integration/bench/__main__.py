@@ -73,6 +73,7 @@ def main(
     known = [*WORKLOADS, METADATA, MIGRATION]
     named = _chosen(",".join(known) if workloads is None and full else workloads or QUICK, known)
     chosen = _chosen(formats, FORMATS)
+    rivals = _chosen(only, CONTENDERS) if only else []
     run = report.Run(command=sys.argv[1:], folder=save)
     if METADATA in named:
         run.metadata = {**metadata.planning(), **metadata.log()}
@@ -87,7 +88,7 @@ def main(
             files=files,
             repeat=repeat or (3 if full else 1),
             asked=10 if full else 3,
-            only=_chosen(only, CONTENDERS) if only else [],
+            only=rivals,
         )
         run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
         if MIGRATION in named:
