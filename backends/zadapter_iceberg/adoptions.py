@@ -96,6 +96,8 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
     if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
         known = pc.equal(bounds, int(Bounds.EXACT))
     if pa.types.is_floating(low.type):
+        # by Iceberg, NaN is in no bound and no range; by the formats that files come from, in many
+        nans = pc.if_else(pc.equal(nans, 0), nans, None)
         known = pc.and_(known, nans.is_valid())
     wide = filestats.both_zeros(low, high)
     lows, highs = (encoded(pc.if_else(known, each, None)) for each in wide)

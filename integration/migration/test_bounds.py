@@ -177,6 +177,24 @@ def test_m10_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
         assert zadapter.read(target, where=each, backend=to, spark=spark).count() == count
 
 
+@pytest.mark.parametrize("format_", ["delta", "parquet"])
+def test_m10_files_of_nan_alone_are_found(lakes, spark, format_):
+    """As numbers above all others, which Iceberg leaves out where it is told that there are any."""
+    rows = spark.range(6_000).selectExpr("IF(id % 2 = 0, double('NaN'), id) d", "id")
+    table = lakes.make(format_, rows)
+    zadapter.optimize(table, by="d", backend=format_, target_file_size="8KB", spark=spark)
+
+    target = lakes.migrate(format_, table, "iceberg", mode="in_place").target
+
+    made = lakes.load("iceberg", target)
+    for each in ("isnan(d)", "d > 1e9", "d >= 1e9", "d = double('NaN')"):
+        assert made.where(each).count() == 3_000, each
+    assert made.where("d < 100").count() == 50
+    scan = lakes.iceberg(target).scan
+    few, every = (list(s.plan_files()) for s in (scan(row_filter=LessThan("d", 100.0)), scan()))
+    assert len(few) < len(every)
+
+
 @pytest.mark.parametrize("type_", ["double", "float"])
 @pytest.mark.parametrize("numbers", ["-5, -0, 0", "0, -0, 5", "-0, 0", "0, -0"])
 def test_m10_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
