@@ -124,13 +124,11 @@ def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
 
 
 def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return bounds that hold zeros of either sign, where they are floats and hold one.
+    """Return bounds of floats that hold zeros of either sign, where they hold one.
 
     Spark takes -0.0 and 0.0 for equal, so either may be the bound; Iceberg and delta-rs take the
     negative one for less, and would pass over the other (parquet.thrift, ``ColumnOrder``).
     """
-    if not pa.types.is_floating(low.type):
-        return low, high
     least, most = pa.scalar(-0.0, low.type), pa.scalar(0.0, high.type)
     low = pc.if_else(pc.equal(low, least).fill_null(False), least, low)  # noqa: FBT003
     return low, pc.if_else(pc.equal(high, most).fill_null(False), most, high)  # noqa: FBT003

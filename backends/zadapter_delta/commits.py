@@ -38,10 +38,10 @@ def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
 
 
 def described(add: JavaObject, stats: str) -> JavaObject:
-    """Return *add* with *stats*, as JSON, unless Delta has collected its own."""
+    """Return *add* with *stats*, as JSON."""
     if isinstance(add, dict):
         return add | {"stats": stats}
-    return _copied(add, add.stats() or stats, add.tags())
+    return _copied(add, stats, add.tags())
 
 
 def line(add: JavaObject) -> str:

@@ -99,8 +99,8 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
         # by Iceberg, NaN is in no bound and no range; by the formats that files come from, in many
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
         known = pc.and_(known, nans.is_valid())
-    wide = filestats.both_zeros(low, high)
-    lows, highs = (encoded(pc.if_else(known, each, None)) for each in wide)
+        low, high = filestats.both_zeros(low, high)
+    lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
     facts = {
         "value-counts": [file["record-count"] for file in said],
         "null-value-counts": nulls.to_pylist(),

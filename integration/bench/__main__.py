@@ -71,7 +71,7 @@ def main(
     Without options this takes a few minutes on two cores; --full takes hours.
     """
     known = [*WORKLOADS, METADATA, MIGRATION]
-    named = _chosen(",".join(known) if workloads is None and full else workloads or QUICK, known)
+    named = _chosen(workloads or (",".join(known) if full else QUICK), known)
     chosen = _chosen(formats, FORMATS)
     rivals = _chosen(only, CONTENDERS) if only else []
     run = report.Run(command=sys.argv[1:], folder=save)
@@ -140,8 +140,8 @@ def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> N
         console=Console(stderr=True),
     ) as bar:  # fmt: skip
         task = bar.add_task("", total=len(chosen))
+        step = partial(_describe, bar, task)
         for workload, format_ in chosen:
-            step = partial(_describe, bar, task)
             results, failed = race(track, WORKLOADS[workload], format_, step)
             if results:
                 run.found[workload, format_] = {each.contender: each for each in results}
