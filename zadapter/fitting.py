@@ -10,13 +10,13 @@ Spark expression small (DESIGN.md).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.curves import hilbert_positions, winding
+from zadapter.cuts import Cut, children, cut
 from zadapter.layout import Curve, Layout, Level, Request
 from zadapter.ranks import Ints, Ranked, rank
 
@@ -26,26 +26,12 @@ MAX_LEAVES = 1 << 17
 ENOUGH = 0.5
 """Share of the rows still to be cut that a column must be able to cut to be worth a level."""
 
-SLIVER = 0.3
-"""A part smaller than this share of a file is not worth a file of its own."""
-
 FINER = 1
 """Levels below the row groups, if there is room: they order rows within, so that where a row group
 begins in the midst of a box, what it has of it lies at the border."""
 
 LEFTOVER = 0.02
 """Below this share of rows left to cut, the linear order goes on to its next column."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """One level's cut of every node: rank 0 where a node is not cut."""
-
-    cuts: Ints
-    left_files: Ints
-    """For each node the files that go left; all of them where it is not cut."""
-    share: float
-    """Share of the rows in question that this cut divides."""
 
 
 def fit(
@@ -108,12 +94,12 @@ def _fit_tree(
         if chosen is None:  # what is left repeats one value: shared by hash, not cut
             depth = len(levels) + inner
             continue
-        column, cut = chosen
+        column, made = chosen
         below += not to_files
-        levels.append(Level(column, ranked[column].value_of(cut.cuts)))
-        right = (ranked[column].ranks >= cut.cuts[node]) & (cut.cuts[node] > 0)
+        levels.append(Level(column, ranked[column].value_of(made.cuts)))
+        right = (ranked[column].ranks >= made.cuts[node]) & (made.cuts[node] > 0)
         node = node * 2 + right
-        budget, first = _children(cut, budget, first)
+        budget, first = children(made, budget, first)
     order = np.tile(winding([level.column for level in levels]), len(roots)).astype(np.int32)
     return Layout(
         request=request,
@@ -149,68 +135,17 @@ def _choose(
     budget: Ints,
     *,
     to_files: bool,
-) -> tuple[int, _Cut] | None:
+) -> tuple[int, Cut] | None:
     """Pick the first column whose cut divides enough rows, or else the best one."""
     enough = LEFTOVER if curve is Curve.LINEAR else ENOUGH
-    tried: list[tuple[int, _Cut]] = []
+    tried: list[tuple[int, Cut]] = []
     for column in next(turns):
-        cut = _cut(ranked[column].ranks, node, budget, to_files=to_files)
-        if cut.share >= enough:
-            return column, cut
-        tried.append((column, cut))
+        made = cut(ranked[column].ranks, node, budget, to_files=to_files)
+        if made.share >= enough:
+            return column, made
+        tried.append((column, made))
     best = max(tried, key=lambda found: found[1].share)
     return best if best[1].share > 0 else None
-
-
-def _cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> _Cut:
-    """Cut every node where this column's values allow it, nearest to its quantile."""
-    if len(ranks) == 0:
-        return _Cut(np.zeros_like(budget), budget, 0.0)
-    order = np.lexsort((ranks, node))
-    value, home = ranks[order], node[order]
-    edges = np.searchsorted(home, np.arange(len(budget) + 1))
-    start, end = edges[:-1], edges[1:]
-    count = end - start
-    half = np.where(budget > 1, (budget // 2) / np.maximum(budget, 1), 0.5)
-    at = np.minimum(start + (count * half).astype(np.int64), len(value) - 1)
-    lower, upper = _run(value, home, at)
-    target = start + count * half
-    take_upper = (upper < end) & ((lower <= start) | (upper - target < target - lower))
-    split = np.where(take_upper, upper, lower)
-    left_files = _left_files(budget, (split - start) / np.maximum(count, 1))
-    done = (split > start) & (split < end) & ((budget <= 1) | (left_files > 0))
-    cuts = np.where(done, value[np.minimum(split, len(value) - 1)], 0)
-    open_ = (budget > 1) & (count > 0) if to_files else count > 0
-    asked = count[open_].sum()
-    share = float(count[done & open_].sum() / asked) if asked else 0.0
-    return _Cut(cuts, np.where(done, left_files, budget), share)
-
-
-def _run(value: Ints, home: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """Return where the run of equal values around each position starts and ends."""
-    changes = np.flatnonzero((np.diff(value) != 0) | (np.diff(home) != 0)) + 1
-    edges = np.concatenate(([0], changes, [len(value)]))
-    run = np.searchsorted(edges, at, side="right") - 1
-    return edges[run], edges[run + 1]
-
-
-def _left_files(budget: Ints, share: npt.NDArray[np.float64]) -> Ints:
-    """Give the left side its share of the files; 0 where a side would be a sliver of one."""
-    exact = budget * share
-    near = np.clip(np.rint(exact), 1, np.maximum(budget - 1, 1)).astype(np.int64)
-    sliver = np.minimum(exact, budget - exact) < SLIVER
-    return np.where(budget <= 1, budget, np.where(sliver, 0, near))
-
-
-def _children(cut: _Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
-    """Hand the files of every node down to its two children."""
-    divided = (cut.cuts > 0) & (budget > 1)
-    right_files = np.where(divided, budget - cut.left_files, budget)
-    right_first = np.where(divided, first + cut.left_files, first)
-    return (
-        np.stack([cut.left_files, right_files], axis=1).ravel(),
-        np.stack([first, right_first], axis=1).ravel(),
-    )
 
 
 # ------------------------------------------------------------------ z-order and Hilbert
