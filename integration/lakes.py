@@ -1,5 +1,7 @@
 """What stories on tables of every format share."""
 
+from contextlib import contextmanager
+
 import zadapter
 
 
@@ -24,6 +26,19 @@ class Lake:
     def plan(self, table, **arguments):
         """Predict, on this session."""
         return zadapter.plan(table, **{"by": ["a"], "spark": self.spark} | arguments)
+
+
+@contextmanager
+def settings(spark, values):
+    """Change the session's settings for a while."""
+    before = {key: spark.conf.get(key, None) for key in values}
+    for key, value in values.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def interrupted(backend, action):

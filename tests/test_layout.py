@@ -106,6 +106,17 @@ def test_the_text_is_plain_json_of_one_format():
     assert data["first_file"] == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
+def test_a_grid_of_long_texts_is_small(curve):
+    """A column has a thousand cuts at most, however many cells it cuts; Cyrillic is no escapes."""
+    texts = pa.array([f"{'я' * 250}{number:05}" for number in range(3_000)])
+    layout = fitted([texts, pa.array(range(3_000))], 50, curve=curve)
+
+    assert sum(len(level.cuts) for level in layout.levels) > 60_000
+    assert len(layout.to_json().encode()) < 4_000_000
+    assert parts(Layout.from_json(layout.to_json())) == parts(layout)
+
+
 @pytest.mark.parametrize("format_", [None, 0, 2, "1"])
 def test_another_format_is_refused(format_):
     """With both ways out in the message."""

@@ -37,6 +37,16 @@ def test_what_is_damaged_is_absent_and_written_anew(text):
     assert Layouts(folder).get(LAYOUT.id) == LAYOUT
 
 
+def test_one_that_nobody_would_read_is_not_written(monkeypatch):
+    """Stores take a file that is too large for a damaged one."""
+    monkeypatch.setattr("zadapter.layouts.LARGEST", len(LAYOUT.to_json()) - 1)
+    folder = Folder()
+    Layouts(folder).keep(LAYOUT)
+
+    assert not folder
+    assert Layouts(folder).get(LAYOUT.id) is None
+
+
 @pytest.mark.parametrize("layout_id", ["../../secret", "x", "", f"{'0' * 32}/..", "0" * 31])
 def test_an_id_never_leads_out_of_the_folder(layout_id):
     """Ids come from the table's log, which others write."""

@@ -8,9 +8,10 @@ import pytest
 from tests.parquetlog import ENTRY
 from tests.parquetworld import table_of
 from zadapter.definition import FILE_SIZE, RETENTION, Definition
-from zadapter.errors import ConflictError, StaleRewriteError, UsageError
+from zadapter.errors import ConflictError, StaleRewriteError, UnknownTableError, UsageError
 from zadapter.table import Load, Source, Staged
 from zadapter_parquet import loads
+from zadapter_parquet.changes import following
 from zadapter_parquet.entries import Operation, decode, digest, encode
 from zadapter_parquet.loads import define
 from zadapter_parquet.local import LocalFiles
@@ -170,6 +171,45 @@ def test_a_table_that_others_have_changed_is_not_dropped(files):
     with pytest.raises(ConflictError, match="left as it is"):
         loads.drop(files, "t")
     assert log.head().version == 1
+
+
+def test_whoever_adds_a_version_while_the_table_is_dropped_keeps_it(files, monkeypatch):
+    """Between a look at the newest version and the removal."""
+    loaded(load_of(pending(files)))
+    log, head = Log(files, "t"), Log.head
+
+    def rival(self):
+        found = head(self)
+        monkeypatch.undo()
+        log.claim(following(log, found, Operation.APPEND, transaction="b"))
+        return found
+
+    monkeypatch.setattr(Log, "head", rival)
+    with pytest.raises(ConflictError):
+        loads.drop(files, "t")
+    assert [entry.transaction for entry in log.between(0, 1)] == ["b"]
+
+
+def test_whoever_comes_after_the_drop_is_told(files, monkeypatch):
+    """Before its last entry is gone, and afterwards, with what was read before."""
+    loaded(load_of(pending(files)))
+    log = Log(files, "t")
+    found, delete = log.head(), LocalFiles.delete
+
+    def look(self, paths):
+        monkeypatch.undo()
+        with pytest.raises(UnknownTableError, match="was removed"):
+            log.head()
+        with pytest.raises(ConflictError):
+            log.claim(following(log, found, Operation.APPEND, transaction="b"))
+        delete(self, paths)
+
+    monkeypatch.setattr(LocalFiles, "delete", look)
+    loads.drop(files, "t")
+
+    with pytest.raises(UnknownTableError, match="removed meanwhile"):
+        following(log, found, Operation.APPEND, transaction="c")
+    assert not log.exists()
 
 
 def test_parts_of_the_stats_go_with_the_table(files):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 WRONG = [
-    ("table=None", "table= takes a path"),
+    ("table=None", "is no table"),
     ("table='  '", "is no table"),
     ("by=None", "by= takes column names, not None"),
     ("by=5", "by= takes column names, not 5"),

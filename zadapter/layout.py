@@ -172,13 +172,18 @@ class Layout:
         }
 
     def to_json(self) -> str:
-        """Write the layout with the files it is cut into; :meth:`from_json` gives it back."""
+        """Write the layout with the files it is cut into; :meth:`from_json` gives it back.
+
+        Cuts that repeat, as those of a grid, are written once, with the place of each.
+        """
         files = {
             "first_file": self.first_file.tolist(),
             "width": self.width.tolist(),
             "order": None if self.order is None else self.order.tolist(),
         }
-        return _dumps(self._tree() | files)
+        tree = self._tree()
+        tree["levels"] = [level | _written_once(level["cuts"]) for level in tree["levels"]]
+        return json.dumps(tree | files, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Layout":
@@ -197,10 +202,7 @@ class Layout:
         return cls(
             request=Request.from_dict(data["request"]),
             roots=tuple(tuple(root) for root in data["roots"]),
-            levels=tuple(
-                Level(level["column"], values(level["cuts"], _type(level["type"])))
-                for level in data["levels"]
-            ),
+            levels=tuple(Level(level["column"], _cuts(level)) for level in data["levels"]),
             first_file=np.array(data["first_file"], np.int32),
             width=np.array(data["width"], np.int32),
             order=None if order is None else np.array(order, np.int32),
@@ -231,6 +233,18 @@ class Kept(Protocol):
 
     def get(self, layout_id: str, /) -> "Layout | None":
         """Return a layout, None where there is none of that id."""
+
+
+def _written_once(cuts: Sequence[str | None]) -> dict[str, Any]:
+    places = {text: at for at, text in enumerate(dict.fromkeys(cuts))}
+    if 2 * len(places) > len(cuts):
+        return {}
+    return {"cuts": list(places), "at": [places[text] for text in cuts]}
+
+
+def _cuts(level: Mapping[str, Any]) -> pa.Array:
+    written = values(level["cuts"], _type(level["type"]))
+    return written.take(pa.array(level["at"])) if "at" in level else written
 
 
 def _dumps(data: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ import pyarrow as pa
 from zadapter.layout import Layout
 
 FOLDER = "_zadapter/layouts"
+LARGEST = 32 << 20
+"""Bytes; stores read no more of a file than twice as many."""
 
 _ID = re.compile(r"[0-9a-f]{32}\Z")
 
@@ -48,9 +50,15 @@ class Layouts:
             return None  # torn or of another version, so as good as absent
 
     def keep(self, layout: Layout) -> None:
-        """Write *layout*, unless it is there already: equal ids mean equal trees."""
-        if self.get(layout.id) is None:
-            self._store.write(_path(layout.id), layout.to_json().encode())
+        """Write *layout*, unless it is there already: equal ids mean equal trees.
+
+        One that is too large, as it may be by long texts, is fitted anew whenever it is wanted.
+        """
+        if self.get(layout.id) is not None:
+            return
+        data = layout.to_json().encode()
+        if len(data) <= LARGEST:
+            self._store.write(_path(layout.id), data)
             self._read[layout.id] = layout
 
 

@@ -102,9 +102,10 @@ class DeltaBackend:
         """Return the live rows of *files*, deletion vectors applied, row ids kept."""
         located, base = snapshot.handle
         adds = self._jvm.seq_of(self._adds(base, files))
-        rows = located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
-        return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
+        with self._jvm.active():
+            rows = located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
+            return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
 
     def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
         """Return Delta's AddFile actions of *files* as a ``java.util.List``."""

@@ -5,6 +5,7 @@ the session is checked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -40,6 +41,20 @@ class Jvm:
                 return self.spark.createDataFrame(data, schema)
             finally:
                 python._activeSession = before  # noqa: SLF001
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have Delta make rows in this session: it takes the thread's, whatever it is asked by."""
+        sessions = self.module(self.root.org.apache.spark.sql.classic, "SparkSession")
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self.session)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
 
     @property
     def session(self) -> JavaObject:

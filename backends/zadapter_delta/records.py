@@ -17,7 +17,8 @@ from zadapter_delta.jvm import Jvm
 from zadapter_delta.schemas import with_bounds
 
 _HIGHEST = "\U0010ffff"
-_YEAR_10_000 = pa.scalar(253_402_300_800_000, pa.timestamp("ms"))
+_YEAR_10_000 = pa.scalar(253_402_300_800_000_000, pa.timestamp("us"))
+_LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
 
 
 def stats_json(
@@ -92,12 +93,18 @@ def _raised(high: pa.Array, prefix: int) -> pa.Array:
 
 
 def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
-    """Write timestamps as text, in UTC if they have a time zone; none that needs five digits."""
+    """Write timestamps as text, in UTC if they have a time zone; none that needs five digits.
+
+    The last millisecond of 9999 is not moved up, but cut as Delta cuts all: whoever reads the log
+    by its rules adds a millisecond, and some readers take no bound for one that nothing is below.
+    """
     zone = "" if moments.type.tz is None else "Z"
     plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
     whole = rounded(plain, unit="millisecond").cast(pa.timestamp("ms"))
-    short = pc.if_else(pc.less(whole, _YEAR_10_000), whole, pa.scalar(None, whole.type))
-    return pc.strftime(short, format=f"%Y-%m-%dT%H:%M:%S{zone}")
+    short = pc.if_else(pc.less(plain, _YEAR_10_000), whole, pa.scalar(None, whole.type))
+    return pc.strftime(
+        pc.min_element_wise(short, _LAST, skip_nulls=False), f"%Y-%m-%dT%H:%M:%S{zone}"
+    )
 
 
 def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:

@@ -21,7 +21,7 @@ from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.listings import listed, wanted_of
 from zadapter_iceberg.stores import Store
-from zadapter_iceberg.tables import ancestors, locate, refuse
+from zadapter_iceberg.tables import ancestors, locate, refuse, refuse_other_branch
 from zadapter_iceberg.versions import (
     METRICS,
     Version,
@@ -60,11 +60,13 @@ class IcebergBackend:
 
         Raises:
             UnknownTableError: There is no such table or branch, or it is no Iceberg table.
-            UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version.
+            UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version; or
+                Spark takes another branch for it.
         """
         # a table that is about to be made shows what is staged in it, and not what is there
         known = None if since is None or since.handle.creation else since.handle.located
         located = known or locate(self._jvm, table)
+        refuse_other_branch(self._jvm, table, located)
         version = newest(self._jvm, located, None if since is None else since.handle)
         refuse(table, version.pinned)
         applied = frozenset[str]() if since is None else self._applied(version, since)

@@ -183,6 +183,21 @@ def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
         return False
 
 
+def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
+    """Refuse to take the main branch for the one that Spark has for it in this session.
+
+    Raises:
+        UnsupportedError: The session writes, audits and publishes (``SparkTableUtil.wapSession``).
+    """
+    branch = jvm.spark.conf.get("spark.wap.branch", None)
+    enabled = dict(located.table.properties()).get("write.wap.enabled", "false").lower()
+    if branch and enabled == "true" and located.branch is None:
+        raise UnsupportedError(
+            f"{table}: this session has spark.wap.branch={branch}, so Spark reads and writes that "
+            f"branch; say {table}.branch_{branch}, or unset it to mean the main one"
+        )
+
+
 def refuse(table: str, found: JavaObject) -> None:
     """Refuse what zadapter cannot keep.
 

@@ -35,6 +35,7 @@ class Operation(str, Enum):
     VACUUM = "vacuum"
     ABORT = "abort"
     MIGRATE = "migrate"
+    DROP = "drop"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from zadapter_parquet.stores import Found
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_BEING_COPIED = "._COPYING_"
+"""How Hadoop's shell names a file until all of it is there."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark name the folder of a null."""
 
@@ -23,7 +25,8 @@ def visible(files: Iterable[Found]) -> list[Found]:
 
 
 def _hidden(name: str) -> bool:
-    return (name.startswith("_") and "=" not in name) or name.startswith(".")
+    underscored = name.startswith("_") and "=" not in name
+    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
 
 
 def partition_values(path: str) -> dict[str, str | None]:

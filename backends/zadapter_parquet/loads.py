@@ -167,17 +167,19 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
 
 
 def drop(files: Files, table: str) -> None:
-    """Remove a table of one version, the log first: from then on it is none.
+    """Remove a table of one version: a second one, the last, says that it is none from then on.
 
     What others have written into the folder for a table of their own stays.
 
     Raises:
         ConflictError: It has got more versions.
+        UnknownOutcomeError: It is not known whether the second version is ours.
     """
     log = Log(files, table)
     head = log.head()
     if head.version > 0:
         raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
+    log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex))
     parts = {part.path for part in head.parts}
     within = [file.path for file in files.listed(HIDDEN)]
     files.delete([path for path in within if path.startswith(f"{FOLDER}/")])

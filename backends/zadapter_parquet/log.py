@@ -11,7 +11,7 @@ from zadapter.errors import (
     UnknownOutcomeError,
     UnknownTableError,
 )
-from zadapter_parquet.entries import Entry, decode, digest, encode
+from zadapter_parquet.entries import Entry, Operation, decode, digest, encode
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Outcome, Store
 
@@ -53,7 +53,7 @@ class Log:
         """Return the newest version.
 
         Raises:
-            UnknownTableError: There is no log.
+            UnknownTableError: There is no log, or it says that the table was dropped.
             CorruptLogError: Its newest entry is damaged, or does not follow the one before.
         """
         low = self._hinted()
@@ -67,7 +67,13 @@ class Log:
             if not self._has(low + 1):
                 raise CorruptLogError(f"{self._table}: entry {low + 1} of the log is missing")
             low = self._last(low + 1)
-        return self.entry(low)
+        newest = self.entry(low)
+        if newest.operation is Operation.DROP:
+            raise UnknownTableError(
+                f"{self._table} was removed, since it was not what it was made of; remove what is "
+                f"left in its {HIDDEN}/, if nobody is about to"
+            )
+        return newest
 
     def _last(self, low: int) -> int:
         """Return the last version from *low* on, which is there; versions are dense."""
@@ -103,8 +109,17 @@ class Log:
         return map(self.entry, range(after + 1, until + 1))
 
     def hash_of(self, version: int) -> str:
-        """Return what the entry after *version* has as ``previous``."""
-        return digest(self._store.read(path_of(version)) or b"") if version >= 0 else ""
+        """Return what the entry after *version* has as ``previous``.
+
+        Raises:
+            UnknownTableError: The entry is gone: the table was removed since it was read.
+        """
+        if version < 0:
+            return ""
+        data = self._store.read(path_of(version))
+        if data is None:
+            raise UnknownTableError(f"{self._table} was removed meanwhile; nothing was committed")
+        return digest(data)
 
     def claim(self, entry: Entry) -> None:
         """Make *entry* a version of the table.

@@ -11,10 +11,12 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import locations as places
 from zadapter.encoding import Encoding
+from zadapter.errors import SessionError
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
 _PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
+_REBASED = "spark.sql.parquet.datetimeRebaseModeInRead"
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -66,7 +68,17 @@ def read(
 
 
 def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
-    """Return *columns* of the rows of files, as they are stored, without partition columns."""
+    """Return *columns* of the rows of files, as they are stored, without partition columns.
+
+    Raises:
+        SessionError: Spark would read other days and moments than are stored.
+    """
+    if str(spark.conf.get(_REBASED)).upper() == "LEGACY":
+        raise SessionError(
+            f"{_REBASED} is LEGACY in this session, so Spark takes days and moments before 1582 "
+            "for others than the files say; set it to CORRECTED, or, if the files have "
+            "those of the Julian calendar, have Spark write them anew first"
+        )
     return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
 
 

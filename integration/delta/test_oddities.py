@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
+from integration.lakes import settings
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
 from zadapter_delta import DeltaBackend
 
@@ -108,20 +109,31 @@ def test_a_float_that_became_a_double_is_found(lake, spark):
 
 def test_timestamps_are_cut_right_whatever_the_word_means(lake, spark):
     """``spark.sql.timestampType`` can have the bare word mean another type."""
-    before = {key: spark.conf.get(key) for key in
-              ("spark.sql.timestampType", "spark.sql.session.timeZone")}  # fmt: skip
     rows = spark.range(4_000).selectExpr("timestamp_seconds(1e9 + id * 7919 % 4001 * 60) a")
     table = lake.make(rows)
-    try:
-        spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-        spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    there = {
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.session.timeZone": "America/Los_Angeles",
+    }
+    with settings(spark, there):
         report = lake.optimize(table)
-    finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
 
     assert report.share_after < 0.5
     assert abs(report.share_after - report.plan.share_after) < 0.05
+
+
+def test_rows_are_of_the_session_that_is_named(lake, spark):
+    """Delta takes the thread's session, whose zone may be another one."""
+    moment = "timestamp'2024-01-01 00:00:00Z' + make_dt_interval(0, id)"
+    table = lake.make(spark.range(48).selectExpr(f"{moment} a"), files=8)
+    other = spark.newSession()
+    other.conf.set("spark.sql.session.timeZone", "America/New_York")
+    where = "a <= '2024-01-01 12:00:00'"
+
+    found = zadapter.read(table, where=where, backend="delta", spark=other)
+
+    assert found.count() == other.read.format("delta").load(table).where(where).count() == 18
+    assert spark.range(1).selectExpr("current_timezone()").first()[0] != "America/New_York"
 
 
 def test_a_partition_may_be_called_like_a_file(lake, spark):

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.lakes import settings
 from tests import extremes
 from zadapter import errors, filestats
 from zadapter_iceberg import IcebergBackend
@@ -35,6 +36,19 @@ def test_what_is_no_table_is_named(table, spark, name, says):
     assert spark.conf.get("spark.sql.catalog.default_iceberg")
     with pytest.raises(errors.UnknownTableError, match=says):
         zadapter.plan(name.format(table), by="a", backend="iceberg", spark=spark)
+
+
+def test_a_session_that_means_another_branch_is_refused(lake, spark, table):
+    """By the table's name Spark reads and writes the branch that is to be audited."""
+    lake.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    lake.sql(f"ALTER TABLE {table} CREATE BRANCH audit")
+    with settings(spark, {"spark.wap.branch": "audit"}):
+        for call in (zadapter.optimize, zadapter.plan):
+            with pytest.raises(errors.UnsupportedError, match="branch_audit"):
+                call(table, by="a", backend="iceberg", spark=spark)
+        assert lake.optimize(f"{table}.branch_audit").rows == 100
+
+    assert lake.optimize(table).rows == 100
 
 
 def test_a_view_is_named(lake, spark, table):

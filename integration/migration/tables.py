@@ -1,7 +1,6 @@
 """Tables of all formats, written by Spark and read by others."""
 
 import json
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import zadapter
+from integration.lakes import settings
 
 FORMATS = ("delta", "iceberg", "parquet")
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -119,19 +119,6 @@ class Lakes:
             return self.catalog.table_exists(table.removeprefix("ice."))
         log = {"delta": "_delta_log", "parquet": "_zadapter/log"}[format_]
         return any(Path(table, log).glob("*.json"))
-
-
-@contextmanager
-def settings(spark, values):
-    """Change the session's settings for a while."""
-    before = {key: spark.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def quoted(name):

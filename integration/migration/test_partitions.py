@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from integration.migration.tables import settings, texts
+from integration.lakes import settings
+from integration.migration.tables import texts
 
 TYPES = {
     "truth": "id % 2 = 0",

@@ -8,7 +8,8 @@ from urllib.parse import urlparse
 import pytest
 
 import zadapter
-from integration.migration.tables import settings, texts
+from integration.lakes import settings
+from integration.migration.tables import texts
 from zadapter.errors import UnsupportedError
 
 PAIRS = [("delta", "iceberg"), ("iceberg", "delta"), ("parquet", "delta"), ("parquet", "iceberg")]

@@ -1,7 +1,7 @@
 """What other programs do to a folder, and folders that are no table."""
 
 import shutil
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
+from integration.lakes import settings
 from zadapter import errors
 
 AT_ONCE = timedelta(0)
@@ -81,14 +82,37 @@ def test_tables_within_one_another_are_refused(lake, spark):
 
 def test_days_of_another_calendar_are_found(lake, spark):
     """Their footers speak of other days than Spark reads."""
-    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
-    rows = spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS a")
-    table = lake.make(rows, files=1)
-    spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}):
+        table = lake.make(spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS a"), files=1)
 
     found = zadapter.read(table, where="d = DATE'1500-01-01'", backend="parquet", spark=spark)
 
     assert found.count() == 1
+
+
+def test_a_session_that_reads_other_days_than_are_stored_is_refused(lake, spark):
+    """A day that min and max say would be ten days earlier."""
+    table = str(lake.folder / "days")
+    Path(table).mkdir()
+    pq.write_table(pa.table({"d": [date(1500, 1, 1)], "a": [1]}), f"{table}/one.parquet")
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
+        with pytest.raises(errors.SessionError, match="LEGACY"):
+            zadapter.read(table, where="d < DATE'1499-12-25'", backend="parquet", spark=spark)
+        with pytest.raises(errors.SessionError, match="LEGACY"):
+            lake.optimize(table)
+
+    assert lake.optimize(table).rows == 1
+
+
+def test_a_file_that_is_being_copied_is_not_there_yet(lake, spark):
+    """Hadoop's shell names it so, and Spark does not read it."""
+    folder = lake.folder / "copied"
+    folder.mkdir()
+    write(folder / "one.parquet", [1])
+    write(folder / "0.parquet._COPYING_", [2])
+
+    assert zadapter.files(folder, backend="parquet", spark=spark)["rows"].to_pylist() == [1]
+    assert lake.optimize(str(folder)).rows == 1
 
 
 def test_a_dot_in_a_name_and_a_field(lake, spark):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,6 +26,7 @@ from zadapter.spark.scratch import planned, scratch
 from zadapter.spark.verification import staged
 from zadapter.table import Change, Exchange, Snapshot
 from zadapter.verbs.asking import open_table
+from zadapter.verbs.question import named
 from zadapter.verbs.reading import pruned
 
 _TRIES = 8
@@ -54,8 +55,8 @@ def append(
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, spark or _frame(rows).sparkSession) as (opened, own):
-        snapshot = opened.snapshot(str(fspath(table)))
+    with _writing(table, backend, _session(rows, spark)) as (opened, own):
+        snapshot = opened.snapshot(named(table))
         nothing = opened.files(snapshot).slice(0, 0)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, nothing))
         change = _staged(opened, snapshot, fitting, own, nothing)
@@ -89,13 +90,13 @@ def delete(
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    if not where.strip():
+    if not where or not str(where).strip():
         raise UsageError("where= is empty; to delete all rows, say 'true'")
     with _writing(table, backend, spark) as (opened, own):
         for _ in range(_TRIES - 1):
             with suppress(StaleRewriteError):
-                return _delete(opened, str(fspath(table)), where, backoff or Backoff(), own)
-        return _delete(opened, str(fspath(table)), where, backoff or Backoff(), own)
+                return _delete(opened, named(table), where, backoff or Backoff(), own)
+        return _delete(opened, named(table), where, backoff or Backoff(), own)
 
 
 def overwrite(
@@ -123,8 +124,8 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, spark or _frame(rows).sparkSession) as (opened, own):
-        snapshot = opened.snapshot(str(fspath(table)))
+    with _writing(table, backend, _session(rows, spark)) as (opened, own):
+        snapshot = opened.snapshot(named(table))
         live = opened.files(snapshot)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
         change = _staged(opened, snapshot, fitting, own, live)
@@ -137,17 +138,17 @@ def overwrite(
         return _landed(opened, change, "overwrite", backoff or Backoff(), own)
 
 
-def _frame(rows: DataFrame) -> DataFrame:
+def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
     if not isinstance(rows, DataFrame):
         raise UsageError(f"rows are a DataFrame of Spark, not {type(rows)}; see createDataFrame()")
-    return rows
+    return spark or rows.sparkSession
 
 
 @contextmanager
 def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Versioned, SparkSession]]:
-    session, factory = open_table(str(fspath(table)), backend, spark)
+    session, factory = open_table(named(table), backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
         if not isinstance(opened, Versioned):
             raise UnsupportedError(

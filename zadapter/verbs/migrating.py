@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from zadapter.commit import Backoff, Through, publish
 from zadapter.definition import check
 from zadapter.errors import (
     ConflictError,
+    UnknownOutcomeError,
     UnsupportedError,
     UsageError,
     VerificationError,
@@ -40,7 +41,7 @@ from zadapter.verbs.moves import (
     start,
 )
 from zadapter.verbs.proving import check_columns
-from zadapter.verbs.question import By, Question
+from zadapter.verbs.question import By, Question, named
 from zadapter.verbs.sharing import OTHERWISE, Shared, adopted, shared
 
 
@@ -101,7 +102,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         target_file_size=target_file_size, row_groups=row_groups,
     )  # fmt: skip
     question = None if by is None else asked
-    names = str(fspath(table)), str(fspath(target))
+    names = named(table), named(target)
     with _opened(names, (backend, to), Mode(mode), question, spark) as move:
         return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
 
@@ -285,7 +286,7 @@ def _becoming(move: Move, started: Start) -> str:
 
 def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool) -> None:
     """Remove the new table, unless somebody else has changed it since, and then our files."""
-    with suppress(ConflictError):
+    with suppress(ConflictError, UnknownOutcomeError):
         move.target.drop(head)
         for each in () if shared_files else carried:
             discard(move.spark, each.staged)

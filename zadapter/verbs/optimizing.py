@@ -29,8 +29,6 @@ from zadapter.verbs.preparing import Prepared, Work, prepare
 from zadapter.verbs.question import By, Question
 from zadapter.verbs.writing import write
 
-TIMEZONE = "spark.sql.session.timeZone"
-
 
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
@@ -132,7 +130,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     )
     session, factory = open_table(question.name, backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
-        return prepare(question, opened, own.conf.get(TIMEZONE), write=False).plan()
+        return prepare(question, opened, own, write=False).plan()
 
 
 @dataclass(slots=True)
@@ -169,7 +167,7 @@ def _run(question: Question, backend: Backend, spark: SparkSession, users: Spark
     tally = _Tally()
     with timing(tally.seconds, "total"):
         with timing(tally.seconds, "plan"):
-            prepared = prepare(question, backend, spark.conf.get(TIMEZONE), write=True)
+            prepared = prepare(question, backend, spark, write=True)
             planned = prepared.plan()
         tally.seconds["fit"] = prepared.seconds
         tally.seconds["plan"] -= prepared.seconds

@@ -7,12 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from zadapter import filestats, predict, routing, sizes
 from zadapter.backend import Backend
-from zadapter.errors import MissingStatsError, UsageError
+from zadapter.errors import MissingStatsError
 from zadapter.fitting import fit
 from zadapter.grouping import Job, find_roots, jobs, most_roots, roots_of
 from zadapter.layout import Layout, Request
@@ -22,10 +21,9 @@ from zadapter.pruning import matching
 from zadapter.ranks import Ints
 from zadapter.report import Plan
 from zadapter.spark.sampling import files_to_read, sample, wanted_rows
-from zadapter.sql import parse
 from zadapter.table import Snapshot, chosen
-from zadapter.thrown import first_line
 from zadapter.verbs.asking import request_of
+from zadapter.verbs.filtering import check_types, condition
 from zadapter.verbs.question import Question
 
 BYTES_A_ROW = 64
@@ -137,13 +135,13 @@ def _weights(files: pa.Table) -> Ints:
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
-def prepare(question: Question, backend: Backend, timezone: str | None, *, write: bool) -> Prepared:
+def prepare(question: Question, backend: Backend, spark: SparkSession, *, write: bool) -> Prepared:
     """Look at the table and work out what to do.
 
     Args:
         question: What the caller asked for.
         backend: The table's backend.
-        timezone: The session's, which literals without a zone are in.
+        spark: The session.
         write: Whether the table's properties may be changed, where the question says so.
 
     Raises:
@@ -155,9 +153,7 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
     request = request_of(question, snapshot)
     most = sizes.parse(question.max_group_bytes, "max_group_bytes")
     predicate = (
-        None
-        if question.where is None
-        else parse(question.where, snapshot.schema, timezone=timezone or "UTC")
+        None if question.where is None else condition(question.where, snapshot.schema, spark)
     )
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
     if missing and not question.widen_stats:
@@ -188,18 +184,6 @@ def prepare(question: Question, backend: Backend, timezone: str | None, *, write
         work=work,
         seconds=time.perf_counter() - start,
     )
-
-
-def check_types(rows: DataFrame, where: str) -> None:
-    """Have Spark look at the condition, without running it.
-
-    Raises:
-        UsageError: Spark would refuse it.
-    """
-    try:
-        rows.where(where)
-    except AnalysisException as error:
-        raise UsageError(f"where: {first_line(error)}") from error
 
 
 def fitted(

@@ -13,7 +13,6 @@ from zadapter.layout import Curve
 from zadapter.sizes import parse
 
 _TYPES: Sequence[tuple[str, Any, str]] = (
-    ("table", (str, PathLike), "a path or an identifier"),
     ("where", (str, type(None)), "SQL as text"),
     ("widen_stats", bool, "True or False"),
     ("force", bool, "True or False"),
@@ -22,6 +21,17 @@ _TYPES: Sequence[tuple[str, Any, str]] = (
 )
 
 By = str | Sequence[str] | Mapping[str, float]
+
+
+def named(table: object) -> str:
+    """Return *table* as text.
+
+    Raises:
+        UsageError: It is none, or empty.
+    """
+    if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
+        raise UsageError(f"{table!r} is no table; give a path or an identifier")
+    return str(fspath(table))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +58,7 @@ class Question:
             given = getattr(self, name)
             if not isinstance(given, types) or (types is Integral and isinstance(given, bool)):
                 raise UsageError(f"{name}= takes {wanted}, not {given!r}")
-        if not self.name.strip():
-            raise UsageError(f"{self.table!r} is no table; give a path or an identifier")
+        named(self.table)
         if self.curve not in [curve.value for curve in Curve]:
             known = ", ".join(curve.value for curve in Curve)
             raise UsageError(f"no curve {self.curve!r}; there are: {known}")
@@ -62,7 +71,7 @@ class Question:
     @property
     def name(self) -> str:
         """The table, as text."""
-        return str(fspath(self.table))
+        return named(self.table)
 
     def weights(self) -> dict[str, float]:
         """Return the key columns' names with their weights.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
 from itertools import chain
-from os import PathLike, fspath
+from os import PathLike
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -17,16 +17,13 @@ from zadapter.errors import UnsupportedError
 from zadapter.filestats import replaced
 from zadapter.footers import file_table
 from zadapter.names import quote
-from zadapter.predicates import Predicate
 from zadapter.predicates import columns as columns_of
 from zadapter.pruning import matching
 from zadapter.spark import footers
-from zadapter.sql import parse
 from zadapter.table import Snapshot
 from zadapter.verbs.asking import open_table
-from zadapter.verbs.preparing import check_types
-
-TIMEZONE = "spark.sql.session.timeZone"
+from zadapter.verbs.filtering import check_types, condition
+from zadapter.verbs.question import named
 
 
 def read(
@@ -52,9 +49,9 @@ def read(
         VersionExpiredError: The version's files may be gone.
         ForeignChangeError: Its files were changed behind the log.
     """
-    session, factory = open_table(str(fspath(table)), backend, spark)
+    session, factory = open_table(named(table), backend, spark)
     opened = factory(session)
-    snapshot = _snapshot(opened, str(fspath(table)), version)
+    snapshot = _snapshot(opened, named(table), version)
     found = pruned(opened, snapshot, where, session)
     rows = opened.read(snapshot, found).select(*(F.col(quote((n,))) for n in snapshot.schema.names))
     return rows if where is None else rows.where(where)
@@ -89,9 +86,9 @@ def files(
         UnsupportedError: Some rows of the files are deleted, which the files alone do not tell; or
             row groups are asked for, and the format knows columns by other means than names.
     """
-    session, factory = open_table(str(fspath(table)), backend, spark)
+    session, factory = open_table(named(table), backend, spark)
     with closing(factory(session)) as opened:
-        snapshot = _snapshot(opened, str(fspath(table)), version)
+        snapshot = _snapshot(opened, named(table), version)
         found = pruned(opened, snapshot, where, session)
         if found["deletes"].null_count < found.num_rows:
             raise UnsupportedError(
@@ -120,7 +117,7 @@ def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkS
     """
     if where is None:
         return opened.files(snapshot)
-    predicate = _predicate(snapshot, where, spark)
+    predicate = condition(where, snapshot.schema, spark)
     found = opened.files(snapshot, tuple(sorted(columns_of(predicate))))
     if found.num_rows:
         check_types(opened.read(snapshot, found.slice(0, 1)), where)
@@ -147,13 +144,8 @@ def _row_groups(
     groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
     values = found["partition"].combine_chunks().take(pa.array(of_file))
     groups = replaced(groups, found.schema.field("partition"), values)
-    may = matching(_predicate(snapshot, where, spark), groups)
+    may = matching(condition(where, snapshot.schema, spark), groups)
     return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
-
-
-def _predicate(snapshot: Snapshot, where: str, spark: SparkSession) -> Predicate:
-    zone = spark.conf.get(TIMEZONE) or "UTC"
-    return parse(where, snapshot.schema, timezone=zone)
 
 
 def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Snapshot:

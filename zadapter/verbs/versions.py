@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
-from os import PathLike, fspath
+from os import PathLike
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +11,7 @@ from zadapter.backend import Factory, Versioned
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.table import Commit
 from zadapter.verbs.asking import open_table
+from zadapter.verbs.question import named
 
 WEEK = timedelta(days=7)
 
@@ -29,7 +30,7 @@ def history(
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
     with _versioned(table, backend, spark) as opened:
-        return opened.history(str(fspath(table)))
+        return opened.history(named(table))
 
 
 def restore(
@@ -49,7 +50,7 @@ def restore(
         UnknownOutcomeError: It is not known whether the commit landed.
     """
     with _versioned(table, backend, spark) as opened:
-        return opened.restore(str(fspath(table)), version)
+        return opened.restore(named(table), version)
 
 
 def vacuum(
@@ -87,14 +88,14 @@ def vacuum(
     if older_than < timedelta(0):
         raise UsageError(f"older_than= takes no negative time: {older_than}")
     with _versioned(table, backend, spark) as opened:
-        return opened.vacuum(str(fspath(table)), older_than, dry_run=dry_run)
+        return opened.vacuum(named(table), older_than, dry_run=dry_run)
 
 
 @contextmanager
 def _versioned(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[Versioned]:
-    session, factory = open_table(str(fspath(table)), backend, spark)
+    session, factory = open_table(named(table), backend, spark)
     with closing(factory(session)) as opened:
         if not isinstance(opened, Versioned):
             raise UnsupportedError(
