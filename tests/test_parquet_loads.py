@@ -2,15 +2,22 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from tests.parquetlog import ENTRY
 from tests.parquetworld import table_of
 from zadapter.definition import FILE_SIZE, RETENTION, Definition
-from zadapter.errors import ConflictError, StaleRewriteError, UnknownTableError, UsageError
+from zadapter.errors import (
+    ConflictError,
+    StaleRewriteError,
+    UnknownTableError,
+    UsageError,
+    VersionExpiredError,
+)
 from zadapter.table import Load, Source, Staged
-from zadapter_parquet import loads
+from zadapter_parquet import loads, retention
 from zadapter_parquet.changes import following
 from zadapter_parquet.entries import Operation, decode, digest, encode
 from zadapter_parquet.loads import define
@@ -157,10 +164,9 @@ def test_a_table_that_is_dropped_takes_nothing_along(files):
     loads.drop(files, "t")
 
     left = {file.path for file in files.listed()}
-    assert not Log(files, "t").exists()
     assert left >= set(theirs.files["path"].to_pylist())
     assert not left & set(ours.files["path"].to_pylist())
-    assert loaded(load_of(rival, theirs)) == 0
+    assert loaded(load_of(rival, theirs)) == 2
 
 
 def test_a_table_that_others_have_changed_is_not_dropped(files):
@@ -190,26 +196,65 @@ def test_whoever_adds_a_version_while_the_table_is_dropped_keeps_it(files, monke
     assert [entry.transaction for entry in log.between(0, 1)] == ["b"]
 
 
-def test_whoever_comes_after_the_drop_is_told(files, monkeypatch):
-    """Before its last entry is gone, and afterwards, with what was read before."""
+def test_whoever_has_looked_before_the_drop_adds_nothing_after_it(files):
+    """Neither to nothing nor to the table that comes next."""
     loaded(load_of(pending(files)))
     log = Log(files, "t")
-    found, delete = log.head(), LocalFiles.delete
+    late = following(log, log.head(), Operation.APPEND, transaction="late")
 
-    def look(self, paths):
-        monkeypatch.undo()
-        with pytest.raises(UnknownTableError, match="was removed"):
-            log.head()
-        with pytest.raises(ConflictError):
-            log.claim(following(log, found, Operation.APPEND, transaction="b"))
-        delete(self, paths)
-
-    monkeypatch.setattr(LocalFiles, "delete", look)
     loads.drop(files, "t")
 
-    with pytest.raises(UnknownTableError, match="removed meanwhile"):
-        following(log, found, Operation.APPEND, transaction="c")
-    assert not log.exists()
+    with pytest.raises(UnknownTableError, match="was removed"):
+        log.head()
+    with pytest.raises(ConflictError):
+        log.claim(late)
+    base = pending(files)
+    assert loaded(load_of(base, staged(files, base, "b"))) == 2
+    with pytest.raises(ConflictError):
+        log.claim(late)
+    assert log.head().files == 1
+
+
+def test_nobody_goes_back_to_what_was_dropped(files):
+    loaded(load_of(pending(files)))
+    loads.drop(files, "t")
+    base = pending(files)
+    loaded(load_of(base, staged(files, base, "b")))
+
+    with pytest.raises(VersionExpiredError):
+        retention.restore(files, "t", 0)
+    assert [c.operation for c in retention.history(Log(files, "t"))] == [
+        "migrate",
+        "drop",
+        "migrate",
+    ]
+    loads.drop(files, "t")
+    assert loaded(load_of(pending(files))) == 4
+
+
+def test_a_drop_that_was_cut_short_leaves_files_for_the_next_tables_vacuum(files, monkeypatch):
+    base = pending(files)
+    ours = staged(files, base, "a")
+    loaded(load_of(base, ours))
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFiles, "delete", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            loads.drop(files, "t")
+    with pytest.raises(UnknownTableError, match="was removed"):
+        Log(files, "t").head()
+    heir = pending(files)
+    theirs = staged(files, heir, "b")
+    loaded(load_of(heir, theirs))
+
+    gone = retention.vacuum(files, "t", timedelta(0), dry_run=False)
+
+    assert set(gone) >= set(ours.files["path"].to_pylist())
+    assert not set(gone) & set(theirs.files["path"].to_pylist())
+    assert all(map(files.has, theirs.files["path"].to_pylist()))
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 
 def test_parts_of_the_stats_go_with_the_table(files):

@@ -134,7 +134,7 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
     items: list[Item] = []
     columns = []
     for said in definition.columns:
-        types: dict[str, str | None] = {each: change(each) for each in _atoms(said["type"])}
+        types: dict[str, str | None] = {each: change(each) for each in atoms(said["type"])}
         what = f"column {join((said['name'],))}"
         items += [
             Item(what, Fate.REFUSED, f"there is no type for {old}; cast it, or leave it out")
@@ -148,14 +148,15 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
     return replace(definition, columns=tuple(columns)).with_items(*items)
 
 
-def _atoms(type_: Any) -> Iterator[str]:
+def atoms(type_: Any) -> Iterator[str]:
+    """Yield the atomic types within a type, all as Spark's JSON has them."""
     if isinstance(type_, str):
         yield type_
         return
     inner = [each["type"] for each in type_.get("fields", ())]
     inner += [type_[name] for name in _INSIDE.get(type_["type"], ())]
     for each in inner:
-        yield from _atoms(each)
+        yield from atoms(each)
 
 
 def _changed(type_: Any, known: Mapping[str, str]) -> Any:

@@ -26,8 +26,11 @@ from zadapter.names import Parts, join, split
 
 Files = npt.NDArray[np.int32]
 
-FORMAT = 1
-"""Version of the JSON that :meth:`Layout.to_json` writes."""
+FORMAT = 2
+"""Version of the JSON that :meth:`Layout.to_json` writes: since the second, repeated cuts have
+places. Both are read."""
+_TREE = 1
+"""Version of what ids are made of."""
 
 
 class Curve(str, Enum):
@@ -158,7 +161,7 @@ class Layout:
 
     def _tree(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": _TREE,
             "request": self.request.to_dict(),
             "roots": self.roots,
             "levels": [
@@ -183,7 +186,8 @@ class Layout:
         }
         tree = self._tree()
         tree["levels"] = [level | _written_once(level["cuts"]) for level in tree["levels"]]
-        return json.dumps(tree | files, separators=(",", ":"), ensure_ascii=False)
+        whole = tree | files | {"format": FORMAT}
+        return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Layout":
@@ -193,10 +197,10 @@ class Layout:
             UsageError: Another version of zadapter wrote it in a format unknown here.
         """
         data = json.loads(text)
-        if data.get("format") != FORMAT:
+        if data.get("format") not in {1, FORMAT}:
             raise UsageError(
                 f"the table's layout has format {data.get('format')!r}, this zadapter reads "
-                f"{FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
+                f"up to {FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
             )
         order = data["order"]
         return cls(

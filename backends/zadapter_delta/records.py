@@ -17,6 +17,7 @@ from zadapter_delta.jvm import Jvm
 from zadapter_delta.schemas import with_bounds
 
 _HIGHEST = "\U0010ffff"
+_YEAR_1 = pa.scalar(-62_135_596_800_000_000, pa.timestamp("us"))
 _YEAR_10_000 = pa.scalar(253_402_300_800_000_000, pa.timestamp("us"))
 _LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
 
@@ -93,17 +94,18 @@ def _raised(high: pa.Array, prefix: int) -> pa.Array:
 
 
 def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
-    """Write timestamps as text, in UTC if they have a time zone; none that needs five digits.
+    """Write timestamps as text, in UTC if they have a time zone: those of the years 1 to 9999.
 
     The last millisecond of 9999 is not moved up, but cut as Delta cuts all: whoever reads the log
     by its rules adds a millisecond, and some readers take no bound for one that nothing is below.
     """
     zone = "" if moments.type.tz is None else "Z"
     plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
-    whole = rounded(plain, unit="millisecond").cast(pa.timestamp("ms"))
-    short = pc.if_else(pc.less(plain, _YEAR_10_000), whole, pa.scalar(None, whole.type))
+    written = pc.and_(pc.greater_equal(plain, _YEAR_1), pc.less(plain, _YEAR_10_000))
+    short = pc.if_else(written, plain, pa.scalar(None, plain.type))
+    whole = rounded(short, unit="millisecond").cast(pa.timestamp("ms"))
     return pc.strftime(
-        pc.min_element_wise(short, _LAST, skip_nulls=False), f"%Y-%m-%dT%H:%M:%S{zone}"
+        pc.min_element_wise(whole, _LAST, skip_nulls=False), f"%Y-%m-%dT%H:%M:%S{zone}"
     )
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from zadapter.errors import ForeignChangeError
 from zadapter.locations import map_files
 from zadapter_parquet import folders, stats
-from zadapter_parquet.entries import Entry
+from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 
@@ -26,7 +26,9 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     Raises:
         ForeignChangeError: Files came, changed, or are live and gone.
     """
-    first = _sizes(stats.load(files, original.parts, {}, {}))
+    # a table that was migrated has begun with hidden files alone
+    parts = () if original.operation is Operation.MIGRATE else original.parts
+    first = _sizes(stats.load(files, parts, {}, {}))
     known = {path: size for path, size in first.items() if not path.startswith(f"{HIDDEN}/")}
     found = {file.path: file.size for file in folders.visible(files.listed())}
     if added := sorted(found.keys() - known):

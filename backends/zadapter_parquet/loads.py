@@ -29,7 +29,7 @@ from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
 from zadapter_parquet import changes, retention
 from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.log import FOLDER, Log
+from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.registration import UNREGISTERED
 from zadapter_parquet.stores import Files, probe
@@ -86,7 +86,8 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
     Raises:
         UsageError: There is something in its folder already.
     """
-    if Log(files, table).exists():
+    last = Log(files, table).newest()
+    if last is not None and last.operation is not Operation.DROP:
         raise UsageError(f"{table} is a table already")
     visible = next((f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/")), None)
     if visible is not None:
@@ -136,9 +137,12 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
         raise StaleRewriteError(table, sorted(folders)) from error
     if version.entry.version == UNREGISTERED:
         probe(store)
-        if log.exists():
+        last = log.newest()
+        if last is not None and last.operation is not Operation.DROP:
             raise ConflictError(f"{table} was made by somebody else meanwhile")
         entry = _first(store, load_, files)
+        if last is not None:
+            entry = _after(log, last, entry)
     else:
         said = changes.exchanged(store, version.entry, [_no_files(base)], [files])
         (folder,) = folders
@@ -166,22 +170,32 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
     )
 
 
-def drop(files: Files, table: str) -> None:
-    """Remove a table of one version: a second one, the last, says that it is none from then on.
+def _after(log: Log, dropped: Entry, made: Entry) -> Entry:
+    """Return the entry that makes a table where another one was dropped: nobody goes back there."""
+    return replace(
+        made,
+        version=dropped.version + 1,
+        previous=log.hash_of(dropped.version),
+        timestamp=max(made.timestamp, dropped.timestamp + 1),
+        oldest=dropped.version + 1,
+    )
 
-    What others have written into the folder for a table of their own stays.
+
+def drop(files: Files, table: str) -> None:
+    """Remove a table of one version: the next one says that it is none from then on.
+
+    The log stays, or else somebody who has looked before could still add a version, to nothing or
+    to another table. So does what others have written into the folder for a table of their own.
 
     Raises:
         ConflictError: It has got more versions.
-        UnknownOutcomeError: It is not known whether the second version is ours.
+        UnknownOutcomeError: It is not known whether the next version is ours.
     """
     log = Log(files, table)
     head = log.head()
-    if head.version > 0:
+    if head.version > head.oldest:
         raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
-    log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex))
-    parts = {part.path for part in head.parts}
-    within = [file.path for file in files.listed(HIDDEN)]
-    files.delete([path for path in within if path.startswith(f"{FOLDER}/")])
-    ours = [path for path in within if path in parts or path.startswith(f"{head.folder}/")]
-    files.delete(ours)
+    nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
+    log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing))
+    parts = [part.path for part in head.parts]
+    files.delete([file.path for file in files.listed(str(head.folder))] + parts)

@@ -56,10 +56,26 @@ class Log:
             UnknownTableError: There is no log, or it says that the table was dropped.
             CorruptLogError: Its newest entry is damaged, or does not follow the one before.
         """
+        newest = self.newest()
+        if newest is None:
+            raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+        if newest.operation is Operation.DROP:
+            raise UnknownTableError(
+                f"{self._table} was removed, since it was not what it was made of; migrate to it "
+                f"anew, or, if nobody writes to it any more, remove its {HIDDEN}/"
+            )
+        return newest
+
+    def newest(self) -> Entry | None:
+        """Return the last entry, be the table dropped or not; None if there is no log.
+
+        Raises:
+            CorruptLogError: It is damaged, or does not follow the one before.
+        """
         low = self._hinted()
         if not self._has(low):
             if not self.exists():
-                raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+                return None
             low = 0
         low = self._last(low)
         while self._store.has_after(path_of(low)):
@@ -67,13 +83,7 @@ class Log:
             if not self._has(low + 1):
                 raise CorruptLogError(f"{self._table}: entry {low + 1} of the log is missing")
             low = self._last(low + 1)
-        newest = self.entry(low)
-        if newest.operation is Operation.DROP:
-            raise UnknownTableError(
-                f"{self._table} was removed, since it was not what it was made of; remove what is "
-                f"left in its {HIDDEN}/, if nobody is about to"
-            )
-        return newest
+        return self.entry(low)
 
     def _last(self, low: int) -> int:
         """Return the last version from *low* on, which is there; versions are dense."""

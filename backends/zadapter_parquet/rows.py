@@ -10,13 +10,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import locations as places
+from zadapter.definition import atoms
 from zadapter.encoding import Encoding
 from zadapter.errors import SessionError
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
 _PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
-_REBASED = "spark.sql.parquet.datetimeRebaseModeInRead"
+_MOVED = (
+    ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY", {"date", "timestamp"}),
+    ("spark.sql.parquet.int96RebaseModeInRead", "LEGACY", {"timestamp"}),
+    ("spark.sql.parquet.int96TimestampConversion", "TRUE", {"timestamp"}),
+)
+"""Settings by which Spark takes values of these types for others than are stored."""
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -73,12 +79,14 @@ def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str])
     Raises:
         SessionError: Spark would read other days and moments than are stored.
     """
-    if str(spark.conf.get(_REBASED)).upper() == "LEGACY":
-        raise SessionError(
-            f"{_REBASED} is LEGACY in this session, so Spark takes days and moments before 1582 "
-            "for others than the files say; set it to CORRECTED, or, if the files have "
-            "those of the Julian calendar, have Spark write them anew first"
-        )
+    types = set(atoms(columns.jsonValue()))
+    for setting, moving, moved in _MOVED:
+        if types & moved and str(spark.conf.get(setting)).strip().upper() == moving:
+            raise SessionError(
+                f"{setting} is {moving} in this session, so Spark takes days and moments for "
+                "others than the files and their bounds say; set it back, or, if it is the files "
+                "that are wrong, have Spark write them anew first"
+            )
     return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
 
 

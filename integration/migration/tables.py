@@ -118,7 +118,8 @@ class Lakes:
         if format_ == "iceberg":
             return self.catalog.table_exists(table.removeprefix("ice."))
         log = {"delta": "_delta_log", "parquet": "_zadapter/log"}[format_]
-        return any(Path(table, log).glob("*.json"))
+        entries = sorted(Path(table, log).glob("*.json"))
+        return bool(entries) and '"operation":"drop"' not in entries[-1].read_text()
 
 
 def quoted(name):

@@ -1,5 +1,6 @@
 """M10: bounds that came along exclude no file that holds a match, whoever plans by them."""
 
+import json
 from datetime import datetime, timezone
 from functools import cache
 
@@ -229,3 +230,18 @@ def test_m10_the_smallest_and_the_largest_are_values(lakes, spark, format_):
     found = lakes.sql(asked + target).first()
     rows.createOrReplaceTempView("odd")
     assert str(found) == str(lakes.sql(f"{asked} odd").first())
+
+
+def test_moments_that_delta_cannot_write_get_no_bounds(lakes, spark):
+    """Iceberg keeps them as numbers; as text some would be above the moments themselves."""
+    moments = [-(1 << 62), -62_135_596_800_000_001, 0, 1 << 62]
+    rows = spark.createDataFrame([(each,) for each in moments], "m long")
+    table = lakes.make("iceberg", rows.selectExpr("timestamp_micros(m) AS a", "m"), files=1)
+
+    target = lakes.migrate("iceberg", table, "delta", mode="in_place").target
+
+    (stats,) = [json.loads(a["add"]["stats"]) for v in log(target) for a in v if "add" in a]
+    assert "a" not in {*stats["minValues"], *stats["maxValues"]}
+    for each in moments:
+        found = lakes.load("delta", target).where(f"a = timestamp_micros({each})")
+        assert [row.m for row in found.select("m").collect()] == [each]

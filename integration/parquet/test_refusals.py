@@ -104,6 +104,35 @@ def test_a_session_that_reads_other_days_than_are_stored_is_refused(lake, spark)
     assert lake.optimize(table).rows == 1
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"spark.sql.parquet.int96RebaseModeInRead": "LEGACY"},
+        {"spark.sql.parquet.int96TimestampConversion": "True"},
+    ],
+)
+def test_a_session_that_reads_other_moments_than_are_stored_is_refused(lake, spark, setting):
+    table = str(lake.folder / "moments")
+    Path(table).mkdir()
+    old = pa.table({"ts": pa.array([-30_609_792_000_000_000], pa.timestamp("us")), "a": [1]})
+    pq.write_table(old, f"{table}/one.parquet", use_deprecated_int96_timestamps=True)
+    with settings(spark, setting):
+        (name,) = setting
+        with pytest.raises(errors.SessionError, match=name):
+            zadapter.read(table, where="a = 1", backend="parquet", spark=spark)
+
+    assert lake.optimize(table, by="a").rows == 1
+
+
+def test_such_a_session_reads_what_has_no_days_or_moments(lake, spark):
+    table = lake.make(spark.range(10).selectExpr("id AS a", "array(named_struct('b', id)) AS b"))
+    dated = lake.make(spark.range(10).selectExpr("id AS a", "array(current_date()) AS b"), name="d")
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
+        assert lake.optimize(table).rows == 10
+        with pytest.raises(errors.SessionError, match="LEGACY"):
+            lake.optimize(dated)
+
+
 def test_a_file_that_is_being_copied_is_not_there_yet(lake, spark):
     """Hadoop's shell names it so, and Spark does not read it."""
     folder = lake.folder / "copied"
