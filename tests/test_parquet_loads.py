@@ -215,6 +215,17 @@ def test_whoever_has_looked_before_the_drop_adds_nothing_after_it(files):
     assert log.head().files == 1
 
 
+def test_whoever_comes_after_a_log_was_removed_by_hand_is_told(files):
+    loaded(load_of(pending(files)))
+    log = Log(files, "t")
+    found = log.head()
+    files.delete([file.path for file in files.listed("_zadapter/log")])
+
+    with pytest.raises(UnknownTableError, match="removed meanwhile"):
+        following(log, found, Operation.APPEND, transaction="c")
+    assert not log.exists()
+
+
 def test_nobody_goes_back_to_what_was_dropped(files):
     loaded(load_of(pending(files)))
     loads.drop(files, "t")

@@ -78,10 +78,14 @@ def _tokens(text: str) -> list[Token]:
             tokens.append(token)
             continue
         last = tokens[-1]
-        doubled = token.start == last.end + 1 and text[last.end] == text[token.start]
-        last.text += text[token.start] * doubled + token.text
+        last.text += text[token.start] * is_doubled(text, last, token) + token.text
         last.end = token.end
     return tokens
+
+
+def is_doubled(text: str, first: Token, second: Token) -> bool:
+    """Tell whether two strings are one, of which a quote is doubled where they touch."""
+    return second.start == first.end + 1 and text[first.end] == text[second.start]
 
 
 def _reason(error: SqlglotError) -> str:

@@ -7,6 +7,7 @@ meaning is no matter where those words are not used.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 from sqlglot import Token, TokenType
@@ -14,11 +15,14 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from zadapter.names import leaves
+from zadapter.sql import is_doubled
 
 _REFERENCE = re.compile(r"\$\{(?:\w+?:)?\S+?\}", re.ASCII)
 """``ConfigReader.REF_RE`` of Spark."""
 _ZONED = re.compile(r":\d{1,2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2}).\Z", re.ASCII | re.DOTALL)
-_TYPES = {TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.TIMESTAMPNTZ}
+_TYPES = frozenset(
+    {TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.TIMESTAMPNTZ}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +31,19 @@ class _Text:
     tokens: tuple[Token, ...]
     schema: pa.Schema
 
-    @property
-    def strings(self) -> list[str]:
-        """Strings as they are written, in quotes."""
+    def strings(self, *, but_after: frozenset[TokenType] = frozenset()) -> list[str]:
+        """Return strings as they are written, in quotes, but those that follow such a word."""
+        words = [None, *(each.token_type for each in self.tokens)]
         return [
             self.whole[each.start : each.end + 1]
-            for each in self.tokens
-            if each.token_type == TokenType.STRING
+            for word, each in zip(words, self.tokens, strict=False)
+            if each.token_type == TokenType.STRING and word not in but_after
         ]
 
     @property
     def untyped(self) -> list[str]:
         """Strings that no word before says the type of, as ``DATE '2024-01-01'`` does."""
-        before = [None, *(each.token_type for each in self.tokens)]
-        return [
-            self.whole[each.start : each.end + 1]
-            for each, word in zip(self.tokens, before, strict=False)
-            if each.token_type == TokenType.STRING and word not in _TYPES
-        ]
+        return self.strings(but_after=_TYPES)
 
     @property
     def between(self) -> str:
@@ -60,21 +59,20 @@ def _reference(text: _Text) -> str | None:
 
 
 def _backslash(text: _Text) -> str | None:
-    return "\\" if any("\\" in each for each in text.strings) else None
+    return "\\" if any("\\" in each for each in text.strings()) else None
 
 
 def _doubled(text: _Text) -> str | None:
     """Return a quote that is doubled within a string: two tokens that touch."""
-    for first, second in zip(text.tokens, text.tokens[1:], strict=False):
-        quote = text.whole[first.end]
-        touches = second.start == first.end + 1 and text.whole[second.start] == quote
-        if touches and first.token_type == second.token_type == TokenType.STRING:
-            return quote * 2
+    for first, second in pairwise(text.tokens):
+        strings = first.token_type == second.token_type == TokenType.STRING
+        if strings and is_doubled(text.whole, first, second):
+            return text.whole[first.end] * 2
     return None
 
 
 def _double_quoted(text: _Text) -> str | None:
-    return next((each for each in text.strings if each.startswith('"')), None)
+    return next((each for each in text.strings() if each.startswith('"')), None)
 
 
 def _moment_as_text(text: _Text) -> str | None:

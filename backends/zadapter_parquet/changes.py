@@ -48,15 +48,19 @@ def exchanged(
 
 def following(log: Log, base: Entry, operation: Operation, **said: Any) -> Entry:
     """Return an entry for the version after *base*, the same but for what is *said*."""
+    said = {"folder": None, "summary": {}} | said
+    entry = replace(base, read_version=base.version, operation=operation, timestamp=now(), **said)
+    return placed(log, base, entry)
+
+
+def placed(log: Log, base: Entry, entry: Entry) -> Entry:
+    """Return *entry* as that of the version after *base*."""
     return replace(
-        base,
+        entry,
         version=base.version + 1,
         previous=log.hash_of(base.version),
-        read_version=base.version,
-        operation=operation,
         # another machine's clock may be ahead of ours
-        timestamp=max(now(), base.timestamp + 1),
-        **{"folder": None, "summary": {}} | said,
+        timestamp=max(entry.timestamp, base.timestamp + 1),
     )
 
 

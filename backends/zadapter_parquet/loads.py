@@ -86,8 +86,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
     Raises:
         UsageError: There is something in its folder already.
     """
-    last = Log(files, table).newest()
-    if last is not None and last.operation is not Operation.DROP:
+    if _is_table(Log(files, table).newest()):
         raise UsageError(f"{table} is a table already")
     visible = next((f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/")), None)
     if visible is not None:
@@ -138,11 +137,12 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     if version.entry.version == UNREGISTERED:
         probe(store)
         last = log.newest()
-        if last is not None and last.operation is not Operation.DROP:
+        if _is_table(last):
             raise ConflictError(f"{table} was made by somebody else meanwhile")
         entry = _first(store, load_, files)
         if last is not None:
-            entry = _after(log, last, entry)
+            # nobody goes back to the table that was dropped
+            entry = replace(changes.placed(log, last, entry), oldest=last.version + 1)
     else:
         said = changes.exchanged(store, version.entry, [_no_files(base)], [files])
         (folder,) = folders
@@ -152,6 +152,11 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
         )  # fmt: skip
     log.claim(entry)
     return entry.version
+
+
+def _is_table(last: Entry | None) -> bool:
+    """Tell whether a log whose last entry this is is that of a table."""
+    return last is not None and last.operation is not Operation.DROP
 
 
 def _no_files(base: Snapshot) -> pa.Table:
@@ -167,17 +172,6 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
         files=files.num_rows,
         size=filestats.total(files, "size"),
         rows=filestats.total(files, "rows"),
-    )
-
-
-def _after(log: Log, dropped: Entry, made: Entry) -> Entry:
-    """Return the entry that makes a table where another one was dropped: nobody goes back there."""
-    return replace(
-        made,
-        version=dropped.version + 1,
-        previous=log.hash_of(dropped.version),
-        timestamp=max(made.timestamp, dropped.timestamp + 1),
-        oldest=dropped.version + 1,
     )
 
 
