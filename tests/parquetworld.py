@@ -17,7 +17,7 @@ import pyarrow as pa
 from tests.parquetlog import ENTRY, MemoryStore
 from zadapter.commit import Backoff, publish
 from zadapter.errors import ConflictError, UnknownOutcomeError
-from zadapter.filestats import schema
+from zadapter.filestats import schema, total
 from zadapter.table import Change, Exchange, Staged
 from zadapter_parquet import ParquetBackend, changes, retention, stats
 from zadapter_parquet.log import Log
@@ -162,7 +162,9 @@ class World:
         for n, path in enumerate(paths):
             self.store.held[path], self.rows[path] = b"x", [n]
         self.store.faults = False
-        entry = changes.first(self.store, ENTRY, table_of(paths))
+        files = table_of(paths)
+        counts = {name: total(files, name) for name in ("size", "rows")}
+        entry = changes.first(self.store, replace(ENTRY, files=4, **counts), files)
         Log(self.store, "t").claim(replace(entry, timestamp=1))
         self.store.faults = self.faults
 

@@ -17,7 +17,7 @@ from zadapter.errors import (
     VersionExpiredError,
 )
 from zadapter.table import Load, Source, Staged
-from zadapter_parquet import loads, retention
+from zadapter_parquet import history, loads, retention
 from zadapter_parquet.changes import following
 from zadapter_parquet.entries import Operation, decode, digest, encode
 from zadapter_parquet.loads import define
@@ -233,8 +233,8 @@ def test_nobody_goes_back_to_what_was_dropped(files):
     loaded(load_of(base, staged(files, base, "b")))
 
     with pytest.raises(VersionExpiredError):
-        retention.restore(files, "t", 0)
-    assert [c.operation for c in retention.history(Log(files, "t"))] == [
+        history.restore(files, "t", 0)
+    assert [c.operation for c in history.history(Log(files, "t"))] == [
         "migrate",
         "drop",
         "migrate",

@@ -72,7 +72,7 @@ def deletes_without_ruling_out(log, table, folder):
     return True
 
 
-def deletes_what_is_needed(files, log, oldest):
+def deletes_what_is_needed(files, log, table, oldest, cutoff):
     """The clean-up forgets that newer versions share files with older ones."""
     return sorted(retention._needs(files, map(log.entry, range(oldest))))  # noqa: SLF001
 

@@ -34,7 +34,7 @@ def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
         for path in folder.hidden("data"):
             os.utime(path, (0, 0))
         with monkeypatch.context() as patch:
-            once(patch, "_needs", lambda f=folder, b=base, s=staged: f.add(b, s), at=at)
+            once(patch, "_listed_in", lambda f=folder, b=base, s=staged: f.add(b, s), at=at)
             folder.vacuum(timedelta(0))
 
         assert folder.rows() == [0, 1, 2, 3, 5]

@@ -19,7 +19,16 @@ from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.names import Parts, resolve
 from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
-from zadapter_parquet import changes, foreign, loads, registration, retention, stats, untold
+from zadapter_parquet import (
+    changes,
+    foreign,
+    history,
+    loads,
+    registration,
+    retention,
+    stats,
+    untold,
+)
 from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
 from zadapter_parquet.hadoop import SCHEME, HadoopFiles
@@ -74,7 +83,7 @@ class ParquetBackend:
         """
         files = self._opened(table)
         log = Log(files, table)
-        entry = retention.find(log, log.head(), table, when)
+        entry = history.find(log, log.head(), table, when)
         return snapshot(table, files, Version(entry=entry))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -185,11 +194,11 @@ class ParquetBackend:
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
-        return retention.history(Log(self._opened(table), table))
+        return history.history(Log(self._opened(table), table))
 
     def restore(self, table: str, version: int) -> int:
         """Make the files of an older version those of a new one."""
-        return retention.restore(self._opened(table), table, version)
+        return history.restore(self._opened(table), table, version)
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""

@@ -6,7 +6,7 @@ entry lacks.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from hashlib import sha256
@@ -19,8 +19,12 @@ from zadapter_parquet.paths import checked
 
 FORMAT = 1
 """Version of this format. A table of a higher one is refused."""
+_NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
+"""What reading JSON raises that zadapter has not written."""
 LARGEST = 64 << 20
 """Bytes; an entry that is larger was not written by zadapter."""
+_MOST = 1 << 63
+"""No count is as high."""
 
 
 class Operation(str, Enum):
@@ -112,15 +116,15 @@ def decode(data: bytes, version: int) -> Entry:
     try:
         whole = json.loads(end)["end"] == digest(body)
         said = json.loads(body) if whole else {}
-    except (ValueError, LookupError, TypeError):
+    except _NOT_JSON:
         whole = False
-    if not whole:
+    if not whole or not isinstance(said, dict):
         raise CorruptLogError(f"entry {version} of the log is torn or was changed")
     if said.pop("format", None) != FORMAT:
         raise UnsupportedError(f"entry {version} of the log was written by a newer zadapter")
     try:
         entry = _entry(said)
-    except (ValueError, LookupError, TypeError) as error:
+    except (*_NOT_JSON, AttributeError) as error:
         raise CorruptLogError(f"entry {version} of the log makes no sense: {error}") from error
     if entry.version != version:
         raise CorruptLogError(f"entry {version} of the log says that it is {entry.version}")
@@ -129,8 +133,14 @@ def decode(data: bytes, version: int) -> Entry:
 
 def _entry(said: dict[str, Any]) -> Entry:
     parts = tuple(Part(**part) for part in said["parts"])
+    if said["folder"] is not None:
+        checked(said["folder"])
     for part in parts:
         checked(part.path)
+        _check_counts(vars(part), ("files", "size"))
+    _check_counts(said, ("version", "timestamp", "files", "size", "rows", "oldest"))
+    texts = {name: said[name] for name in ("previous", "transaction", "table", "schema")}
+    _check_texts(texts | {f"partition column {at}": p for at, p in enumerate(said["partition"])})
     return Entry(
         **said
         | {
@@ -142,3 +152,26 @@ def _entry(said: dict[str, Any]) -> Entry:
             "source": Source(**said["source"]) if said.get("source") else None,
         }
     )
+
+
+def _check_counts(said: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse what is no count; JSON's own numbers may be negative, fractions, NaN or of any size.
+
+    Raises:
+        ValueError: It is none.
+    """
+    for name in names:
+        count = said[name]
+        if type(count) is not int or not 0 <= count < _MOST:
+            raise ValueError(f"{name} is {str(count)[:40]!r}, not a count")
+
+
+def _check_texts(said: Mapping[str, Any]) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        TypeError: It is none.
+    """
+    for name, text in said.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is {str(text)[:40]!r}, not a text")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
+from stat import S_ISREG
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -129,17 +130,26 @@ class LocalFiles:
         return self.size(path) is not None
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none."""
+        """Return the bytes of a file, None where there is none.
+
+        Raises:
+            CorruptLogError: A folder, a pipe or a device has its name.
+        """
+        place = self._inside(path)
         try:
-            return self._inside(path).stat().st_size
+            state = place.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
+        if not S_ISREG(state.st_mode):
+            # a pipe would be waited for without end
+            raise CorruptLogError(f"{place} is no regular file; remove it")
+        return state.st_size
 
     def read(self, path: str) -> bytes | None:
         """Return what a file holds, None where there is none.
 
         Raises:
-            CorruptLogError: It is larger than any file of the log.
+            CorruptLogError: It is larger than any file of the log, or no regular file.
         """
         size = self.size(path)
         if size is not None and size > LARGEST:
@@ -150,6 +160,7 @@ class LocalFiles:
 
     def opened(self, path: str) -> pa.NativeFile:
         """Open a file, of which only what is asked for will be read."""
+        self.size(path)
         return pa.memory_map(str(self._inside(path)))
 
     def has_after(self, path: str) -> bool:
@@ -161,25 +172,31 @@ class LocalFiles:
         return False
 
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all files within *folder*, however deep.
+        """Yield all regular files within *folder*, however deep.
 
         Raises:
             CorruptLogError: A link leads out of the table.
+            StoreError: A folder cannot be read: what is in it might be needed.
         """
         seen = set[str]()
-        for above, within, names in os.walk(self.root / folder, followlinks=True):
+        start = self.root / folder
+        for above, within, names in os.walk(start, onerror=_unread, followlinks=True):
             real = os.path.realpath(above)
             if real in seen:  # a link in a circle
                 within.clear()
                 continue
             seen.add(real)
             below = Path(above).relative_to(self.root).as_posix()
-            for name in names:
-                path = name if below == "." else f"{below}/{name}"
-                with suppress(FileNotFoundError):  # gone since, as what is written aside goes
-                    state = self._inside(path).stat()
-                    modified = state.st_mtime_ns // 1_000
-                    yield Found(path=path, size=state.st_size, modified=modified)
+            paths = (name if below == "." else f"{below}/{name}" for name in names)
+            yield from filter(None, map(self._found, paths))
+
+    def _found(self, path: str) -> Found | None:
+        """Return what a listing shows of a regular file, None of anything else."""
+        with suppress(FileNotFoundError):  # gone since, as what is written aside goes
+            state = self._inside(path).stat()
+            if S_ISREG(state.st_mode):
+                return Found(path=path, size=state.st_size, modified=state.st_mtime_ns // 1_000)
+        return None
 
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
@@ -206,6 +223,19 @@ class LocalFiles:
         if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
             raise CorruptLogError(f"{path} leads out of the table, to {real}")
         return place
+
+
+def _unread(error: OSError) -> None:
+    """Refuse to go on without a folder, unless it is not there.
+
+    Raises:
+        StoreError: It is there.
+    """
+    if not isinstance(error, FileNotFoundError):
+        raise StoreError(
+            f"{error.filename} cannot be listed: {error.strerror}; get the right to read it, and "
+            "try again"
+        ) from error
 
 
 def put(path: Path, data: bytes) -> None:

@@ -1,6 +1,6 @@
 """The log of a table: dense versions, each created once and never changed."""
 
-import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -17,7 +17,10 @@ from zadapter_parquet.stores import Outcome, Store
 
 FOLDER = f"{HIDDEN}/log"
 HINT = f"{FOLDER}/_head"
-_TRIES = 5
+TRIES = 20
+"""How often a change that reads nothing but the log is made again after losing a race."""
+_REQUESTS = 5
+_VERSION = re.compile(rb"[0-9]{1,18}")
 
 
 def path_of(version: int) -> str:
@@ -106,7 +109,7 @@ class Log:
         data = self._store.read(path_of(version)) if version >= 0 else None
         if data is None:
             raise UnknownTableError(f"{self._table}: there is no version {version}")
-        entry = decode(data, version)
+        entry = self._decoded(data, version)
         before = self._store.read(path_of(version - 1)) if version else b""
         if version and (before is None or digest(before) != entry.previous):
             raise CorruptLogError(
@@ -115,8 +118,21 @@ class Log:
         return entry
 
     def between(self, after: int, until: int) -> Iterator[Entry]:
-        """Yield the versions after *after*, up to and with *until*."""
-        return map(self.entry, range(after + 1, until + 1))
+        """Yield the versions after *after*, up to and with *until*, which are all there.
+
+        Raises:
+            CorruptLogError: An entry is missing or damaged.
+        """
+        return map(self._needed, range(after + 1, until + 1))
+
+    def _needed(self, version: int) -> Entry:
+        try:
+            return self.entry(version)
+        except UnknownTableError as error:
+            raise CorruptLogError(
+                f"{self._table}: {path_of(version)}, an entry of the log, is missing; restore the "
+                "file from a backup"
+            ) from error
 
     def hash_of(self, version: int) -> str:
         """Return what the entry after *version* has as ``previous``.
@@ -155,18 +171,30 @@ class Log:
             # something was sent: whatever stops us now proves nothing
             raise UnknownOutcomeError(self._table, entry.transaction) from error
 
+    def claimed(self, entry: Entry) -> bool:
+        """Make *entry* a version of the table, and tell whether nobody was faster.
+
+        Raises:
+            UnknownOutcomeError: It is not known whether the version is ours.
+        """
+        try:
+            self.claim(entry)
+        except ConflictError:
+            return False
+        return True
+
     def _settle(
         self, entry: Entry, data: bytes, outcome: Outcome, refusal: StoreError | None
     ) -> None:
         """Find out whose the version is, after one request that may have arrived."""
         path = path_of(entry.version)
-        for _ in range(_TRIES):
+        for _ in range(_REQUESTS):
             if outcome is Outcome.CREATED:
                 return self._hint(entry.version)
             found = self._store.read(path)
             if found is not None:
                 # an earlier attempt of ours may have arrived after it was given up
-                if decode(found, entry.version).transaction == entry.transaction:
+                if self._decoded(found, entry.version).transaction == entry.transaction:
                     return None
                 raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
             if refusal is not None:
@@ -175,13 +203,21 @@ class Log:
             outcome = self._store.create(path, data)
         raise UnknownOutcomeError(self._table, entry.transaction)
 
+    def _decoded(self, data: bytes, version: int) -> Entry:
+        try:
+            return decode(data, version)
+        except CorruptLogError as error:
+            raise CorruptLogError(f"{self._table}: {path_of(version)}: {error}") from error
+
     def _has(self, version: int) -> bool:
         return self._store.has(path_of(version))
 
     def _hinted(self) -> int:
         """Return where to start to look; whatever the hint says is checked."""
-        with suppress(ValueError, TypeError, OverflowError, LookupError, CorruptLogError):
-            return max(0, int(json.loads(self._store.read(HINT) or b"0")))
+        with suppress(CorruptLogError, OSError):
+            hint = self._store.read(HINT) or b""
+            # a version that a path can hold: whatever else is there is damage, and only a hint
+            return int(hint) if _VERSION.fullmatch(hint) else 0
         return 0
 
     def _hint(self, version: int) -> None:

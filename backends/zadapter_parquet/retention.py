@@ -1,128 +1,25 @@
-"""History, restore and vacuum of a table."""
+"""Vacuum: what goes, and what has to be known before anything does."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from math import inf
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
-
 from zadapter.errors import (
     ConflictError,
-    UnknownTableError,
+    CorruptLogError,
     UnsupportedError,
-    UsageError,
-    VersionExpiredError,
 )
-from zadapter.filestats import total
-from zadapter.table import Commit
-from zadapter_parquet import changes, foreign, stats
-from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.log import FOLDER, Log, path_of
+from zadapter_parquet import changes, stats
+from zadapter_parquet.entries import Entry, Operation, Part
+from zadapter_parquet.log import FOLDER, TRIES, Log, path_of
 from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
 
 DATA = f"{HIDDEN}/data"
 SHARED = f"{HIDDEN}/shared"
 """Notes of tables that have the same files."""
-_TRIES = 20
-
-
-def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
-    """Return the version of this number, or the newest one at this time, as of *head*.
-
-    Raises:
-        UsageError: It is neither.
-        UnknownTableError: There is no such version.
-        VersionExpiredError: Its files may be gone.
-    """
-    if isinstance(when, bool) or not isinstance(when, (int, datetime)):
-        raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
-    entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
-    if entry.version < head.oldest:
-        raise VersionExpiredError(table, entry.version, head.oldest)
-    return entry
-
-
-def _at(log: Log, head: Entry, table: str, when: datetime) -> Entry:
-    wanted = int(when.timestamp() * 1_000)
-    if log.entry(0).timestamp > wanted:
-        raise UnknownTableError(f"{table}: its first version is younger than {when}")
-    low, high = 0, head.version + 1  # timestamps rise from version to version
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if log.entry(middle).timestamp <= wanted else (low, middle)
-    return log.entry(low)
-
-
-def history(log: Log) -> list[Commit]:
-    """Return what each version's commit has done, newest first, after a look at the whole chain."""
-    entries = [log.entry(version) for version in range(log.head().version, -1, -1)]
-    return [
-        Commit(
-            version=entry.version,
-            timestamp=datetime.fromtimestamp(entry.timestamp / 1_000, timezone.utc),
-            operation=entry.operation.value,
-            id=entry.transaction,
-            **entry.summary,
-        )
-        for entry in entries
-    ]
-
-
-def restore(files: Files, table: str, version: int) -> int:
-    """Make the files of *version* those of a new one.
-
-    Raises:
-        VersionExpiredError: Its files may be gone.
-        ForeignChangeError: Some are gone, or were changed.
-        ConflictError: Other writers were faster.
-    """
-    log = Log(files, table)
-    for _ in range(_TRIES):
-        # one look: after another one, the version may have expired that the first one found
-        head = log.head()
-        wanted = find(log, head, table, version)
-        old, now = _live(files, wanted), _live(files, head)
-        foreign.check_live(files, table, old)
-        entry = changes.following(
-            log,
-            head,
-            Operation.RESTORE,
-            transaction=uuid4().hex,
-            **{name: getattr(wanted, name) for name in _CONTENT},
-            summary=_difference(old, now),
-        )
-        if _claimed(log, entry):
-            return entry.version
-    raise ConflictError(f"{table}: other writers were faster {_TRIES} times; try again")
-
-
-_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source")
-
-
-def _difference(now: pa.Table, before: pa.Table) -> dict[str, int]:
-    come = now.join(before, "path", join_type="left anti")
-    gone = before.join(now, "path", join_type="left anti")
-    return {
-        "files_added": come.num_rows,
-        "files_removed": gone.num_rows,
-        "rows_added": total(come, "rows"),
-        "rows_removed": total(gone, "rows"),
-    }
-
-
-def _live(files: Files, entry: Entry) -> pa.Table:
-    return stats.load(files, entry.parts, {}, {}).select(["path", "size", "rows"])
-
-
-def _claimed(log: Log, entry: Entry) -> bool:
-    try:
-        log.claim(entry)
-    except ConflictError:
-        return False
-    return True
 
 
 def share(files: Files) -> str:
@@ -153,14 +50,14 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     cutoff = now - older_than // timedelta(milliseconds=1)
     oldest = _oldest(files, log, cutoff)
     orphans = _orphans(files, log, cutoff)
-    unneeded = _unneeded(files, log, oldest, cutoff)
+    unneeded = _unneeded(files, log, table, oldest, cutoff)
     found = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
     if dry_run or not found:
         return found
     _follow(log, table, Operation.VACUUM, oldest=oldest)
     # the stats last: should this stop midway, they say what is left
     gone = sorted(
-        _unneeded(files, log, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
+        _unneeded(files, log, table, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
     )
     files.delete(gone)
     for folder, paths in orphans.items():
@@ -203,18 +100,28 @@ def _oldest(files: Files, log: Log, cutoff: int) -> int:
     return low
 
 
-def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
+def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> list[str]:
     """Return what versions before *oldest* need, and neither that one nor a later one.
 
     So it is with what old commits have staged and not added, and what was never given its name.
     Version 0's stats stay: they say which files were there before the table was.
+
+    Raises:
+        CorruptLogError: What versions need that can still be read is not known, or not there.
     """
     head = log.head()
     every = list(files.listed())
-    needed = _needs(files, (log.entry(version) for version in range(oldest, head.version + 1)))
-    first = {part.path for part in log.entry(0).parts}
-    before = _needs(files, (log.entry(version) for version in range(oldest)))
+    needed = _needs(files, log.between(oldest - 1, head.version))
     made = {file.path: file.modified // 1_000 for file in every}
+    if missing := sorted(needed - made.keys()):
+        raise CorruptLogError(
+            f"{table}: {missing[0]!r}, a file of a version that can still be read, is missing; "
+            "restore it from a backup. Nothing was deleted, since others may be missing, too"
+        )
+    first = {part.path for part in log.entry(0).parts}
+    # of versions that have expired the stats may be gone: an earlier clean-up was stopped
+    left = (p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in made)
+    before = _listed_in(files, left)
     old = {path for path, when in made.items() if when <= cutoff}
     committed = _committed(log, head)  # of this head: later ones may need what they staged
     before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
@@ -230,7 +137,7 @@ def _unneeded(files: Files, log: Log, oldest: int, cutoff: int) -> list[str]:
 
 def _committed(log: Log, head: Entry) -> set[str | None]:
     """Return the folders that commits up to *head* speak of, however much of them they added."""
-    entries = map(log.entry, range(head.version + 1))
+    entries = log.between(-1, head.version)
     return {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
 
 
@@ -240,12 +147,21 @@ def _folder(path: str) -> str:
 
 
 def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
+    """Return the files of versions that can be read, and the stats that list them.
+
+    Raises:
+        CorruptLogError: Stats are missing or damaged, so that it is not known what is needed.
+    """
+    return _listed_in(files, (part for entry in entries for part in entry.parts))
+
+
+def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
+    """Return the paths of *parts*, and those of the files in them."""
     found: set[str] = set()
-    for entry in entries:
-        for part in entry.parts:
-            if part.path not in found and files.has(part.path):
-                found.add(part.path)
-                found.update(stats.load(files, [part], {}, {})["path"].to_pylist())
+    for part in parts:
+        if part.path not in found:
+            found.add(part.path)
+            found.update(stats.load(files, [part], {}, {})["path"].to_pylist())
     return found
 
 
@@ -270,7 +186,7 @@ def _rule_out(log: Log, table: str, folder: str) -> bool:
 
 def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
     seen = -1
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         head = log.head()
         # whoever has committed this folder was faster than its being ruled out
         for entry in log.between(seen, head.version) if "folder" in said else ():
@@ -278,6 +194,6 @@ def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
                 return entry.operation is Operation.ABORT
         seen = head.version
         known = {**said, "oldest": max(head.oldest, said.get("oldest", 0))}
-        if _claimed(log, changes.following(log, head, operation, transaction=uuid4().hex, **known)):
+        if log.claimed(changes.following(log, head, operation, transaction=uuid4().hex, **known)):
             return True
-    raise ConflictError(f"{table}: other writers were faster {_TRIES} times; nothing was deleted")
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; nothing was deleted")

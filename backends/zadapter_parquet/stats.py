@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from zadapter import filestats
+from zadapter.errors import CorruptLogError
 from zadapter.filestats import column_type, schema
 from zadapter.names import Parts, join
 from zadapter_parquet.entries import Part
@@ -38,6 +39,8 @@ FILES_A_PART = 50_000
 """More parts mean less to write anew, fewer mean less to open."""
 
 _PLAIN = ("path", "size", "rows", "layout")
+_SUSPICIOUS = r"[%\\\x00]|(^|/)\.{0,2}(/|$)"
+"""What a path may have to be looked at by :func:`zadapter_parquet.paths.checked`."""
 _SUFFIXES = {
     "min": "minValue",
     "max": "maxValue",
@@ -79,10 +82,8 @@ def _load(
 ) -> pa.Table:
     names = {parts: [f"{join(parts)}_{each}" for each in _SUFFIXES.values()] for parts in columns}
     asked = [*_PLAIN, *(f"{join((name,))}_partitionValue" for name in partition)]
-    with store.opened(part.path) as file, pq.ParquetFile(file) as found:
-        there = set(found.schema_arrow.names)
-        every = [*asked, *(name for group in names.values() for name in group if name in there)]
-        table = found.read(columns=every)
+    table = _read(store, part, asked, [name for group in names.values() for name in group])
+    there = set(table.column_names)
     stats = [
         _structs([table[name] for name in names[parts]], type_)
         if names[parts][0] in there
@@ -96,6 +97,61 @@ def _load(
     }
     arrays = [known.get(field.name, pa.nulls(table.num_rows, field.type)) for field in wanted]
     return pa.table(arrays, schema=wanted)
+
+
+def _read(
+    store: Files, part: Part, needed: Sequence[str] | None, known: Sequence[str] = ()
+) -> pa.Table:
+    """Read columns of a part, which the table cannot do without.
+
+    Args:
+        store: The table's files.
+        part: The part.
+        needed: Columns that it has; None: all.
+        known: Columns that it may have.
+
+    Raises:
+        CorruptLogError: The part is missing or damaged.
+    """
+    try:
+        with (
+            store.opened(part.path) as file,
+            pq.ParquetFile(file, page_checksum_verification=True) as found,
+        ):
+            there = set(found.schema_arrow.names)
+            wanted = None if needed is None else [*needed, *(n for n in known if n in there)]
+            table = found.read(columns=wanted)
+    except ConnectionError:
+        raise
+    except FileNotFoundError as error:
+        raise _corrupt(store, part, "is missing") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _corrupt(store, part, f"cannot be read: {error}") from error
+    if lacking := [name for name in needed or _PLAIN if name not in table.column_names]:
+        raise _corrupt(store, part, f"has no column {lacking[0]!r}")
+    if table.num_rows != part.files:
+        raise _corrupt(store, part, f"lists {table.num_rows} files, the log says {part.files}")
+    _check_paths(store, part, table["path"])
+    return table
+
+
+def _corrupt(store: Files, part: Part, what: str) -> CorruptLogError:
+    return CorruptLogError(
+        f"{store.location(part.path)} lists files of a version of the table, and {what}; restore "
+        "it from a backup. Nothing was changed"
+    )
+
+
+def _check_paths(store: Files, part: Part, paths: pa.ChunkedArray) -> None:
+    """Refuse paths that lead out of the table.
+
+    Raises:
+        CorruptLogError: There is one.
+    """
+    if paths.null_count or not pa.types.is_string(paths.type):
+        raise _corrupt(store, part, "has no path for a file")
+    for path in paths.filter(pc.match_substring_regex(paths, _SUSPICIOUS)).to_pylist():
+        checked(path)
 
 
 def _structs(children: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.StructArray:
@@ -125,18 +181,13 @@ def rewritten(
         if not removed and part.files >= FILES_A_PART // 2:
             kept.append(part)
             continue
-        table = _whole(store, part)
+        table = _read(store, part, None)
         left = table.filter(pc.invert(pc.is_in(table["path"], gone)))
         if left.num_rows == table.num_rows and part.files >= FILES_A_PART // 2:
             kept.append(part)
         elif left.num_rows:
             loose.append(left)
     return (*kept, *_written(store, loose))
-
-
-def _whole(store: Files, part: Part) -> pa.Table:
-    with store.opened(part.path) as file, pq.ParquetFile(file) as found:
-        return found.read()
 
 
 def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
@@ -153,7 +204,7 @@ def _write(store: Files, table: pa.Table) -> Part:
     for path in table["path"].to_pylist():
         checked(path)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     # never the name of another part, which a clean-up may be about to delete
     path = f"{FOLDER}/{uuid4().hex}.parquet"
