@@ -16,10 +16,58 @@ from zadapter import locations
         ("s3://b/t/c", "s3://b/t", True),
         ("file:/a/bc/d", "/a/b", False),
         ("file:/a/b", "/a/b", False),
+        ("file:/a/b/../c", "/a/b", False),
+        ("file:/a/x/../b/c", "/a/b", True),
+        ("s3://b/t/../u/c", "s3://b/t", False),
+        ("s3a://b/t/c", "s3://b/t", True),
+        ("s3n://other/t/c", "s3://b/t", False),
+        ("gs://b/t/c", "s3://b/t", False),
+        ("abfss://c@a.dfs.core.windows.net/t/f", "abfs://c@a.dfs.core.windows.net/t", True),
+        ("wasbs://c@a.blob.core.windows.net/t/f", "abfss://c@a.dfs.core.windows.net/t", True),
+        ("abfss://c@b.dfs.core.windows.net/t/f", "abfss://c@a.dfs.core.windows.net/t", False),
+        ("az://c/t/f", "abfss://c@a.dfs.core.windows.net/t", False),
+        ("hdfs://n:8020/t/f", "hdfs://n/t", True),
+        ("hdfs://n/t/f", "hdfs:/t", True),
+        ("hdfs://n/t/f", "/t", False),
     ],
 )
 def test_a_file_lies_in_a_folder_however_that_is_written(uri, folder, is_in):
     assert locations.within(uri, folder) == is_in
+
+
+def test_a_link_out_of_a_folder_is_followed(tmp_path):
+    """What a table names by a link may be deleted where it lies."""
+    (tmp_path / "table").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "table" / "link").symlink_to(tmp_path / "other")
+
+    assert not locations.within(f"file:{tmp_path}/table/link/file", f"{tmp_path}/table")
+    assert locations.within(f"file:{tmp_path}/table/link/file", f"{tmp_path}/other")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may"),
+    [
+        ("/a/b", "file:/a/b/c", True),
+        ("/a/b/../c", "/a/b", False),
+        ("/a/b", "/a/bc", False),
+        ("s3://b/t", "s3a://b/t/u", True),
+        ("s3://b/t", "s3://c/t", False),
+        ("s3://key:secret@b/t", "s3://b/t", True),
+        ("s3://b/t", "s3n://b/u/../t", True),
+        ("gs://b/t", "gcs://b/t", True),
+        ("abfs://c@a.dfs.core.windows.net/t", "abfss://c@a.dfs.core.windows.net/t", True),
+        ("abfs://c@a.dfs.core.windows.net/t", "wasb://c@a.blob.core.windows.net/t", True),
+        ("abfs://c@a.dfs.core.windows.net/t", "az://c/t", True),
+        ("abfs://c@a.dfs.core.windows.net/t", "abfss://c@b.dfs.core.windows.net/t", False),
+        ("hdfs://n/t", "webhdfs://n:9870/t", True),
+        ("hdfs:/t", "hdfs://n/t/u", True),
+        ("hdfs://n/t", "/t", False),
+    ],
+)
+def test_two_folders_may_be_one_however_they_are_written(one, other, may):
+    assert locations.overlap(one, other) == may
+    assert locations.overlap(other, one) == may
 
 
 def test_a_store_is_asked_for_several_files_at_once():

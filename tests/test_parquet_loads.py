@@ -155,13 +155,28 @@ def test_files_that_a_clean_up_has_taken_are_not_committed(files):
     assert not Log(files, "t").exists()
 
 
+def drop(files):
+    """Remove the table that is there."""
+    loads.drop(files, "t", Log(files, "t").newest().table)
+
+
+def test_another_table_in_the_same_place_is_not_dropped(files):
+    """Ours was removed by hand, and somebody else has made one."""
+    loaded(load_of(pending(files)))
+
+    with pytest.raises(ConflictError, match="left as it is"):
+        loads.drop(files, "t", "ours")
+
+    assert Log(files, "t").head().operation is Operation.MIGRATE
+
+
 def test_a_table_that_is_dropped_takes_nothing_along(files):
     """Another one may be on its way in the same folder."""
     base, rival = pending(files), pending(files)
     ours, theirs = staged(files, base, "a"), staged(files, rival, "b")
     loaded(load_of(base, ours))
 
-    loads.drop(files, "t")
+    drop(files)
 
     left = {file.path for file in files.listed()}
     assert left >= set(theirs.files["path"].to_pylist())
@@ -175,7 +190,7 @@ def test_a_table_that_others_have_changed_is_not_dropped(files):
     log.claim(replace(log.head(), version=1, previous=log.hash_of(0), transaction="b"))
 
     with pytest.raises(ConflictError, match="left as it is"):
-        loads.drop(files, "t")
+        drop(files)
     assert log.head().version == 1
 
 
@@ -192,7 +207,7 @@ def test_whoever_adds_a_version_while_the_table_is_dropped_keeps_it(files, monke
 
     monkeypatch.setattr(Log, "head", rival)
     with pytest.raises(ConflictError):
-        loads.drop(files, "t")
+        drop(files)
     assert [entry.transaction for entry in log.between(0, 1)] == ["b"]
 
 
@@ -202,7 +217,7 @@ def test_whoever_has_looked_before_the_drop_adds_nothing_after_it(files):
     log = Log(files, "t")
     late = following(log, log.head(), Operation.APPEND, transaction="late")
 
-    loads.drop(files, "t")
+    drop(files)
 
     with pytest.raises(UnknownTableError, match="was removed"):
         log.head()
@@ -228,7 +243,7 @@ def test_whoever_comes_after_a_log_was_removed_by_hand_is_told(files):
 
 def test_nobody_goes_back_to_what_was_dropped(files):
     loaded(load_of(pending(files)))
-    loads.drop(files, "t")
+    drop(files)
     base = pending(files)
     loaded(load_of(base, staged(files, base, "b")))
 
@@ -239,7 +254,7 @@ def test_nobody_goes_back_to_what_was_dropped(files):
         "drop",
         "migrate",
     ]
-    loads.drop(files, "t")
+    drop(files)
     assert loaded(load_of(pending(files))) == 4
 
 
@@ -250,7 +265,7 @@ def test_a_drop_that_was_cut_short_leaves_files_for_the_next_tables_vacuum(files
     with monkeypatch.context() as patched:
         patched.setattr(LocalFiles, "delete", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            loads.drop(files, "t")
+            drop(files)
     with pytest.raises(UnknownTableError, match="was removed"):
         Log(files, "t").head()
     heir = pending(files)
@@ -273,7 +288,7 @@ def test_parts_of_the_stats_go_with_the_table(files):
     loaded(load_of(base, staged(files, base, "a")))
     parts = [part.path for part in Log(files, "t").head().parts]
 
-    loads.drop(files, "t")
+    drop(files)
 
     assert parts
     assert not any(map(files.has, parts))

@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -20,19 +21,43 @@ STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
 """What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
 
 
+_ALIASES = {
+    **dict.fromkeys(["s3", "s3a", "s3n"], "s3"),
+    **dict.fromkeys(["gs", "gcs"], "gs"),
+    **dict.fromkeys(["abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"], "azure"),
+    **dict.fromkeys(["hdfs", "webhdfs", "swebhdfs"], "hdfs"),
+}
+"""Schemes by which the same store is named."""
+
+
 def bare(uri: str) -> str:
     """Return a file's URI without what differs between ways to write it."""
     return re.sub(STORE, "", uri)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A location without what differs between ways to write it."""
+
+    store: str
+    name: str
+    """Bucket, container or server; empty where the location does not tell."""
+    account: str
+    """Of Azure; empty where the location does not tell."""
+    folders: tuple[str, ...]
+
+
 def within(uri: str, folder: str) -> bool:
-    """Tell whether a file lies in a folder.
+    """Tell whether a file certainly lies in a folder.
 
     Args:
-        uri: Of the file.
+        uri: Of the file; links on local disk are followed.
         folder: Location, with or without a scheme, unescaped.
     """
-    return bare(unescaped(uri)).startswith(f"{bare(folder).rstrip('/')}/")
+    file, above = _place(posixpath.dirname(unescaped(uri))), _place(folder)
+    same = file.store == above.store and (not above.name or file.name == above.name)
+    inside = file.folders[: len(above.folders)] == above.folders
+    return same and file.account == above.account and inside
 
 
 def overlap(one: str, other: str) -> bool:
@@ -43,21 +68,32 @@ def overlap(one: str, other: str) -> bool:
         other: Location, too.
     """
     left, right = _place(one), _place(other)
-    if left[0] != right[0] or (left[1] and right[1] and left[1] != right[1]):
-        return False
-    return all(a == b for a, b in zip(left[2], right[2], strict=False))
+    told_apart = (
+        left.store != right.store
+        or (left.name and right.name and left.name != right.name)
+        or (left.account and right.account and left.account != right.account)
+    )
+    shared = all(a == b for a, b in zip(left.folders, right.folders, strict=False))
+    return shared and not told_apart
 
 
-def _place(location: str) -> tuple[str, str, list[str]]:
-    """Return what kind of store it is, which one if that is said, and the folders below."""
+def _place(location: str) -> _Place:
     start = re.match(STORE, location)
     scheme, _, host = start[0].partition(":") if start else ("file", "", "")
     path = location[start.end() :] if start else location
     if scheme == "file":
-        return scheme, "", [each for each in os.path.realpath(path).split("/") if each]
-    kind = "s3" if scheme in {"s3a", "s3n"} else scheme
-    below = [each for each in posixpath.normpath(path).split("/") if each]
-    return kind, host.removeprefix("//"), below
+        return _Place("file", "", "", _named(os.path.realpath(path)))
+    store = _ALIASES.get(scheme, scheme)
+    below, host = _named(posixpath.normpath(f"/{path}")), host.removeprefix("//")
+    if store == "azure":  # container@account.dfs.core.windows.net
+        name, _, account = host.partition("@")
+        return _Place(store, name, account.partition(".")[0], below)
+    # without a user before it and a port behind it
+    return _Place(store, host.rpartition("@")[2].partition(":")[0], "", below)
+
+
+def _named(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name)
 
 
 def is_relative(location: str) -> bool:

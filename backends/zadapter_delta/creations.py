@@ -162,10 +162,12 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     """Remove the log of a table of one version.
 
     Raises:
-        ConflictError: It has got more versions.
+        ConflictError: It has got more versions, or is another table by now.
     """
     log = snapshot.handle.located.log
-    if int(log.update(False, jvm.option(), jvm.option()).version()) > 0:  # noqa: FBT003
+    head = log.update(False, jvm.option(), jvm.option())  # noqa: FBT003
+    # another table may have been made in the same place
+    if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
         raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
     files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
     files.delete(log.logPath(), True)  # noqa: FBT003 - recursively

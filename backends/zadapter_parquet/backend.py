@@ -256,7 +256,7 @@ class ParquetBackend:
         Raises:
             ConflictError: It has got more versions.
         """
-        loads.drop(snapshot.handle.files, snapshot.table)
+        loads.drop(snapshot.handle.files, snapshot.table, snapshot.id)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -175,19 +175,19 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
     )
 
 
-def drop(files: Files, table: str) -> None:
+def drop(files: Files, table: str, id_: str) -> None:
     """Remove a table of one version: the next one says that it is none from then on.
 
     The log stays, or else somebody who has looked before could still add a version, to nothing or
     to another table. So does what others have written into the folder for a table of their own.
 
     Raises:
-        ConflictError: It has got more versions.
+        ConflictError: It has got more versions, or is another table by now.
         UnknownOutcomeError: It is not known whether the next version is ours.
     """
     log = Log(files, table)
     head = log.head()
-    if head.version > head.oldest:
+    if head.version > head.oldest or head.table != id_:
         raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
     nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing))
