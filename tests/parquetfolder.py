@@ -13,7 +13,7 @@ from tests.parquetworld import Loop
 from zadapter.commit import Backoff, publish
 from zadapter.footers import file_table
 from zadapter.table import Change, Exchange, Rewrite, Written, chosen
-from zadapter_parquet import ParquetBackend, foreign, registration, retention, rows
+from zadapter_parquet import ParquetBackend, foreign, registration, rows, staging
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
 
@@ -135,8 +135,8 @@ class Folder:
 
     def stage(self, snapshot, numbers, layout=None):
         """Write a file that no commit speaks of yet."""
-        folder = f"{retention.DATA}/{uuid4().hex}"
-        path = f"{folder}/0.parquet"
+        folder = f"{staging.DATA}/{uuid4().hex}"
+        path = f"{folder}/0.rows"
         put(self.root / path, numbers)
         written = Written(paths={path: path}, handle=(folder, layout))
         read = registration.read_footers(snapshot.handle.files, [path])

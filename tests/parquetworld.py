@@ -19,7 +19,7 @@ from zadapter.commit import Backoff, publish
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.filestats import schema, total
 from zadapter.table import Change, Exchange, Staged
-from zadapter_parquet import ParquetBackend, changes, retention, stats
+from zadapter_parquet import ParquetBackend, changes, retention, staging, stats
 from zadapter_parquet.log import Log
 from zadapter_parquet.versions import Version, snapshot
 
@@ -186,7 +186,7 @@ class World:
         return base, self.backend.files(base)
 
     def _write(self, contents):
-        folder = f"{retention.DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
+        folder = f"{staging.DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
         paths = [f"{folder}/{n}.parquet" for n in range(len(contents))]
         for path, rows in zip(paths, contents, strict=True):
             self.rows[path] = rows

@@ -26,6 +26,7 @@ from zadapter_parquet import (
     loads,
     registration,
     retention,
+    staging,
     stats,
     untold,
 )
@@ -129,10 +130,8 @@ class ParquetBackend:
         entry = snapshot.handle.version.entry
         # a table that is yet to be made may be written in parts, and is committed at once
         parts = entry.operation is Operation.MIGRATE and entry.version < 0
-        folder = entry.folder if parts else f"{retention.DATA}/{uuid4().hex}"
-        within = f"{folder}/{uuid4().hex}" if parts else folder
-        data.write(rows, store.location(within), tuple(snapshot.partition), encoding)
-        paths = sorted(f.path for f in store.listed(within) if f.path.endswith(".parquet"))
+        folder = str(entry.folder) if parts else f"{staging.DATA}/{uuid4().hex}"
+        paths = staging.write(store, rows, folder, tuple(snapshot.partition), encoding)
         return Written(
             paths=dict(zip(paths, self.uris(snapshot, paths), strict=True)),
             handle=(folder, None if layout is None else layout.id),

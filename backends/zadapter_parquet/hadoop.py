@@ -7,7 +7,7 @@ then, which no probe finds out: they are refused.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 from uuid import uuid4
@@ -189,6 +189,18 @@ class HadoopFiles:
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
         return f"{self.uri}/{path}"
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free.
+
+        Raises:
+            StoreError: HDFS has not renamed one.
+        """
+        for old, new in names.items():
+            with self._told(old, "renamed"):
+                self._files.mkdirs(self._path(new).getParent())
+                if not self._files.rename(self._path(old), self._path(new)):
+                    raise StoreError(f"{self.uri}/{old} cannot be renamed to {new}")
 
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: HDFS has written what was closed."""

@@ -27,7 +27,7 @@ from zadapter.errors import ConflictError, StaleRewriteError, UsageError
 from zadapter.layout import orders
 from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
-from zadapter_parquet import changes, retention
+from zadapter_parquet import changes, staging
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
@@ -107,7 +107,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         size=0,
         rows=0,
         oldest=0,
-        folder=f"{retention.DATA}/{uuid4().hex}",
+        folder=f"{staging.DATA}/{uuid4().hex}",
         source=source,
         properties={**definition.properties, **comment},
     )

@@ -6,7 +6,7 @@ that name yet: whenever the machine stops, it is there as a whole or not at all.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS
 from pathlib import Path
@@ -201,6 +201,20 @@ class LocalFiles:
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
         return str(self.root / path)
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free.
+
+        Raises:
+            StoreError: One cannot be renamed.
+        """
+        for old, new in names.items():
+            source, target = self._inside(old), self._inside(new)
+            with self._told(old, "renamed"):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source.rename(target)
+            with suppress(OSError):  # others are in the folder
+                os.removedirs(source.parent)
 
     def sync(self, paths: Iterable[str]) -> None:
         """Have files that Spark has written on disk, should the machine stop.

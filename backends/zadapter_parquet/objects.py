@@ -1,6 +1,7 @@
 """A table's files on S3, GCS or Azure, through obstore."""
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import obstore
@@ -9,6 +10,7 @@ from obstore import exceptions
 from obstore.store import from_url
 
 from zadapter.errors import CorruptLogError, StoreError, UnsupportedError
+from zadapter.locations import map_files
 from zadapter_parquet.entries import LARGEST
 from zadapter_parquet.paths import checked
 from zadapter_parquet.stores import Found, Outcome
@@ -138,6 +140,19 @@ class ObjectFiles:
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
         return f"{self.uri}/{path}"
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free: the store copies them, several at once.
+
+        Raises:
+            StoreError: The store has not renamed all of them.
+        """
+
+        def moved(old: str) -> None:
+            with self._told(old, "renamed"):
+                obstore.rename(self._store, checked(old), checked(names[old]))
+
+        deque(map_files(moved, list(names), self.uri), maxlen=0)
 
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: the store has written what it has taken."""

@@ -11,13 +11,12 @@ from zadapter.errors import (
     CorruptLogError,
     UnsupportedError,
 )
-from zadapter_parquet import changes, stats
+from zadapter_parquet import changes, staging, stats
 from zadapter_parquet.entries import Entry, Operation, Part
 from zadapter_parquet.log import FOLDER, TRIES, Log, path_of
 from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
 
-DATA = f"{HIDDEN}/data"
 SHARED = f"{HIDDEN}/shared"
 """Notes of tables that have the same files."""
 
@@ -170,7 +169,7 @@ def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     known = _committed(log, log.head())
     folders: dict[str, list[str]] = {}
     young: set[str] = set()
-    for file in files.listed(DATA):
+    for file in files.listed(staging.DATA):
         folder = _folder(file.path)
         if folder not in known:
             folders.setdefault(folder, []).append(file.path)

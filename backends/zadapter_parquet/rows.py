@@ -122,13 +122,13 @@ def schema_of(spark: SparkSession, location: str) -> str:
     return spark.read.options(**_STRICT).parquet(_no_pattern(location)).schema.json()
 
 
-def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: Encoding) -> None:
+def write(rows: DataFrame, location: str, partition: Mapping[str, str], encoding: Encoding) -> None:
     """Write each partition of *rows* as one file for each of its partition values.
 
     Args:
         rows: The rows.
         location: A folder that is not there yet, unescaped.
-        partition: Columns that become folders.
+        partition: Columns that become folders, by what the folders name them.
         encoding: How the rows are put into Parquet.
     """
     options = {
@@ -136,9 +136,10 @@ def write(rows: DataFrame, location: str, partition: Sequence[str], encoding: En
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         **encoding.settings({}),
     }
-    for name in partition:
-        rows = rows.withColumn(name, _no_lost_text(rows, name))
-    rows.write.mode("error").options(**options).partitionBy(*partition).parquet(location)
+    others = [F.col(quote((name,))) for name in rows.columns if name not in partition.values()]
+    folders = [_no_lost_text(rows, name).alias(folder) for folder, name in partition.items()]
+    placed = rows.select(*others, *folders) if partition else rows
+    placed.write.mode("error").options(**options).partitionBy(*partition).parquet(location)
 
 
 def _no_lost_text(rows: DataFrame, name: str) -> Column:

@@ -207,6 +207,6 @@ def _write(store: Files, table: pa.Table) -> Part:
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     # never the name of another part, which a clean-up may be about to delete
-    path = f"{FOLDER}/{uuid4().hex}.parquet"
+    path = f"{FOLDER}/{uuid4().hex}.stats"
     store.write(path, data)
     return Part(path=path, files=table.num_rows, size=len(data))

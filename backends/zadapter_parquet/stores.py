@@ -1,6 +1,6 @@
 """What a table needs of the store it lies in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -83,6 +83,16 @@ class Files(Store, Protocol):
 
     def location(self, path: str) -> str:
         """Return where a file lies, unescaped."""
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free.
+
+        Args:
+            names: For each file its new name.
+
+        Raises:
+            StoreError: The store has not renamed all of them.
+        """
 
     def sync(self, paths: Iterable[str]) -> None:
         """Have files written to disk, should the machine stop.

@@ -52,7 +52,7 @@ def test_a_killed_rewrite_is_done_or_not_begun(lake, spark, last, landed):
 
     assert child.returncode == -signal.SIGKILL, child.stderr[-2_000:]
     assert [entry["version"] for entry in entries(table)] == [0, 1][: 1 + landed]
-    assert list(Path(table, "_zadapter", "data").rglob("*.parquet"))
+    assert list(Path(table, "_zadapter", "data").rglob("*.rows"))
     check_rows(lake, table, before)
     assert lake.optimize(table).nothing_to_do == landed
     check_rows(lake, table, before)
@@ -77,5 +77,5 @@ def check_clean(lake, table, before):
     zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, spark=lake.spark)
 
     check_rows(lake, table, before)
-    written = {str(path) for path in Path(table, "_zadapter", "data").rglob("*.parquet")}
+    written = {str(path) for path in Path(table, "_zadapter", "data").rglob("*.rows")}
     assert written == set(lake.files(table))

@@ -1,0 +1,131 @@
+"""Engines that read the folder itself, as they did before it was a table.
+
+Each sees version 0, the newest version or an error: never a row twice, never the stats.
+"""
+
+import warnings
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+import zadapter
+from zadapter_parquet.local import LocalFiles
+from zadapter_parquet.staging import GUARD
+
+ROWS = 3_000
+PATTERNS = ("", "/*", "/**", "/*.parquet", "/**/*.parquet", "/**/p=*/*", "/**/p=*/*.parquet")
+
+
+def by_duckdb(table, pattern, *, union=False):
+    found = duckdb.sql(f"FROM read_parquet('{table}{pattern}', union_by_name={union}) SELECT c")
+    return [c for (c,) in found.fetchall()]
+
+
+def by_fastparquet(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas will drop it
+        return pd.read_parquet(table, engine="fastparquet")["c"].tolist()
+
+
+ENGINES = {
+    "spark": lambda spark, table: [row.c for row in spark.read.parquet(table).collect()],
+    "pyarrow.dataset": lambda _, table: ds.dataset(table, format="parquet").to_table()["c"],
+    "pyarrow.parquet": lambda _, table: pq.read_table(table)["c"],
+    "pandas": lambda _, table: pd.read_parquet(table)["c"],
+    "fastparquet": lambda _, table: by_fastparquet(table),
+}
+for pattern in PATTERNS:
+    ENGINES[f"duckdb {pattern}"] = lambda _, table, p=pattern: by_duckdb(table, p)
+    ENGINES[f"duckdb {pattern} by name"] = lambda _, t, p=pattern: by_duckdb(t, p, union=True)
+    ENGINES[f"polars {pattern}"] = lambda _, t, p=pattern: pl.scan_parquet(t + p).collect()["c"]
+
+
+def values_or_none(read, spark, table):
+    """What an engine sees, in order; None where it refuses to read."""
+    try:
+        found = read(spark, table)
+    except Exception:  # noqa: BLE001 - each engine has its own
+        return None
+    return sorted(found.to_pylist() if hasattr(found, "to_pylist") else found)
+
+
+def check(spark, table, *versions):
+    """What engines see is one of *versions*; return it."""
+    found = {name: values_or_none(read, spark, table) for name, read in ENGINES.items()}
+    wrong = {name: len(rows) for name, rows in found.items() if rows and rows not in versions}
+    assert wrong == {}
+    return found
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
+    """Before and after each verb; those that could read the folder still can."""
+    rows = spark.range(ROWS).select((F.col("id") * 7919 % 4001).alias("a"), F.col("id").alias("c"))
+    table = lake.make(rows.withColumn("p", F.expr("int(c % 3)")), *partition_by)
+    everything = sorted(range(ROWS))
+    first = check(spark, table, everything)
+
+    lake.optimize(table, by=["a"], target_file_size="8KB")
+    after = check(spark, table, everything)
+    # these two say that a file of the log is no Parquet
+    refusing = {name for name, rows in after.items() if rows is None and first[name] is not None}
+    assert {n for n in refusing if "/** " not in n and n not in {"polars ", "polars /**"}} == set()
+
+    zadapter.append(table, rows.limit(5).withColumn("p", F.expr("int(c % 3)")), spark=spark)
+    zadapter.delete(table, "c % 2 = 0", spark=spark)
+    check(spark, table, everything)
+
+    zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, spark=spark)
+    gone = check(spark, table)
+    assert not any(gone.values())
+    assert not list(Path(table, "_zadapter").rglob("*.parquet"))
+
+
+def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):
+    """The paths that zadapter names say it, as the folder's own did."""
+    rows = spark.range(ROWS).selectExpr("id AS c", "concat('=%é', id % 3) AS `p é`")
+    table = lake.make(rows, "p é")
+    lake.optimize(table, by=["c"])
+    paths = zadapter.files(table, spark=spark)["path"].to_pylist()
+
+    counted = duckdb.sql(f"""SELECT "p é", count(*) FROM read_parquet({paths}) GROUP BY ALL""")
+    assert sorted(counted.fetchall()) == [(f"=%é{p}", ROWS // 3) for p in range(3)]
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_a4_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkeypatch):
+    """Spark's files have its ending until it is done, and after a kill until vacuum."""
+    rows = spark.range(ROWS).selectExpr("id * 7919 % 4001 AS a", "id AS c", "int(id % 3) AS p")
+    table = lake.make(rows, *partition_by)
+    found, move = [], LocalFiles.move
+
+    def looked(self, names):
+        found.append(check(spark, table, sorted(range(ROWS))))
+        with pytest.raises(duckdb.Error, match=GUARD):
+            by_duckdb(table, "/**/*.parquet")
+        move(self, names)
+
+    monkeypatch.setattr(LocalFiles, "move", looked)
+    lake.optimize(table, by=["a"])
+
+    assert found
+
+
+def test_a4_a_write_that_fails_leaves_nothing(lake, spark):
+    """No guard stays in the way of engines that walk."""
+    table = lake.make(spark.range(ROWS).selectExpr("id AS c"))
+    lake.optimize(table, by=["c"])
+    before = {path for path in Path(table).rglob("*") if path.is_file()}
+
+    broken = spark.range(3).selectExpr("if(id = 1, raise_error('broken'), id) AS c")
+    with pytest.raises(Exception, match="broken"):
+        zadapter.append(table, broken, spark=spark)
+
+    assert {path for path in Path(table).rglob("*") if path.is_file()} == before
