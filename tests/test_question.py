@@ -28,6 +28,8 @@ WRONG = [
     ("max_group_bytes=10", "max_group_bytes: 10 is too small"),
     ("force='no'", "True or False"),
     ("widen_stats=1", "True or False"),
+    ("verify='twice'", "verify= has no 'twice'; there are: counts, checksum"),
+    ("verify=None", "verify= has no None"),
     ("backoff=3", "zadapter.Backoff"),
 ]
 CODE = """

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from zadapter.report import Plan, Report, aligned
+from zadapter.report import Plan, Report, Verification, aligned
 
 PLAN = Plan(
     table="sales.orders",
@@ -33,6 +33,7 @@ REPORT = Report(
     share_after=0.07,
     stale=("12 files, a.parquet the first: changed by another writer",),
     seconds={"plan": 1.25, "write": 20.0, "total": 22.5},
+    verification=Verification(by="counts"),
 )
 
 
@@ -63,10 +64,20 @@ def test_a_report_shows_its_facts():
         "bytes           12 GB -> 11 GB",
         "rows            1,200,001",
         "a filter reads  87.5% of the rows -> 7.0%",
+        "verified by     counts",
         "seconds         plan 1.2, write 20.0, total 22.5",
         "committed       version 42, unknown",
         "left as it was  12 files, a.parquet the first: changed by another writer",
     ]
+
+
+def test_a_report_says_how_rows_were_compared():
+    """By a checksum, at what price, and why it was not left out."""
+    found = Verification(by="checksum", read_twice=True, untested="Spark 9.0")
+
+    assert (
+        "verified by     checksum, the rows read twice; by plain Spark, since untested with Spark 9"
+    ) in str(replace(REPORT, verification=found))
 
 
 def test_what_is_not_known_is_not_claimed():

@@ -73,6 +73,12 @@ class Backend(Protocol):
             files: File table with their size, rows, and stats of every column, from the footers.
         """
 
+    def read_staged(self, snapshot: Snapshot, staged: Staged) -> "DataFrame":
+        """Return the rows of *staged* as :meth:`read` will return them after the commit.
+
+        Columns that only identify a row may be missing.
+        """
+
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files atomically and return the new version.
 

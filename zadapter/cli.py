@@ -107,6 +107,14 @@ _WidenStats = Annotated[
 _Force = Annotated[
     bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
 ]
+_Verify = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="counts, or checksum: compare all values before the commit, which reads the written "
+        "files once.",
+    ),
+]
 _Conf = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
@@ -132,6 +140,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     max_group_bytes: _MaxGroupBytes = "256GB",
     widen_stats: _WidenStats = False,
     force: _Force = False,
+    verify: _Verify = "counts",
     conf: _Conf = None,
     as_json: _AsJson = False,
 ) -> None:
@@ -151,6 +160,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
                 max_group_bytes=max_group_bytes,
                 widen_stats=widen_stats,
                 force=force,
+                verify=verify,
                 spark=session,
             )
     _show(found, as_json=as_json)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from zadapter.sizes import show
 
+VERIFICATIONS = ("counts", "checksum")
+"""What ``verify=`` takes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -67,6 +70,24 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """How the rows that were written were compared with those that were read."""
+
+    by: str
+    """``"counts"``, or ``"checksum"`` where values were compared, too."""
+    read_twice: bool = False
+    """Whether a checksum needed the files that went to be read once more."""
+    untested: str | None = None
+    """Why plain DataFrame operations placed the rows, and a checksum was taken in any case: what
+    in the session zadapter was not tested with."""
+
+    def __str__(self) -> str:
+        twice = ", the rows read twice" if self.read_twice else ""
+        why = f"; by plain Spark, since untested with {self.untested}" if self.untested else ""
+        return self.by + twice + why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What an optimize did."""
 
@@ -85,6 +106,8 @@ class Report:
     """Groups left as they were, since another writer changed their files; one line each."""
     seconds: Mapping[str, float]
     """Seconds by phase: plan, fit (sampling, too), write, verify, commit, and in total."""
+    verification: Verification
+    """How rows were compared; where there was nothing to do, how they would have been."""
 
     @property
     def nothing_to_do(self) -> bool:
@@ -105,6 +128,7 @@ class Report:
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
         facts["rows"] = f"{self.rows:,}"
         facts["a filter reads"] = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+        facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.stale:

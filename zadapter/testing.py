@@ -133,6 +133,18 @@ class BackendContract:
         assert version == backend.snapshot(table).version
         assert backend.files(backend.snapshot(table)).num_rows == 1
 
+    def test_staged_files_are_read_before_the_commit(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """They hold the rows that were read."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+
+        found = backend.read_staged(snapshot, rewrite.staged).select("a", "b").collect()
+
+        assert before == _sorted(tuple(row) for row in found)
+
     @pytest.mark.parametrize("plain", [frozenset({("b",)}), frozenset()])
     def test_rows_are_encoded_as_asked(
         self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[Parts]

@@ -100,12 +100,17 @@ class DeltaBackend:
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*, deletion vectors applied, row ids kept."""
-        located, base = snapshot.handle
-        adds = self._jvm.seq_of(self._adds(base, files))
+        _, base = snapshot.handle
+        rows = self._rows(snapshot, self._jvm.seq_of(self._adds(base, files)))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
         with self._jvm.active():
-            rows = located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
+
+    def _rows(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
+        """Return the rows of AddFile actions, a Scala ``Seq``, as Spark's ``Dataset``."""
+        located, base = snapshot.handle
+        with self._jvm.active():
+            return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
 
     def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
         """Return Delta's AddFile actions of *files* as a ``java.util.List``."""
@@ -178,6 +183,11 @@ class DeltaBackend:
         rows = snapshots.frame(self._jvm, map(commits.line, adds.values()))
         known = snapshots.file_table(snapshot, rows, wanted)
         return Staged(files=known, paths=written.paths, handle=adds)
+
+    def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
+        """Return the rows of staged files, without their row ids."""
+        adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
+        return DataFrame(self._rows(snapshot, self._jvm.seq(adds)), self._spark)
 
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files in one OPTIMIZE commit, after keeping the layout.

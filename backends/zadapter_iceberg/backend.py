@@ -1,6 +1,6 @@
 """The backend contract, for Iceberg."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
 import pyarrow as pa
@@ -130,11 +130,15 @@ class IcebergBackend:
         version: Version = snapshot.handle
         if not files.num_rows:
             return self._nothing(version)
+        tasks = [version.tasks[path] for path in files["path"].to_pylist()]
+        return self._with_fields(self._rows(version, files, tasks), snapshot)
+
+    def _rows(self, version: Version, files: pa.Table, tasks: Iterable[JavaObject]) -> DataFrame:
+        """Return the rows of *files*, of which each has a ``FileScanTask``."""
         group = self._hold(version.pinned)
-        tasks = self._jvm.list(version.tasks[path] for path in files["path"].to_pylist())
-        self._jvm.scans.stageTasks(version.pinned, group, tasks)
+        self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
         reader = self._spark.read.option("split-size", str(self._split_size(files)))
-        return self._with_fields(reader.format("iceberg").load(group), snapshot)
+        return reader.format("iceberg").load(group)
 
     def _nothing(self, version: Version) -> DataFrame:
         columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
@@ -200,6 +204,14 @@ class IcebergBackend:
         spec_id = int(spec.specId())
         known = file_table(found, wanted_of(snapshot, every), snapshot.partition, {}, spec_id)
         return Staged(files=known, paths=written.paths, handle=written.handle)
+
+    def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
+        """Return the rows of staged files, on which there are no deletes yet."""
+        version: Version = snapshot.handle
+        if not staged.files.num_rows:
+            return self._nothing(version)
+        added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
+        return self._rows(version, staged.files, scans.of_new(self._jvm, version.pinned, added))
 
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files in one ``replace`` commit, after keeping the layout.

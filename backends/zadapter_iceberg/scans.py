@@ -1,13 +1,14 @@
 """What Iceberg plans to read: data files, each with the row-level deletes on it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from zadapter.errors import UnsupportedError
 from zadapter_iceberg.contents import Deletes
-from zadapter_iceberg.jvm import JavaObject
+from zadapter_iceberg.jvm import JavaObject, Jvm
 
 POSITIONS = "POSITION_DELETES"
+_DELETE_FILE = "org.apache.iceberg.DeleteFile"
 
 
 def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
@@ -33,6 +34,17 @@ def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
     finally:
         planned.close()
     return found
+
+
+def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
+    """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot has yet."""
+    none = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
+    schema = jvm.iceberg.SchemaParser.toJson(table.schema())
+    every = jvm.iceberg.expressions.Expressions.alwaysTrue()
+    residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(every)
+    for file in files:
+        spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
+        yield jvm.iceberg.BaseFileScanTask(file, none, schema, spec, residuals)
 
 
 @dataclass(frozen=True, kw_only=True)

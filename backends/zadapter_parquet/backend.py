@@ -144,6 +144,10 @@ class ParquetBackend:
         known = with_partition(files, dict(snapshot.partition), layout)
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
+    def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
+        """Return the rows of staged files, which lie in the table's folder already."""
+        return self.read(snapshot, staged.files)
+
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files by one entry in the log, after keeping the layout.
 

@@ -1,12 +1,14 @@
 """Who takes part, by name."""
 
 COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
+CHECKED = "zadapter (checksum)"
+"""With ``verify="checksum"``."""
 TUNED = " (row groups)"
 """Who begin as many row groups as zadapter does, by what the format's writer can be told."""
 DEFAULTS = " (defaults)"
 """Who choose the size of files themselves."""
 CONTENDERS = (
-    COPY, OURS, SORT, SORT + TUNED,
+    COPY, OURS, CHECKED, SORT, SORT + TUNED,
     "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta ZORDER" + DEFAULTS, "Delta liquid",
     "Delta liquid" + TUNED, "delta-rs z_order",
     "Iceberg sort", "Iceberg zorder", "Iceberg zorder" + TUNED, "Iceberg zorder" + DEFAULTS,

@@ -19,6 +19,7 @@ class Effort:
         bytes_shuffled: Bytes that were written for other tasks.
         bytes_spilled: Bytes put on disk for lack of memory.
         task_seconds: Time of all tasks together.
+        cpu_seconds: What of it they computed, which others on the machine hardly change.
         heap: Bytes of the JVM's heap at its fullest.
     """
 
@@ -28,6 +29,7 @@ class Effort:
     bytes_shuffled: int = 0
     bytes_spilled: int = 0
     task_seconds: float = 0
+    cpu_seconds: float = 0
     heap: int = 0
 
 
@@ -52,6 +54,7 @@ def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
         bytes_shuffled=sum(stage.shuffleWriteBytes() for stage in stages),
         bytes_spilled=sum(stage.diskBytesSpilled() for stage in stages),
         task_seconds=sum(stage.executorRunTime() for stage in stages) / 1_000,
+        cpu_seconds=round(sum(stage.executorCpuTime() for stage in stages) / 1e9, 3),
         heap=sum(pool.getPeakUsage().getUsed() for pool in heaps),
     )
 

@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import DataFrame, SparkSession
 
 import zadapter
-from integration.bench.contenders import COPY, DEFAULTS, NEW, OURS, ROW_GROUPS, SORT, TUNED
+from integration.bench.contenders import CHECKED, COPY, DEFAULTS, NEW, OURS, ROW_GROUPS, SORT, TUNED
 from integration.bench.workloads import Workload
 from zadapter import Report
 
@@ -66,6 +66,7 @@ class _Task:
         return {
             COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
             OURS: self._optimize,
+            CHECKED: lambda table: self._optimize(table, "checksum"),
             SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
             SORT + TUNED: lambda table: self._written(
                 self._sorted(self.read(self.base)), table, self._row_groups()
@@ -75,10 +76,10 @@ class _Task:
     def _sorted(self, rows: DataFrame) -> DataFrame:
         return rows.repartitionByRange(self.files, *self.keys).sortWithinPartitions(*self.keys)
 
-    def _optimize(self, table: str) -> None:
+    def _optimize(self, table: str, verify: str = "counts") -> None:
         # the parquet backend is named: a folder is no table of its own before the first run
         asked = {"by": self.workload.by(), "target_file_size": self.target, "spark": self.spark}
-        self.reports.append(zadapter.optimize(table, backend=self.name, **asked))
+        self.reports.append(zadapter.optimize(table, backend=self.name, verify=verify, **asked))
 
 
 class _InFolder(_Task):

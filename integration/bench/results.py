@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from integration.bench import optimum, synthetic
-from integration.bench.contenders import COPY, OURS, SORT, TUNED
+from integration.bench.contenders import CHECKED, COPY, OURS, SORT, TUNED
 from integration.bench.race import Result
 from integration.bench.workloads import WORKLOADS
 
@@ -23,7 +23,7 @@ SKIPPED = 0.8
 """Share of rows that filters are to skip there."""
 OF_OPTIMUM = 1.15
 """Files that boxes may touch where all values are as likely, by those of the best grid."""
-NO_PEERS = {"input", COPY, OURS}
+NO_PEERS = {"input", COPY, OURS, CHECKED}
 
 
 @dataclass(frozen=True)

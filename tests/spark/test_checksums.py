@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from zadapter.spark.checksums import Totals, by_file, together
+from zadapter.spark.checksums import Totals, by_file, observed, together, watched
+from zadapter.spark.checksums import whole as whole_of
 
 NESTED = (
     "id int, a array<int>, s struct<x: int, y: int>, m map<string, int>, "
@@ -142,6 +143,41 @@ def test_conditions_count_what_is_true(spark):
 
     assert whole(rows, conditions).matches == (1, 2, 1, 1)
     assert whole(rows, conditions).checksum == whole(rows).checksum
+
+
+def test_texts_that_a_collation_takes_for_equal_are_not_the_same(spark):
+    """Spark's hash of them is, so a rewrite could change them unseen."""
+    rows = spark.createDataFrame([("a",)], "a string")
+    lower, upper = (
+        rows.selectExpr(f"{text} COLLATE UTF8_LCASE AS a") for text in ("a", "upper(a)")
+    )
+
+    assert lower.join(upper, "a").count() == 1
+    assert whole_of(lower) != whole_of(upper)
+
+
+def test_variants_have_checksums(spark):
+    """Spark hashes none; what is in them counts, nested ones too."""
+    rows = [
+        spark.sql(f"SELECT {variant} AS v, array({variant}) AS w")
+        for variant in ("parse_json('{\"a\": 1}')", "parse_json('{\"a\": 2}')", "parse_json(NULL)")
+    ]
+
+    assert len({whole_of(each).checksum for each in rows}) == 3
+
+
+def test_what_passes_by_is_what_a_look_finds(rows):
+    """Nobody need read rows twice to add them up; columns that are not asked for do not count."""
+    columns = [name for name in rows.columns if name != "row"]
+    watching, name = watched(rows, columns)
+    nothing, other = watched(rows.where("row < 0"), columns)
+
+    assert watching.toArrow().num_rows == rows.count()
+    assert nothing.toArrow().num_rows == 0
+    assert watching.columns == rows.columns
+    assert observed(watching, name) == whole(rows.select(columns)) == whole_of(rows.drop("row"))
+    assert observed(nothing, other) == Totals(0, "0" * 48, ())
+    assert observed(rows, name) is None
 
 
 def test_sums_do_not_overflow(spark):

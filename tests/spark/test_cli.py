@@ -28,7 +28,7 @@ def test_plan_then_optimize(spark, events):
     asked = [events, "--by", "event_time,user_id", "--target-file-size", "100KB"]
 
     planned = CliRunner().invoke(app, ["plan", *asked, "--backend", "delta", "--json"])
-    done = CliRunner().invoke(app, ["optimize", *asked, "--json"])
+    done = CliRunner().invoke(app, ["optimize", *asked, "--verify", "checksum", "--json"])
     again = CliRunner().invoke(app, ["optimize", *asked])
 
     plan, report = json.loads(planned.stdout), json.loads(done.stdout)
@@ -36,6 +36,7 @@ def test_plan_then_optimize(spark, events):
     assert (planned.exit_code, done.exit_code, again.exit_code) == (0, 0, 0)
     assert plan["share_after"] < plan["share_before"] == 1
     assert report["plan"] == plan
+    assert report["verification"] == {"by": "checksum", "read_twice": False, "untested": None}
     assert report["files_added"] == plan["files_written"] > 3
     assert [entry.operation for entry in log] == ["WRITE", "OPTIMIZE"]
     assert "already clustered as asked" in again.stdout

@@ -50,7 +50,7 @@ def test_every_type_comes_through(tmp_path, rows, table, conf, curve):
     layout = layout_of(table, keys, curve=curve)
     plain, path = written(rows.coalesce(1), tmp_path / "plain"), tmp_path / "clustered"
 
-    files = written(clustered(rows, layout, snapshot(table.schema)), path)
+    files = written(clustered(rows, layout, snapshot(table.schema)).rows, path)
 
     before, after = (pa.concat_tables(each).sort_by("row") for each in (plain, files))
     assert len(files) > 2
@@ -78,7 +78,7 @@ def test_what_does_not_fit_into_memory_comes_through(tmp_path, spark):
     rows = spark.createDataFrame(table).selectExpr("a", "concat('text ', a) AS text").repartition(3)
     schema = table.append_column("text", pa.nulls(1_000, pa.string())).schema
 
-    files = written(clustered(rows, layout, snapshot(schema)), tmp_path / "clustered")
+    files = written(clustered(rows, layout, snapshot(schema)).rows, tmp_path / "clustered")
 
     found = pa.concat_tables(files).sort_by("a")
     assert found.to_pylist() == [{"a": n, "text": f"text {n}"} for n in range(1_000)]
@@ -96,7 +96,7 @@ def test_tables_of_every_width_come_through(tmp_path, spark, width):
     ]
     rows = spark.createDataFrame(table).select("c0", *more).repartition(3)
 
-    moved = clustered(rows, layout, snapshot(rows.limit(0).toArrow().schema))
+    moved = clustered(rows, layout, snapshot(rows.limit(0).toArrow().schema)).rows
     files = written(moved, tmp_path / "clustered")
 
     assert moved.columns == [f"c{number}" for number in range(width)]
@@ -117,7 +117,8 @@ def test_columns_that_only_the_partitioning_has_are_left_out(tmp_path, rows, tab
     named = rows.withColumn("flag of", F.col(quote(("flag",))))
     types = {"flag of": table.schema.field("flag").type}
 
-    files = written(clustered(named, layout, snapshot(table.schema, types)), tmp_path / "files")
+    moved = clustered(named, layout, snapshot(table.schema, types)).rows
+    files = written(moved, tmp_path / "files")
 
     assert all(file.column_names == rows.columns for file in files)
     assert all(len(set(file["flag"].to_pylist())) == 1 for file in files)
@@ -131,7 +132,7 @@ def test_what_is_planned_on_top_finds_the_columns(tmp_path, spark):
     renamed = rows.select(*(F.col(name).cast(type_).alias(name) for name, type_ in rows.dtypes))
     schema = rows.limit(0).toArrow().schema
 
-    moved = clustered(renamed, layout_of(table, ["a"], files=3), snapshot(schema))
+    moved = clustered(renamed, layout_of(table, ["a"], files=3), snapshot(schema)).rows
     found = moved.withColumn("p", F.upper("p")).where("a >= 10").select("p", "a")
 
     assert sorted(found.collect()) == sorted((f"P {n % 3}", n) for n in range(10, 100))
@@ -141,7 +142,7 @@ def test_what_is_planned_on_top_finds_the_columns(tmp_path, spark):
 
 def test_no_row_is_copied_to_lose_the_keys(rows, table):
     """The plan that is executed ends with the sort."""
-    moved = clustered(rows, layout_of(table, ["big"]), snapshot(table.schema))
+    moved = clustered(rows, layout_of(table, ["big"]), snapshot(table.schema)).rows
 
     plan = moved._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
 

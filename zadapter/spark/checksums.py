@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -16,7 +17,10 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.names import quote
 
-_HALF = 32
+_SHIFTS = (0, 21, 42)
+"""Where the three parts of a hash begin. The sum of so few bits overflows after 2**41 rows."""
+_BYTEWISE = "UTF8_BINARY"
+"""The collation of texts that Spark hashes by their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +45,61 @@ def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Total
         rows: What is read from files.
         conditions: Conditions on the rows.
     """
-    words = [word for field in rows.schema for word in _words(_column(field), field.dataType)]
     hashed = rows.select(
         F.input_file_name().alias("file"),
-        F.xxhash64(*words).alias("hash"),
+        _hash(rows).alias("hash"),
         *(F.coalesce(c, F.lit(False)).alias(f"c{i}") for i, c in enumerate(conditions)),  # noqa: FBT003
     )
-    found = hashed.groupBy("file").agg(
-        F.count(F.lit(1)),
-        # in halves: whole numbers of 64 bits would soon add up to too much
-        F.sum(F.shiftrightunsigned("hash", _HALF)),
-        F.sum(F.col("hash").bitwiseAND(F.lit((1 << _HALF) - 1))),
-        F.bit_xor("hash"),
-        *(F.count_if(f"c{i}") for i in range(len(conditions))),
-    )
-    return {
-        str(name): Totals(count, _text((high << _HALF) + low, mixed), tuple(matches))
-        for name, count, high, low, mixed, *matches in found.collect()
-    }
+    matches = [F.count_if(f"c{i}") for i in range(len(conditions))]
+    found = hashed.groupBy("file").agg(*_sums("hash"), *matches).collect()
+    return {str(name): _totals(sums) for name, *sums in found}
+
+
+def whole(rows: DataFrame) -> Totals:
+    """Return what all rows add up to."""
+    return _totals(rows.select(_hash(rows).alias("hash")).agg(*_sums("hash")).collect()[0])
+
+
+def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
+    """Return *rows*, and the name under which Spark observes what *columns* of them add up to.
+
+    Spark 4.1 counts the rows of a task again for each time that a stage is run again after its
+    shuffle files were lost (SPARK-58183). So equal totals prove equal rows, other totals nothing.
+    """
+    name, hashed = f"checksum-{uuid4().hex}", f"hash-{uuid4().hex}"
+    chosen = rows.select(*(F.col(quote((column,))) for column in columns))
+    observed = rows.withColumn(hashed, _hash(chosen)).observe(name, *_sums(hashed))
+    return observed.drop(hashed), name
+
+
+def observed(rows: DataFrame, name: str) -> Totals | None:
+    """Return what was observed under *name* where the plan of *rows* was executed, if anything."""
+    found = rows._jdf.queryExecution().observedMetrics().get(name)  # noqa: SLF001
+    if found.isEmpty():
+        return None
+    row = found.get()
+    return _totals([row.get(number) for number in range(row.size())])
+
+
+def _hash(rows: DataFrame) -> Column:
+    words = [word for field in rows.schema for word in _words(_column(field), field.dataType)]
+    return F.xxhash64(*words)
+
+
+def _sums(name: str) -> list[Column]:
+    """Return aggregates of a column of hashes, for :func:`_totals`."""
+    hashed = F.col(name)
+    low = F.lit((1 << _SHIFTS[1]) - 1)
+    parts = [F.shiftrightunsigned(hashed, shift) for shift in _SHIFTS]
+    parts = [*(part.bitwiseAND(low) for part in parts[:-1]), parts[-1]]
+    return [F.count(F.lit(1)), F.bit_xor(hashed), *map(F.sum, parts)]
+
+
+def _totals(sums: Sequence[Any]) -> Totals:
+    count, mixed, *others = sums
+    parts, matches = others[: len(_SHIFTS)], others[len(_SHIFTS) :]
+    total = sum((part or 0) << shift for part, shift in zip(parts, _SHIFTS, strict=True))
+    return Totals(count, _text(total, mixed or 0), tuple(matches))
 
 
 def together(parts: Sequence[Totals], conditions: int) -> Totals:
@@ -89,7 +130,11 @@ def _words(column: Column, type_: T.DataType) -> list[Column]:
     Spark's hash passes over nulls, so that (null, 1) and (1, null) would be the same.
     """
     inner: list[Column] = [column]
-    if isinstance(type_, T.StructType):
+    if isinstance(type_, T.StringType) and type_.collation != _BYTEWISE:
+        inner = [column.cast("binary")]  # texts that the collation takes for equal are not the same
+    elif isinstance(type_, T.VariantType):
+        inner = [F.to_json(column)]  # Spark hashes no variants
+    elif isinstance(type_, T.StructType):
         inner = [
             word for field in type_ for word in _words(column.getField(field.name), field.dataType)
         ]

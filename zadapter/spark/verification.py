@@ -4,17 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend import Backend
 from zadapter.errors import VerificationError
 from zadapter.filestats import column, total
 from zadapter.footers import Footer, file_table, typed
 from zadapter.grouping import Group
-from zadapter.names import Parts, join, split
+from zadapter.names import Parts, join, quote, split
 from zadapter.ranks import rank
+from zadapter.spark.checksums import Totals, whole
 from zadapter.spark.footers import read
 from zadapter.table import Snapshot, Staged, Written
+from zadapter.thrown import first_line
 
 
 def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession) -> Staged:
@@ -81,6 +84,53 @@ def check_rows(group: Group, written: int, live: int) -> None:
             "were written; nothing was committed. A file is damaged or its stats are wrong: "
             "compare the counts, and recompute the stats"
         )
+
+
+def check_contents(
+    backend: Backend, snapshot: Snapshot, files: pa.Table, made: Staged, observed: Totals | None
+) -> bool:
+    """Refuse a rewrite that would change a value, by checksums of the rows read and written.
+
+    The staged files are read once. Where what was observed of the rows read differs from them, or
+    nothing was, the files that go are read once more: equal checksums of 192 bits prove equal rows,
+    but Spark may have observed some rows twice.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The version that was read.
+        files: The files that go.
+        made: Those that come for them.
+        observed: What the rows added up to when they were read; None: that is not known.
+
+    Returns:
+        Whether the files that go were read once more.
+
+    Raises:
+        VerificationError: The two differ, or a staged file cannot be read.
+    """
+    try:
+        after = whole(_columns(snapshot, backend.read_staged(snapshot, made)))
+    except Exception as error:
+        raise VerificationError(
+            f"{snapshot.table}: a written file cannot be read: {first_line(error)}; nothing was "
+            "committed. Run optimize again, and check the disk or the store if it fails again"
+        ) from error
+    if after == observed:
+        return False
+    before = whole(_columns(snapshot, backend.read(snapshot, files)))
+    if after != before:
+        raise VerificationError(
+            f"{snapshot.table}: the rows written are not the rows read: {before.rows} rows of the "
+            f"{files.num_rows} files that go have the checksum {before.checksum}, the {after.rows} "
+            f"rows written have {after.checksum}; nothing was committed. Run optimize again "
+            "without plug-ins of Spark; if it fails again, please report it"
+        )
+    return True
+
+
+def _columns(snapshot: Snapshot, rows: DataFrame) -> DataFrame:
+    """Return the table's columns, without ids of rows and partition fields that are computed."""
+    return rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
 
 
 def _verify_bounds(

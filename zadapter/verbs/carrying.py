@@ -139,7 +139,7 @@ def copied(way: Way, pending: Snapshot, request: Request | None) -> tuple[Carrie
         for job, wanted in jobs:
             layout = _layout(way, pending, job, wanted)
             how = encoding(way.source, way.snapshot, job, wanted, way.spark)
-            moved = clustered(way.rows(job.files), layout, pending)
+            moved = clustered(way.rows(job.files), layout, pending).rows
             done.append(way.target.write(pending, moved, layout, how))
             layouts.append((layout,))
         if not jobs and way.files.num_rows:

@@ -19,10 +19,10 @@ from zadapter.errors import (
 )
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
-from zadapter.report import Plan, Report, timing
+from zadapter.report import Plan, Report, Verification, timing
 from zadapter.spark.files import discard
 from zadapter.spark.scratch import refresh, scratch
-from zadapter.spark.verification import check_rows, live_rows, staged
+from zadapter.spark.verification import check_contents, check_rows, live_rows, staged
 from zadapter.table import Exchange, Rewrite, Staged, Written, chosen
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.preparing import Prepared, Work, prepare
@@ -42,6 +42,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     max_group_bytes: str | int = "256GB",
     widen_stats: bool = False,
     force: bool = False,
+    verify: str = "counts",
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> Report:
@@ -55,15 +56,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
             A mapping of column to weight gives a column more of the z-value's bits.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None finds it out.
-        where: SQL. Partitions and files that hold no matching row are left alone; of the others,
-            whole files are rewritten.
+        where: SQL. Files that cannot hold a matching row are left alone, others rewritten whole.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
         target_file_size: Bytes a written file should have, or text such as ``"128MB"``.
         row_groups: Row groups a written file should have; readers skip them one by one.
-        max_group_bytes: Larger partitions are rewritten in parts of at most this many bytes, each
-            clustered by itself.
+        max_group_bytes: Larger partitions are clustered in parts of at most this many bytes.
         widen_stats: Add key columns without stats to the table property that lists those with.
         force: Rewrite what is clustered already, and fit new cuts.
+        verify: ``"counts"`` compares rows by number, ``"checksum"`` by all values (one more read).
         backoff: When to try a commit again after losing a race.
         spark: A classic Spark session; None takes the active one, or starts a local one.
 
@@ -85,11 +85,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         max_group_bytes=max_group_bytes,
         widen_stats=widen_stats,
         force=force,
+        verify=verify,
         backoff=Backoff() if backoff is None else backoff,
     )
-    session, factory = open_table(question.name, backend, spark)
-    with scratch(session) as own, closing(factory(own)) as opened:
-        return _run(question, opened, own, session)
+    with _opened(question, backend, spark) as (opened, own, users):
+        return _run(question, opened, own, users)
 
 
 def plan(  # noqa: PLR0913 - the public call, all by keyword
@@ -104,6 +104,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     max_group_bytes: str | int = "256GB",
     widen_stats: bool = False,
     force: bool = False,
+    verify: str = "counts",
     spark: SparkSession | None = None,
 ) -> Plan:
     """Predict what :func:`optimize` would do with the same arguments, without writing anything.
@@ -127,10 +128,20 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         max_group_bytes=max_group_bytes,
         widen_stats=widen_stats,
         force=force,
+        verify=verify,
     )
-    session, factory = open_table(question.name, backend, spark)
-    with scratch(session) as own, closing(factory(own)) as opened:
+    with _opened(question, backend, spark) as (opened, own, _):
         return prepare(question, opened, own, write=False).plan()
+
+
+@contextmanager
+def _opened(
+    question: Question, backend: str | Factory | None, spark: SparkSession | None
+) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
+    """Open the table in a session beside the user's; yield the backend and both sessions."""
+    users, factory = open_table(question.name, backend, spark)
+    with scratch(users) as own, closing(factory(own)) as opened:
+        yield opened, own, users
 
 
 @dataclass(slots=True)
@@ -141,6 +152,8 @@ class _Tally:
     versions: list[int | None] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    read_twice: bool = False
+    untested: str | None = None
 
     def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
         """Count a rewrite that landed."""
@@ -151,6 +164,11 @@ class _Tally:
             "changed by another writer"
             for e in landed.stale
         ]
+
+    def verification(self, asked: str) -> Verification:
+        """Return how rows were compared, where it was *asked* for so."""
+        by = "checksum" if self.untested else asked
+        return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -175,30 +193,37 @@ def _run(question: Question, backend: Backend, spark: SparkSession, users: Spark
             errors = [
                 error
                 for work in prepared.work
-                if (error := _rewrite(prepared, work, spark, question.backoff, tally)) is not None
+                if (error := _rewrite(prepared, work, spark, question, tally)) is not None
             ]
     if errors and len(errors) == len(prepared.work):
         raise errors[-1]
     if tally.versions:
         refresh(users, prepared.snapshot)
-    return _report(prepared, planned, tally)
+    return _report(prepared, planned, tally, question)
 
 
 def _rewrite(
-    prepared: Prepared, work: Work, spark: SparkSession, backoff: Backoff, tally: _Tally
+    prepared: Prepared, work: Work, spark: SparkSession, question: Question, tally: _Tally
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
+    asked = question.verify == "checksum"
     with timing(tally.seconds, "write"):
-        written = write(prepared, work, spark)
+        written, moved = write(prepared, work, spark, checksum=asked)
+    tally.untested = tally.untested or moved.untested
     try:
         with timing(tally.seconds, "verify"):
             made = staged(prepared.backend, prepared.snapshot, written, spark)
             exchanges = _exchanges(prepared, work, made)
+            if asked or moved.untested is not None:
+                files, found = work.job.files, moved.observed()
+                tally.read_twice |= check_contents(
+                    prepared.backend, prepared.snapshot, files, made, found
+                )
         rewrite = Rewrite(
             base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
         )
         with timing(tally.seconds, "commit"):
-            landed = publish(prepared.backend, rewrite, backoff)
+            landed = publish(prepared.backend, rewrite, question.backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
@@ -250,7 +275,7 @@ def _only(made: Staged, exchanges: Sequence[Exchange]) -> Written:
     return Written(paths={path: uri for path, uri in made.paths.items() if path in paths})
 
 
-def _report(prepared: Prepared, planned: Plan, tally: _Tally) -> Report:
+def _report(prepared: Prepared, planned: Plan, tally: _Tally, question: Question) -> Report:
     empty = prepared.files.slice(0, 0)
     names = prepared.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
@@ -270,4 +295,5 @@ def _report(prepared: Prepared, planned: Plan, tally: _Tally) -> Report:
         share_after=prepared.share_read(now),
         stale=tuple(tally.stale),
         seconds=dict(tally.seconds),
+        verification=tally.verification(question.verify),
     )

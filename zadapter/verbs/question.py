@@ -10,6 +10,7 @@ from typing import Any
 from zadapter.commit import Backoff
 from zadapter.errors import UsageError
 from zadapter.layout import Curve
+from zadapter.report import VERIFICATIONS
 from zadapter.sizes import parse
 
 _TYPES: Sequence[tuple[str, Any, str]] = (
@@ -51,6 +52,7 @@ class Question:
     max_group_bytes: str | int = "256GB"
     widen_stats: bool = False
     force: bool = False
+    verify: str = "counts"
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
@@ -62,6 +64,9 @@ class Question:
         if self.curve not in [curve.value for curve in Curve]:
             known = ", ".join(curve.value for curve in Curve)
             raise UsageError(f"no curve {self.curve!r}; there are: {known}")
+        if self.verify not in VERIFICATIONS:
+            known = ", ".join(VERIFICATIONS)
+            raise UsageError(f"verify= has no {self.verify!r}; there are: {known}")
         if self.row_groups < 1:
             raise UsageError(f"row_groups= takes at least 1, not {self.row_groups}")
         parse(self.target_file_size, "target_file_size")

@@ -13,18 +13,28 @@ from zadapter.grouping import Job
 from zadapter.layout import Request
 from zadapter.names import Parts, leaves
 from zadapter.spark.footers import metadata
-from zadapter.spark.rewriting import clustered
+from zadapter.spark.rewriting import Clustered, clustered
 from zadapter.spark.verification import live_rows
 from zadapter.table import Snapshot, Written
 from zadapter.verbs.preparing import Prepared, Work
 
 
-def write(prepared: Prepared, work: Work, spark: SparkSession) -> Written:
-    """Read, key, move, sort and write the rows of *work*, for no reader to see yet."""
+def write(
+    prepared: Prepared, work: Work, spark: SparkSession, *, checksum: bool
+) -> tuple[Written, Clustered]:
+    """Read, key, move, sort and write the rows of *work*, for no reader to see yet.
+
+    Args:
+        prepared: What is rewritten.
+        work: The job.
+        spark: A session.
+        checksum: Whether to add up what is read.
+    """
     snapshot, backend = prepared.snapshot, prepared.backend
     how = encoding(backend, snapshot, work.job, work.layout.request, spark, work)
-    moved = clustered(backend.read(snapshot, work.job.files), work.layout, snapshot)
-    return backend.write(snapshot, moved, work.layout, how)
+    rows = backend.read(snapshot, work.job.files)
+    moved = clustered(rows, work.layout, snapshot, checksum=checksum)
+    return backend.write(snapshot, moved.rows, work.layout, how), moved
 
 
 def encoding(
