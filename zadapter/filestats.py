@@ -114,13 +114,22 @@ def partition(files: pa.Table, name: str) -> pa.Array | None:
 
 def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
     """Return a field of *structs* without a copy of the fields beside it, None if it has none."""
-    type_, indices = structs.type, []
+    type_, chunks = structs.type, structs.chunks
     for name in path:
-        indices.append(type_.get_field_index(name))
-        if indices[-1] < 0:
+        at = type_.get_field_index(name)
+        if at < 0:
             return None
-        type_ = type_.field(indices[-1]).type
-    return pc.struct_field(structs, indices).combine_chunks()
+        type_ = type_.field(at).type
+        chunks = [_field(chunk, at) for chunk in chunks]
+    return pa.chunked_array(chunks, type_).combine_chunks()
+
+
+def _field(structs: pa.StructArray, at: int) -> pa.Array:
+    """Return a field of *structs*, null where they are.
+
+    ``pc.struct_field`` looks at all fields: 2 000 columns, one after the other, took 16 s.
+    """
+    return pc.struct_field(structs, [at]) if structs.null_count else structs.field(at)
 
 
 def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:

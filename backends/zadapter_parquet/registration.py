@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from zadapter.errors import UnknownTableError, UnsupportedError
@@ -18,6 +18,7 @@ from zadapter.thrown import first_line
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log
+from zadapter_parquet.obstacles import obstacles
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found, probe
 from zadapter_parquet.versions import Version, snapshot, with_partition
@@ -42,6 +43,8 @@ class Read:
     footer: Footer
     columns: str
     """Parquet's schema as text: files with the same one have the same columns."""
+    obstacles: tuple[str, ...] = ()
+    """Columns that Spark does not read, or would write as something else."""
 
 
 def found(spark: SparkSession, files: Files, table: str) -> Version:
@@ -58,6 +61,7 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
         raise UnknownTableError(f"{table}: there are no Parquet files")
     partition = folders.partition_columns(listed)
     read = read_footers(files, [file.path for file in listed])
+    _refuse_columns(files, read)
     columns = _merged(_schemas(spark, files, read))
     entry = _entry(files.uri, _with_partition(columns, partition, listed), partition, listed, read)
     unknown = snapshot(table, files, Version(entry=entry))
@@ -136,7 +140,7 @@ def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dic
 def _schema(spark: SparkSession, location: str) -> str:
     try:
         return rows.schema_of(spark, location)
-    except AnalysisException as error:
+    except PySparkException as error:
         raise UnsupportedError(
             f"Spark cannot read {location}: {first_line(error)}; write the file anew with a type "
             "that it knows, timestamps in microseconds, say"
@@ -160,11 +164,26 @@ def _read(store: Files, path: str) -> Read:
             metadata = pq.read_metadata(file)
             # the first line is where the object lies in memory
             columns = str(metadata.schema).partition("\n")[2]
-            return Read(footer=parse(file.size(), metadata), columns=columns)
+            return Read(
+                footer=parse(file.size(), metadata),
+                columns=columns,
+                obstacles=obstacles(metadata),
+            )
     except (pa.ArrowException, OSError) as error:
         raise UnsupportedError(
             f"{store.location(path)} cannot be read as Parquet: {error}"
         ) from error
+
+
+def _refuse_columns(files: Files, read: Mapping[str, Read]) -> None:
+    """Refuse columns that Spark does not read, or would write as something else.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    for path, each in read.items():
+        if each.obstacles:
+            raise UnsupportedError(f"{files.location(path)}: column {each.obstacles[0]}")
 
 
 def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:

@@ -229,3 +229,57 @@ def test_a_partition_value_that_no_folder_can_hold(lake, spark, text):
 def test_what_is_no_version(spark, table, version):
     with pytest.raises(errors.UsageError, match="whole number or a datetime"):
         zadapter.read(table, version=version, spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        (pa.array([1, 2], pa.duration("us")), "'a' holds durations"),
+        (pa.array([{"d": 1}], pa.struct({"d": pa.duration("ms")})), "'a' holds durations"),
+        (
+            pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1], pa.int8())),
+            r"'a' is of type arrow\.bool8",
+        ),
+    ],
+)
+def test_values_that_only_a_note_of_arrow_explains_are_refused(lake, spark, column, says):
+    """Polars and pandas write durations: after a rewrite without the note they would be numbers."""
+    folder = lake.folder / "events"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": [5]}), folder / "plain.parquet")
+    pq.write_table(pa.table({"a": column}), folder / "x.parquet")
+
+    with pytest.raises(errors.UnsupportedError, match=rf"x\.parquet: column {says}"):
+        lake.optimize(str(folder))
+
+    assert not (folder / "_zadapter").exists()
+
+
+def test_decimals_of_more_digits_than_spark_has_are_refused(lake, spark):
+    """DuckDB and pyarrow know decimals of 76 digits."""
+    folder = lake.folder / "events"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": pa.array([1], pa.decimal256(50, 2))}), folder / "x.parquet")
+
+    with pytest.raises(errors.UnsupportedError, match=r"Spark cannot read .*x\.parquet: .*50"):
+        lake.optimize(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"use_byte_stream_split": ["d"], "use_dictionary": False}, "encoded as BYTE_STREAM_SPLIT"),
+        ({"compression": "brotli"}, "compressed by BROTLI"),
+    ],
+)
+def test_encodings_that_spark_does_not_read_are_refused(lake, spark, options, says):
+    """DuckDB writes the one for floats where PARQUET_VERSION is V2, Polars and pandas the other."""
+    folder = lake.folder / "events"
+    folder.mkdir()
+    rows = pa.table({"a": range(50), "d": [n / 7 for n in range(50)]})
+    pq.write_table(rows, folder / "x.parquet", **options)
+
+    with pytest.raises(errors.UnsupportedError, match=rf"x\.parquet: column '[ad]' is {says}"):
+        lake.optimize(str(folder))
+
+    assert not (folder / "_zadapter").exists()

@@ -1,0 +1,71 @@
+"""What in a file of another program's Spark would not read, or not write again."""
+
+from base64 import b64decode
+from collections.abc import Iterator
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_NOTE = b"ARROW:schema"
+"""What Arrow's writers note of the types that the stored numbers and bytes stand for."""
+_CODECS = {"BROTLI", "LZO"}
+_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
+_CAST = (
+    "which only Arrow's note in the footer says and Spark does not write; write the folder anew "
+    "with the column cast to a number, a text or a timestamp"
+)
+_ANOTHER = "which Spark's reader lacks; write the folder anew with another one"
+
+
+def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
+    """Return the columns that are not taken, and for each of them why and what to do.
+
+    Args:
+        metadata: The footer of a file.
+    """
+    note = (metadata.metadata or {}).get(_NOTE)
+    return (*_unread(metadata), *(() if note is None else _lost(note)))
+
+
+def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
+    """Yield what the first row group has that Spark's reader lacks; writers do not change it."""
+    group = metadata.row_group(0) if metadata.num_row_groups else None
+    for column in map(group.column, range(metadata.num_columns)) if group else ():
+        name = column.path_in_schema
+        if column.compression in _CODECS:
+            yield f"{name!r} is compressed by {column.compression}, {_ANOTHER}"
+        if found := _ENCODINGS.intersection(column.encodings):
+            yield f"{name!r} is encoded as {min(found)}, {_ANOTHER}"
+
+
+@lru_cache(maxsize=64)
+def _lost(note: bytes) -> tuple[str, ...]:
+    """Return the columns that would be bare numbers or bytes: Spark writes no such note.
+
+    Names of time zones, dictionaries and lengths of lists are in it, too, but the values are the
+    same without them. Nearly all files of a folder have the same note.
+    """
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(b64decode(note)))
+    except (ValueError, pa.ArrowException):
+        return ()  # a reader that cannot read the note goes without it, too
+    found = ((field.name, _meaning(field)) for field in schema)
+    return tuple(f"{name!r} {meaning}, {_CAST}" for name, meaning in found if meaning)
+
+
+def _meaning(field: pa.Field) -> str | None:
+    type_ = field.type
+    if isinstance(type_, pa.BaseExtensionType):
+        # text, JSON for one, is text
+        return None if _is_text(type_.storage_type) else f"is of type {type_.extension_name}"
+    if name := (field.metadata or {}).get(b"ARROW:extension:name"):
+        return None if _is_text(type_) else f"is of type {name.decode(errors='replace')}"
+    if pa.types.is_duration(type_):
+        return "holds durations"
+    inner = (type_.field(at) for at in range(type_.num_fields))
+    return next((meaning for each in inner if (meaning := _meaning(each))), None)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))

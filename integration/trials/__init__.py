@@ -1,0 +1,25 @@
+"""Trials: seeded rounds of what others do to tables between rewrites, with witnesses of their own.
+
+``python -m integration.trials`` runs them and prints a table; ``test_trials.py`` runs a few rounds.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from integration.migration.tables import Lakes
+from integration.trials import deletes, deltars, evolution, folders, kills, size
+from integration.trials.tally import Tally
+
+Trial = Callable[[Lakes, Random, Tally, float], None]
+
+TRIALS: dict[str, Trial] = {
+    "files": size.files,
+    "columns": size.columns,
+    "cells": size.cells,
+    "writers": folders.writers,
+    "evolution": evolution.evolution,
+    "equality": deletes.equality,
+    "vectors": deletes.vectors,
+    "deltars": deltars.deltars,
+    "kills": kills.kills,
+}

@@ -1,0 +1,44 @@
+"""Rows of a table as they should be, whatever is done to it."""
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+from integration.trials.tally import Row
+
+
+class Model:
+    """Rows with the key ``a``, a partition ``p`` that follows from it, and a text ``b``."""
+
+    def __init__(self, draw: Random) -> None:
+        self.draw, self.rows = draw, dict[int, Row]()
+        self.next = 0
+
+    def fresh(self, count: int) -> list[Row]:
+        """Draw new rows with new keys."""
+        keys = range(self.next, self.next + count)
+        self.next += count
+        return self.put(keys)
+
+    def put(self, keys: Iterable[int]) -> list[Row]:
+        """Draw rows of some keys, which replace those that are there."""
+        made = [{"a": key, "p": key % 3, "b": f"b{self.draw.randrange(1_000)}"} for key in keys]
+        self.rows |= {row["a"]: row for row in made}
+        return made
+
+    def some(self, count: int) -> list[int]:
+        """Choose some keys that are there."""
+        return self.draw.sample(sorted(self.rows), min(count, len(self.rows)))
+
+    def drop(self, gone: Callable[[Row], bool]) -> None:
+        """Forget the rows that a condition holds for."""
+        self.rows = {key: row for key, row in self.rows.items() if not gone(row)}
+
+    def change(self, which: Callable[[Row], bool], text: str) -> None:
+        """Change the text of some rows."""
+        for key, row in self.rows.items():
+            if which(row):
+                self.rows[key] = row | {"b": text}
+
+    def listed(self) -> list[Row]:
+        """All rows."""
+        return list(self.rows.values())

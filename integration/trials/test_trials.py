@@ -1,0 +1,34 @@
+"""One small round of each trial; ``python -m integration.trials`` runs more."""
+
+from integration.migration.tables import Lakes
+from integration.trials import TRIALS
+from integration.trials.rounds import run
+
+OF = {
+    "delta": ["deltars"],
+    "iceberg": ["evolution", "equality", "vectors"],
+    "parquet": ["writers", "files", "columns", "cells"],
+    "migration": ["kills"],
+}
+"""Trials by the format that they are run with."""
+SMALL = 0.01
+
+
+def pytest_generate_tests(metafunc):
+    """Run the trials of the format that is asked for."""
+    if "trial" in metafunc.fixturenames:
+        metafunc.parametrize("trial", OF[metafunc.config.getoption("--format")])
+
+
+def test_every_trial_is_run():
+    """None is forgotten."""
+    assert sorted(name for names in OF.values() for name in names) == sorted(TRIALS)
+
+
+def test_no_row_is_lost_doubled_or_changed(spark, catalog, tmp_path, trial):
+    """Witnesses that are not ours compare each row, and nothing fails."""
+    found = run(trial, Lakes(spark, catalog, tmp_path), rounds=1, seed=3, scale=SMALL)
+
+    assert found.failures == []
+    assert found.is_clean()
+    assert found.compared
