@@ -4,6 +4,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
+from integration import s3 as servers
 
 FORMATS = ("delta", "iceberg", "parquet", "migration")
 
@@ -39,10 +40,18 @@ def catalog(spark, warehouse):
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory, warehouse):
-    """A small session that can handle every format."""
+def s3():
+    """An S3 server with empty buckets."""
+    with servers.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory, warehouse, s3):
+    """A small session that can handle every format, and reads S3."""
     session = zadapter.spark.session(
         {
+            **s3.settings(),
             "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.ice.type": "jdbc",
             "spark.sql.catalog.ice.uri": f"jdbc:sqlite:{warehouse}/catalog.db",
@@ -56,7 +65,8 @@ def spark(tmp_path_factory, warehouse):
             "spark.databricks.delta.snapshotPartitions": "2",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists by it
             "spark.driver.memory": "2g",
-        }
+        },
+        stores=["s3"],
     )
     yield session
     session.stop()

@@ -14,7 +14,8 @@ class Network(ThreadingHTTPServer):
     """Passes requests on to a server. The fate of each commit is what ``fates`` says, in turn.
 
     With "lost" the answer never arrives, with "late" neither does the request, until ``deliver`` is
-    called; other fates are answered as *answers* says, and not passed on.
+    called, with "cut" the connection is closed; other fates are answered as *answers* says, and not
+    passed on.
 
     Args:
         port: The server's, on this machine.
@@ -33,6 +34,11 @@ class Network(ThreadingHTTPServer):
     @property
     def uri(self):
         return f"http://{HOST}:{self.server_address[1]}"
+
+    def fate(self, method, path, headers):
+        """Return the fate of a request; None: it is passed on."""
+        is_commit = self.is_commit(method, path, headers)
+        return self.fates.popleft() if is_commit and self.fates else None
 
     def deliver(self):
         """Pass on the commits that were held back, and return the answers' codes."""
@@ -54,7 +60,11 @@ class Handler(BaseHTTPRequestHandler):
         request = urllib.request.Request(
             self.server.upstream + self.path, body or None, kept, method=self.command
         )
-        code, headers, content = self.fated(request)
+        answered = self.fated(request)
+        if answered is None:
+            self.close_connection = True
+            return
+        code, headers, content = answered
         size = headers.get("Content-Length", "0") if self.command == "HEAD" else len(content)
         self.send_response(code)
         for key, value in headers.items():
@@ -68,14 +78,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def fated(self, request):
         server = self.server
-        is_commit = server.is_commit(self.command, self.path, self.headers)
-        fate = server.fates.popleft() if is_commit and server.fates else None
+        fate = server.fate(self.command, self.path, self.headers)
         if fate == "lost":
             send(request)
         if fate == "late":
             server.held.append(request)
         if fate is None:
             return send(request)
+        if fate == "cut":
+            return None
         code, content = server.answers[fate]
         return code, {"Content-Type": "application/json"}, content.encode()
 

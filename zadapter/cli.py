@@ -147,7 +147,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     with _complaining():
         keys, settings = parse_by(by), parse_conf(conf or ())
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
-        session = _session({**QUIET, **settings}, backend)
+        session = _session({**QUIET, **settings}, backend, table)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
             found = call(
                 table,
@@ -195,7 +195,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     with _complaining():
         keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
         # the old table's format may still have to be found out
-        session = _session({**QUIET, **settings}, None)
+        session = _session({**QUIET, **settings}, None, table, target)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
             found = zadapter.migrate(
                 table,
@@ -256,10 +256,10 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _session(conf: Mapping[str, str], backend: str | None) -> "SparkSession":
+def _session(conf: Mapping[str, str], backend: str | None, *tables: str) -> "SparkSession":
     from zadapter.verbs.asking import start  # noqa: PLC0415 - loads Spark
 
-    return start(conf, backend)
+    return start(conf, backend, tables)
 
 
 @contextmanager

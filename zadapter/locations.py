@@ -130,6 +130,24 @@ def map_files(
         yield from pool.map(look, files)
 
 
+def reachable(jvm: Any, session: Any, location: str) -> str:
+    """Return *location* by the scheme that Hadoop knows S3 by: out of the box this is ``s3a``.
+
+    Args:
+        jvm: The JVM.
+        session: Its session, whose Hadoop settings hold.
+        location: Path or URI.
+    """
+    if not location.startswith("s3://"):
+        return location
+    try:
+        conf = session.sessionState().newHadoopConf()
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass("s3", conf)
+    except Exception:  # noqa: BLE001 - of any kind, by what the settings name
+        return location.replace("s3:", "s3a:", 1)
+    return location
+
+
 def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
     """Return what tells the escaped URI, with its scheme, of any location.
 

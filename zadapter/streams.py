@@ -1,17 +1,18 @@
-"""Files that the JVM has opened, read as Python reads its own."""
+"""Files of other places, read as Python reads its own."""
 
+from collections.abc import Callable
 from typing import Any
 
 
-class JavaFile:
-    """A read-only file over Hadoop's ``FSDataInputStream``."""
+class RangeFile:
+    """A read-only file, of which ranges are fetched."""
 
     closed = False
 
-    def __init__(self, stream: Any, size: int) -> None:
-        """Take over an open stream of a file of *size* bytes."""
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
+        """Open a file of *size* bytes; *fetch* takes where to start and how many bytes to read."""
         self.size = size
-        self._stream = stream
+        self._fetch = fetch
         self._at = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -26,8 +27,7 @@ class JavaFile:
     def read(self, count: int = -1) -> bytes:
         """Return so many bytes, or fewer at the end; -1 is all that are left."""
         wanted = self.size - self._at if count < 0 else min(count, self.size - self._at)
-        self._stream.seek(self._at)
-        found = bytes(self._stream.readNBytes(wanted))
+        found = self._fetch(self._at, wanted) if wanted else b""
         self._at += len(found)
         return found
 
@@ -44,6 +44,23 @@ class JavaFile:
         return False
 
     def close(self) -> None:
+        """Close the file."""
+        self.closed = True
+
+
+class JavaFile(RangeFile):
+    """A read-only file over Hadoop's ``FSDataInputStream``."""
+
+    def __init__(self, stream: Any, size: int) -> None:
+        """Take over an open stream of a file of *size* bytes."""
+        super().__init__(size, self._read)
+        self._stream = stream
+
+    def _read(self, start: int, length: int) -> bytes:
+        self._stream.seek(start)
+        return bytes(self._stream.readNBytes(length))
+
+    def close(self) -> None:
         """Close the stream."""
         self._stream.close()
-        self.closed = True
+        super().close()

@@ -23,7 +23,7 @@ from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.snapshots import Handle
 from zadapter_delta.sources import PROPERTY, application, tag, text
 from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
-from zadapter_delta.tables import Located, by_path
+from zadapter_delta.tables import Located, by_path, log_of
 
 Add = dict[str, Any]
 """An AddFile action as the log's JSON has it (PROTOCOL.md, "Add File")."""
@@ -43,7 +43,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
             f"{table}: name a folder, such as ./{table}; a catalog learns of it by "
             "CREATE TABLE … USING delta LOCATION"
         )
-    log = jvm.delta.DeltaLog.forTable(jvm.session, said)
+    log = log_of(jvm, said)
     if log.tableExists():
         raise UsageError(f"{table} is a table already")
     named = {**definition.properties, PROPERTY: text(source)}

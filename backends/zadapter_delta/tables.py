@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.locations import reachable
 from zadapter.thrown import causes, first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 
@@ -70,13 +71,18 @@ def _within_reach(table: str) -> Iterator[None]:
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     with _within_reach(table):
-        log = jvm.delta.DeltaLog.forTable(jvm.session, path)
+        log = log_of(jvm, path)
     if not log.tableExists():
         files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
         catalog = "" if re.search(r"[/\\:]", path) else "the catalog has no such table, and "
         raise UnknownTableError(f"{table}: no Delta table there; {catalog}{log.dataPath()} {seen}")
     return Located(log=log, catalog_table=jvm.option())
+
+
+def log_of(jvm: Jvm, path: str) -> JavaObject:
+    """Return Delta's log of the folder *path*."""
+    return jvm.delta.DeltaLog.forTable(jvm.session, reachable(jvm.root, jvm.session, path))
 
 
 def _in_catalog(jvm: Jvm, table: str) -> Located | None:

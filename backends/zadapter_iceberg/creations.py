@@ -15,6 +15,7 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
 )
+from zadapter.locations import reachable
 from zadapter.names import Parts, quote, split
 from zadapter.table import Load, Snapshot
 from zadapter.thrown import first_line
@@ -70,7 +71,8 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
         conf = jvm.session.sessionState().newHadoopConf()
         if "#" in path:
             raise UsageError(f"{table}: Spark reads no Iceberg table from a path with a #")
-        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(path, schema)
+        place = reachable(jvm.root, jvm.session, path)
+        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(place, schema)
     name = _qualified(jvm, table)
     *above, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.locations import reachable
 from zadapter.names import Parts, quote, split
 from zadapter.thrown import causes, first_line
 from zadapter_iceberg.columns import FUNCTIONS
@@ -148,7 +149,8 @@ def _refused(table: str, error: Exception) -> Exception:
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     conf = jvm.session.sessionState().newHadoopConf()
     try:
-        return Located(table=jvm.iceberg.hadoop.HadoopTables(conf).load(path), name=None)
+        place = reachable(jvm.root, jvm.session, path)
+        return Located(table=jvm.iceberg.hadoop.HadoopTables(conf).load(place), name=None)
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             raise UnknownTableError(

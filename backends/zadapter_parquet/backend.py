@@ -17,6 +17,7 @@ from zadapter.encoding import Encoding
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
+from zadapter.locations import reachable
 from zadapter.names import Parts, resolve
 from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter_parquet import (
@@ -26,6 +27,7 @@ from zadapter_parquet import (
     loads,
     registration,
     retention,
+    s3,
     staging,
     stats,
     untold,
@@ -273,7 +275,10 @@ class ParquetBackend:
         """
         by_path = _BY_PATH.match(table)
         location = by_path["path"].replace("``", "`") if by_path else table
+        location = reachable(self._spark._jvm, self._spark._jsparkSession, location)  # noqa: SLF001
         if location.startswith(f"{SCHEME}:"):
             return HadoopFiles(self._spark, location, make=make)
         root = local_path(location)
-        return ObjectFiles(location) if root is None else LocalFiles(root, make=make)
+        if root is not None:
+            return LocalFiles(root, make=make)
+        return ObjectFiles(location, s3.options(self._spark, location))

@@ -1,27 +1,32 @@
 """A table's files on S3, GCS or Azure, through obstore."""
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
 
 import obstore
 import pyarrow as pa
 from obstore import exceptions
 from obstore.store import from_url
 
-from zadapter.errors import CorruptLogError, StoreError, UnsupportedError
-from zadapter.locations import map_files
+from zadapter.errors import CorruptLogError, StoreError, UnknownTableError, UnsupportedError
+from zadapter.locations import STORE, map_files
+from zadapter.streams import RangeFile
+from zadapter.thrown import first_line
 from zadapter_parquet.entries import LARGEST
 from zadapter_parquet.paths import checked
 from zadapter_parquet.stores import Found, Outcome
 
-_REFUSED = (
-    exceptions.PermissionDeniedError,
-    exceptions.UnauthenticatedError,
-    exceptions.NotSupportedError,
-    NotImplementedError,
-    PermissionError,
-)
+_AT_ONCE = 1_000
+"""Files that S3 deletes by one request."""
+_DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
+_REFUSED = (*_DENIED, exceptions.NotSupportedError, NotImplementedError, FileNotFoundError)
+"""Errors after which a file has certainly not been created."""
+_REASON = re.compile(r"<Code>(.*?)</Code>(?:.*?<Message>(.*?)</Message>)?", re.DOTALL)
 
 
 class ObjectFiles:
@@ -29,21 +34,23 @@ class ObjectFiles:
 
     root = None
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, options: Mapping[str, Any] | None = None) -> None:
         """Open the table's root folder.
 
         Args:
-            uri: ``s3://…``, ``gs://…`` or ``az://…``.
+            uri: ``s3://…``, ``gs://…`` or ``az://…``, unescaped.
+            options: Of obstore's ``from_url``; without any, the environment decides.
 
         Raises:
             UnsupportedError: There is no way to create a file at most once there.
         """
         self.uri = uri.rstrip("/")
         try:
-            self._store = from_url(self.uri)
+            self._store = from_url(_escaped(self.uri), **options or {})
         except (exceptions.BaseError, ValueError) as error:
             raise UnsupportedError(
-                f"{uri}: a Parquet table lies on local disk, HDFS, S3, GCS or Azure: {_said(error)}"
+                f"{uri}: a Parquet table lies on local disk, HDFS, S3, GCS or Azure: "
+                f"{first_line(error)}"
             ) from error
 
     def create(self, path: str, data: bytes) -> Outcome:
@@ -52,7 +59,7 @@ class ObjectFiles:
         Raises:
             StoreError: The store does not let us write, or not in this way.
         """
-        with self._told(path, "created"):
+        with self._asked(path, "created"):
             try:
                 obstore.put(self._store, checked(path), data, mode="create")
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError):
@@ -69,40 +76,42 @@ class ObjectFiles:
         Raises:
             StoreError: The store does not let us write, or does not answer.
         """
-        with self._told(path, "written"):
+        with self._asked(path, "written"):
             obstore.put(self._store, checked(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; absent ones are fine.
+        """Delete files, many at once; absent ones are fine.
 
         Raises:
             StoreError: The store does not let us delete, or does not answer.
         """
-        for path in paths:
-            with self._told(path, "deleted"), suppress(FileNotFoundError):
-                obstore.delete(self._store, checked(path))
+        rest = map(checked, paths)
+        while batch := list(islice(rest, _AT_ONCE)):
+            with self._asked(batch[0], "deleted"):
+                self._delete(batch)
 
-    @contextmanager
-    def _told(self, path: str, what: str) -> Iterator[None]:
-        """Turn what the store says into one of our errors."""
+    def _delete(self, batch: list[str]) -> None:
         try:
-            yield
-        except (exceptions.BaseError, OSError, NotImplementedError) as error:
-            raise StoreError(f"{self.uri}/{path} cannot be {what}: {_said(error)}") from error
+            obstore.delete(self._store, batch)
+        except FileNotFoundError:  # GCS and Azure stop at the first that is absent
+            for path in batch:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, path)
 
     def read(self, path: str) -> bytes | None:
         """Return what a file holds, None where there is none.
 
         Raises:
             CorruptLogError: It is larger than any file of the log.
+            StoreError: The store does not let us read, or does not answer.
         """
-        try:
-            with _reached():
+        with self._asked(path, "read"):
+            try:
                 found = obstore.get(self._store, checked(path))
                 if found.meta["size"] <= LARGEST:
                     return bytes(found.bytes())
-        except FileNotFoundError:
-            return None
+            except FileNotFoundError:
+                return None
         raise CorruptLogError(f"{self.uri}/{path} is too large: {found.meta['size']} bytes")
 
     def has(self, path: str) -> bool:
@@ -110,28 +119,45 @@ class ObjectFiles:
         return self.size(path) is not None
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none."""
-        try:
-            with _reached():
+        """Return the bytes of a file, None where there is none.
+
+        Raises:
+            StoreError: The store does not let us read, or does not answer.
+        """
+        with self._asked(path, "read"):
+            try:
                 return int(obstore.head(self._store, checked(path))["size"])
-        except FileNotFoundError:
-            return None
+            except FileNotFoundError:
+                return None
 
     def opened(self, path: str) -> pa.NativeFile:
-        """Open a file, of which only what is asked for will be read."""
-        return pa.PythonFile(obstore.open_reader(self._store, checked(path)), mode="r")
+        """Open a file, of which only what is asked for will be read.
+
+        Raises:
+            FileNotFoundError: There is none.
+            StoreError: The store does not let us read, or does not answer.
+        """
+        size = self.size(path)
+        if size is None:
+            raise FileNotFoundError(f"{self.uri}/{path}")
+
+        def fetch(start: int, length: int) -> bytes:
+            with self._asked(path, "read"):
+                return bytes(obstore.get_range(self._store, path, start=start, length=length))
+
+        return pa.PythonFile(RangeFile(size, fetch), mode="r")
 
     def has_after(self, path: str) -> bool:
         """Tell whether a file of the same folder and ending comes after *path* by name."""
         folder, _, name = path.rpartition("/")
         ending = name[name.rindex(".") :]
-        with _reached():
+        with self._asked(folder, "listed"):
             later = obstore.list(self._store, prefix=folder, offset=path)
             return any(each["path"].endswith(ending) for batch in later for each in batch)
 
     def listed(self, folder: str = "") -> Iterator[Found]:
         """Yield all files within *folder*, however deep."""
-        with _reached():
+        with self._asked(folder, "listed"):
             for batch in obstore.list(self._store, prefix=folder or None):
                 for each in batch:
                     modified = int(each["last_modified"].timestamp() * 1_000_000)
@@ -149,7 +175,7 @@ class ObjectFiles:
         """
 
         def moved(old: str) -> None:
-            with self._told(old, "renamed"):
+            with self._asked(old, "renamed"):
                 obstore.rename(self._store, checked(old), checked(names[old]))
 
         deque(map_files(moved, list(names), self.uri), maxlen=0)
@@ -157,18 +183,31 @@ class ObjectFiles:
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: the store has written what it has taken."""
 
+    @contextmanager
+    def _asked(self, path: str, what: str) -> Iterator[None]:
+        """Turn the store's errors into ours."""
+        try:
+            yield
+        except (exceptions.BaseError, OSError, NotImplementedError) as error:
+            where, reason = f"{self.uri}/{path}".rstrip("/"), _reason(error)
+            if reason.startswith("NoSuchBucket"):
+                raise UnknownTableError(f"{where}: there is no such bucket") from error
+            advice = (
+                "check the key and its rights"
+                if isinstance(error, _DENIED)
+                else "try again when the store answers"
+            )
+            raise StoreError(f"{where} cannot be {what}: {reason}; {advice}") from error
 
-@contextmanager
-def _reached() -> Iterator[None]:
-    """Turn what obstore raises into what Python raises when a store cannot be reached."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except exceptions.BaseError as error:
-        raise ConnectionError(_said(error)) from error
+
+def _escaped(uri: str) -> str:
+    """Return a location as a URL, whose ``%``, ``#`` and ``?`` mean something else."""
+    start = re.match(STORE, uri)
+    end = start.end() if start else 0
+    return uri[:end] + quote(uri[end:])
 
 
-def _said(error: Exception) -> str:
-    """Return the first line of what obstore says."""
-    return str(error).partition("\n")[0]
+def _reason(error: Exception) -> str:
+    """Return the code and the text that a store answers, or what obstore says."""
+    said = _REASON.search(str(error))
+    return ": ".join(filter(None, said.groups())) if said else first_line(error)

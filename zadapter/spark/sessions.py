@@ -15,7 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import catalogs, java, settings
+from zadapter.spark import catalogs, java, object_stores, settings
 from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES, SPARK, Format
 
 _NO_CONNECT = (
@@ -25,7 +25,10 @@ _NO_CONNECT = (
 
 
 def session(
-    conf: Mapping[str, str] | None = None, *, formats: Sequence[str] = ("delta", "iceberg")
+    conf: Mapping[str, str] | None = None,
+    *,
+    formats: Sequence[str] = ("delta", "iceberg"),
+    stores: Sequence[str] = (),
 ) -> SparkSession:
     """Return the running Spark session, or start one that can handle *formats*.
 
@@ -41,35 +44,53 @@ def session(
     the machine's memory, at most 4 GiB, for the driver; Python workers run this Python. Spark
     downloads the packages when it first needs them.
 
+    For S3 it gets Hadoop's S3A, which reads ``s3://`` and ``s3a://``. Credentials are those of
+    ``fs.s3a.*``, of the environment, a profile or the machine, in this order. The server of
+    ``AWS_ENDPOINT_URL`` is asked with the bucket in the path.
+
     Args:
         conf: Spark settings. They win; where they are lists, they are completed.
         formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs
             nothing. Fewer of them start faster.
+        stores: Object stores to load, of ``"s3"``.
 
     Raises:
         SessionError: PySpark, delta-spark, Java or the running session do not fit.
-        UsageError: A format is unknown.
+        UsageError: A format or a store is unknown.
     """
     if unknown := set(formats) - {*FORMATS, "parquet"}:
         raise UsageError(f"no format {min(unknown)!r}; there are: delta, iceberg, parquet")
+    if unknown := set(stores) - {object_stores.S3}:
+        raise UsageError(f"no store {min(unknown)!r} to load; there is: {object_stores.S3}")
     there = running()
-    found = there or _start(dict(conf or {}), formats)
+    found = there or _start(dict(conf or {}), formats, stores)
     for name in formats:
         check(found, name)
+    for name in stores:
+        object_stores.check(found, name)
     if there and conf:
         _apply(there, conf)
     return found
 
 
-def ensure(spark: SparkSession | None, table_format: str) -> SparkSession:
+def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> SparkSession:
     """Return a session that can handle *table_format*: *spark*, the running or a new one.
 
+    Args:
+        spark: A session; None is the running one, or a new one.
+        table_format: The format.
+        table: Path or identifier of a table, whose store the session can then read.
+
     Raises:
-        SessionError: There is a session, but it cannot handle the format; or none can start.
+        SessionError: There is a session, but it cannot handle the format or the store; or none
+            can start.
     """
     formats = [table_format] if table_format in FORMATS else []
-    found = spark or running() or session(formats=formats)
+    stores = object_stores.named([table])
+    found = spark or running() or session(formats=formats, stores=stores)
     check(found, table_format)
+    for name in stores:
+        object_stores.check(found, name)
     return found
 
 
@@ -165,13 +186,14 @@ def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:
             running.conf.set(key, value)
 
 
-def _start(conf: dict[str, str], formats: Sequence[str]) -> SparkSession:
+def _start(conf: dict[str, str], formats: Sequence[str], stores: Sequence[str]) -> SparkSession:
     _refuse_installed(formats)
     stated = {**settings.stated_outside(), **conf}
     remote = "SPARK_REMOTE" in os.environ or "spark.remote" in stated
     if remote or stated.get("spark.api.mode", os.environ.get("SPARK_API_MODE")) == "connect":
         raise SessionError(_NO_CONNECT)
     added = {**settings.local_defaults(stated), **settings.additions(stated, formats)}
+    added |= object_stores.additions({**stated, **added}, stores)
     if "iceberg" in formats and stated.get(settings.MASTER, "local").startswith("local"):
         embedded = catalogs.embedded(stated)
         added |= embedded

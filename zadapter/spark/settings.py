@@ -117,12 +117,12 @@ def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, st
     ``spark.jars.packages`` or as a file in ``spark.jars``. So is a ``spark_catalog``.
     """
     wanted = [FORMATS[name] for name in formats if name in FORMATS]
-    packages = [p for form in wanted for p in form.packages if not _has(stated, p)]
+    packages = [p for form in wanted for p in form.packages if not has(stated, p)]
     excludes = [e for form in wanted for e in form.excludes] if packages else []
     merged = {
-        PACKAGES: _completed(stated, PACKAGES, packages),
-        EXCLUDES: _completed(stated, EXCLUDES, excludes),
-        EXTENSIONS: _completed(stated, EXTENSIONS, [form.extension for form in wanted]),
+        PACKAGES: completed(stated, PACKAGES, packages),
+        EXCLUDES: completed(stated, EXCLUDES, excludes),
+        EXTENSIONS: completed(stated, EXTENSIONS, [form.extension for form in wanted]),
         CATALOG: stated.get(CATALOG) or next((c for form in wanted if (c := form.catalog)), ""),
     }
     return {key: value for key, value in merged.items() if value != stated.get(key, "")}
@@ -192,7 +192,8 @@ def same_minor(version: str, minor: str) -> bool:
     return version.split(".")[:2] == minor.split(".")
 
 
-def _completed(stated: Mapping[str, str], key: str, more: Sequence[str]) -> str:
+def completed(stated: Mapping[str, str], key: str, more: Sequence[str]) -> str:
+    """Return the list *key* with the items of *more* that it lacks."""
     items = _items(stated, key)
     lacking = [item for item in more if item not in items]
     return ",".join([*items, *lacking]) if lacking else stated.get(key, "")
@@ -202,7 +203,8 @@ def _items(stated: Mapping[str, str], key: str) -> Sequence[str]:
     return [item.strip() for item in stated.get(key, "").split(",") if item.strip()]
 
 
-def _has(stated: Mapping[str, str], package: str) -> bool:
+def has(stated: Mapping[str, str], package: str) -> bool:
+    """Tell whether *stated* has the artifact of *package*, in any version, or its jar."""
     artifact, _, _ = package.rpartition(":")
     jar = f"{artifact.partition(':')[2]}-"
     return any(item.startswith(f"{artifact}:") for item in _items(stated, PACKAGES)) or any(

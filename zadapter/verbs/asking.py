@@ -1,6 +1,6 @@
 """Turn what users type into values, or say what is wrong with it before anything is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from zadapter.errors import (
 from zadapter.layout import Curve, Request, orders
 from zadapter.names import Parts, join, resolve, split
 from zadapter.sizes import parse
+from zadapter.spark import object_stores
 from zadapter.spark.sessions import ensure, running, session
 from zadapter.spark.settings import FORMATS, installed
 from zadapter.table import Snapshot
@@ -41,16 +42,21 @@ def open_table(
         SessionError: The session cannot handle the format.
     """
     if backend is None:
-        return _detected(name, spark or running() or start({}, None))
+        return _detected(name, spark or running() or start({}, None, [name]))
     if isinstance(backend, str):
-        return _loaded(backend, spark)
+        return _loaded(backend, name, spark)
     if not callable(backend):
         raise UsageError(f"backend= takes a format's name or a backend's class, not {backend!r}")
-    return ensure(spark, getattr(backend, "format", "")), backend
+    return ensure(spark, getattr(backend, "format", ""), name), backend
 
 
-def start(conf: Mapping[str, str], backend: str | None) -> SparkSession:
+def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -> SparkSession:
     """Return the running session, or start one for *backend*, or else for all that is installed.
+
+    Args:
+        conf: Spark settings.
+        backend: The format; None: any.
+        tables: Paths and identifiers of tables, whose stores the session can then read.
 
     Raises:
         MissingBackendError: The backend is not installed.
@@ -59,12 +65,13 @@ def start(conf: Mapping[str, str], backend: str | None) -> SparkSession:
     if backend is not None:
         load(backend)
     wanted = installed() if backend is None else [backend]
-    return session(conf, formats=[name for name in wanted if name in FORMATS])
+    formats = [name for name in wanted if name in FORMATS]
+    return session(conf, formats=formats, stores=object_stores.named(tables))
 
 
-def _loaded(name: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
+def _loaded(name: str, table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
     factory = load(name)
-    return ensure(spark, name), factory
+    return ensure(spark, name, table), factory
 
 
 def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
@@ -92,7 +99,7 @@ def _tried(
 ) -> tuple[SparkSession, Factory] | ZadapterError:
     """Return a session and the backend that knows the table, or why it does not."""
     try:
-        found, factory = _loaded(name, spark)
+        found, factory = _loaded(name, table, spark)
         if factory(found).snapshot(table).version < 0:
             return UnknownTableError(
                 f"{table}: to make a table of these files, say backend={name!r}"

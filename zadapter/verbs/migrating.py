@@ -24,7 +24,9 @@ from zadapter.migration import Migration, Mode, Proof
 from zadapter.report import timing
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
 from zadapter.spark.scratch import refresh, scratch
+from zadapter.spark.sessions import running
 from zadapter.table import Load, Snapshot, keys
+from zadapter.verbs import asking
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.carrying import Carried, copied
 from zadapter.verbs.following import follow as carried_since
@@ -117,7 +119,8 @@ def _opened(
 ) -> Iterator[Move]:
     """Open both tables in one session, beside the user's."""
     (old, new), (backend, to) = names, formats
-    session, factory = open_table(old, backend, spark)
+    there = spark or running() or asking.start({}, None, names)
+    session, factory = open_table(old, backend, there)
     session, to_factory = open_table(new, to, session)
     with (
         scratch(session) as own,
