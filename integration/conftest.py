@@ -1,5 +1,7 @@
 """One format at a time: ``pytest integration --format delta``, or from one to another."""
 
+from random import Random
+
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -12,6 +14,15 @@ FORMATS = ("delta", "iceberg", "parquet", "migration")
 def pytest_addoption(parser):
     """Let the caller choose the format."""
     parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
+    parser.addoption("--sweep", type=int, metavar="N", help="N pairs of rivals, drawn of all")
+
+
+def pytest_generate_tests(metafunc):
+    """Have two rivals come to a rewrite: some pairs, or many more."""
+    if "trial" in metafunc.fixturenames:
+        module, count = metafunc.module, metafunc.config.getoption("--sweep")
+        every = Random(count).sample(module.EVERY, len(module.EVERY))
+        metafunc.parametrize("trial", module.SOME if count is None else every[:count], ids=str)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -41,16 +41,14 @@ def settings(spark, values):
             spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
-def interrupted(backend, action):
-    """Make a backend that runs *action* after staging and before the first commit."""
+def interrupted(backend, *actions):
+    """Make a backend that runs each of *actions* before one commit, in order; staging is over."""
+    waiting = list(actions)
 
     class Interrupted(backend):
-        done = False
-
         def commit(self, rewrite):
-            if not Interrupted.done:
-                Interrupted.done = True
-                action()
+            if waiting:
+                waiting.pop(0)()
             return super().commit(rewrite)
 
     return Interrupted

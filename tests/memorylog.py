@@ -18,6 +18,7 @@ class Version:
 
     files: frozenset[tuple[str, str | None]]
     definition: str = "as planned"
+    id: str = "memory"
     commit: str | None = None
 
 
@@ -54,7 +55,7 @@ class MemoryLog:
             location="memory:",
             schema=pa.schema([]),
             partition={},
-            id="memory",
+            id=self.head.id,
             definition=self.head.definition,
             physical={},
             without_stats=frozenset(),

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from tests.memorylog import MemoryLog, Time, outcome_of, rewrite_of
 from zadapter.commit import Backoff, Landed, publish
-from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError, UsageError
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+    UsageError,
+    VerificationError,
+)
 
 
 def test_a_lost_answer_counts_as_success():
@@ -67,6 +74,42 @@ def test_another_definition_makes_everything_stale():
 
     assert isinstance(error, StaleRewriteError)
     assert error.gone == ("a", "b")
+
+
+@pytest.mark.parametrize("fate", ["fine", "never", VerificationError("a file is gone")])
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_table_that_was_made_again_has_nothing_of_ours(fate, attempts):
+    """Its id says so, whatever became of the attempt, and be its files named like the old ones."""
+    log = MemoryLog("ab", [fate])
+    rewrite = rewrite_of(log, "ab")
+    log.write(id="another")
+
+    error = outcome_of(log, rewrite, Backoff(attempts=attempts))
+
+    assert isinstance(error, ReplacedTableError)
+    assert len(log.tried) == 1
+
+
+def test_a_commit_before_the_table_was_replaced_has_landed():
+    """It is in the history of what has the name now, which can be brought back."""
+    log = MemoryLog("ab", ["lost"])
+    rewrite = rewrite_of(log, "ab")
+    turns = iter([lambda: None, lambda: log.write(id="another")])
+    log.others = lambda log: next(turns, lambda: None)()
+
+    landed = outcome_of(log, rewrite)
+
+    assert landed == Landed(version=None, attempts=1, stale=(), doubtful=True)
+
+
+def test_a_file_that_is_gone_is_not_looked_for_again():
+    """It will not come back: there is one attempt, and nothing was committed."""
+    log = MemoryLog("ab", [VerificationError("a file is gone")])
+
+    error = outcome_of(log, rewrite_of(log, "ab"))
+
+    assert isinstance(error, VerificationError)
+    assert len(log.tried) == 1
 
 
 @given(attempts=st.integers(1, 30))

@@ -5,7 +5,12 @@ from random import Random
 
 from tests.memorylog import MemoryLog, outcome_of, rewrite_of
 from zadapter.commit import Backoff, Landed
-from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+)
 from zadapter.table import keys
 
 HISTORIES = 6_000
@@ -15,8 +20,8 @@ def busy(random):
     """Others who append, delete files or rows, change the table, and late answers."""
 
     def others(log):
-        moves = ["nothing", "append", "delete file", "delete rows", "alter", "catch up"]
-        move = random.choices(moves, [100, 20, 8, 8, 3, 60])[0]
+        moves = ["nothing", "append", "delete file", "delete rows", "alter", "replace", "catch up"]
+        move = random.choices(moves, [100, 20, 8, 8, 3, 2, 60])[0]
         path, deletes = random.choice([*sorted(log.head.files, key=str), ("x", None)])
         if move == "append":
             log.write(files=log.head.files | {(f"foreign {len(log.versions)}", None)})
@@ -26,6 +31,8 @@ def busy(random):
             log.write(files=log.head.files - {(path, deletes)} | {(path, f"{len(log.versions)}")})
         elif move == "alter":
             log.write(definition=f"altered {len(log.versions)}")
+        elif move == "replace":
+            log.write(id=f"another {len(log.versions)}")
         elif move == "catch up":
             log.catch_up()
 
@@ -44,6 +51,7 @@ def check(log, rewrite, outcome):
         assert outcome.doubtful == doubtful
         assert outcome.attempts == len(log.tried)
         assert before.definition == after.definition == rewrite.base.definition
+        assert before.id == after.id == rewrite.base.id
         assert before.files - after.files == {file for e in done for file in keys(e.removed)}
         assert after.files - before.files == {file for e in done for file in keys(e.added)}
         assert all(keys(exchange.removed) - before.files for exchange in outcome.stale)
@@ -51,6 +59,9 @@ def check(log, rewrite, outcome):
         assert doubtful
         assert outcome.commit_id == rewrite.id
         assert all(number > log.looked for number in landed)  # else the last look has seen it
+    elif isinstance(outcome, ReplacedTableError):
+        assert log.head.id != rewrite.base.id
+        assert all(number > log.looked for number in landed)
     else:
         assert isinstance(outcome, ConflictError)
         assert landed == []
@@ -75,5 +86,6 @@ def test_outcomes_are_true_in_every_history():
         seen[type(outcome)] += 1
         seen["in part"] += isinstance(outcome, Landed) and outcome.stale != ()
         seen["found out"] += isinstance(outcome, Landed) and outcome.version is None
-    kinds = [Landed, "in part", "found out", UnknownOutcomeError, ConflictError, StaleRewriteError]
+    kinds = [Landed, "in part", "found out"]
+    kinds += [UnknownOutcomeError, ConflictError, StaleRewriteError, ReplacedTableError]
     assert all(seen[kind] >= 20 for kind in kinds), seen

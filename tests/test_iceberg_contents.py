@@ -90,6 +90,13 @@ def test_a_file_table_tells_what_manifests_tell():
     assert second["a"]["nulls"] == 10
 
 
+def test_files_of_an_older_spec_are_told_apart_in_a_table_without_partitions():
+    """Its partition field was dropped: what was written before lies in partitions still."""
+    files = file_table(contents(), [A], {}, {}, 1)
+
+    assert files["partition"].to_pylist() == [None, {}]
+
+
 def test_deletes_make_counts_uncertain():
     """A null that was counted may be deleted, and so may the rows that were none."""
     path = contents()["file_path"][0].as_py()

@@ -1,10 +1,13 @@
 """A location is asked for only where its URI may look different."""
 
+import re
 import threading
 
 import pytest
 
 from zadapter import locations
+from zadapter.errors import VerificationError
+from zadapter.locations import check_present
 
 
 @pytest.mark.parametrize(
@@ -144,3 +147,16 @@ def test_whatever_may_be_escaped_is_asked_for(name):
 )
 def test_what_lies_within_a_folder(location, is_relative):
     assert locations.is_relative(location) == is_relative
+
+
+def test_files_that_went_or_changed_are_named(tmp_path):
+    """On disk, where names may have any character, and in a store that is asked."""
+    kept, gone, cut = (tmp_path / f"{name} ä%.parquet" for name in ("kept", "gone", "cut"))
+    for path in (kept, cut):
+        path.write_bytes(b"four")
+
+    check_present({kept.as_uri(): 4}, lambda uri: None)
+    check_present({"s3://b/x": 4}, {"s3://b/x": 4}.get)
+    for uri, size in [(gone.as_uri(), 4), (cut.as_uri(), 5), ("s3://b/y", 4)]:
+        with pytest.raises(VerificationError, match=re.escape(uri)):
+            check_present({kept.as_uri(): 4, uri: size}, {"s3://b/x": 4}.get)

@@ -15,7 +15,14 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from zadapter.errors import ConflictError, UnknownOutcomeError, UsageError, ZadapterError
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    UnknownOutcomeError,
+    UsageError,
+    VerificationError,
+    ZadapterError,
+)
 from zadapter.table import Exchange, Snapshot
 
 A = TypeVar("A", bound="Attempt")
@@ -32,6 +39,10 @@ class Attempt(Protocol):
     @property
     def id(self) -> str:
         """What its commit is found by."""
+
+    @property
+    def table_id(self) -> str | None:
+        """Id of the table that it changes; None: it may make the table."""
 
     def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self: A, head: Snapshot, live: pa.Table
@@ -129,6 +140,8 @@ def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None
     Raises:
         StaleRewriteError: All its files were changed by others; nothing was committed.
         ConflictError: Races were lost until attempts ran out; nothing was committed.
+        ReplacedTableError: Another table has taken the name; nothing of the change is in it.
+        VerificationError: Staged files are gone; nothing was committed.
         UnknownOutcomeError: It is not known whether it landed; nothing may be discarded.
     """
     clock = clock or Clock()
@@ -152,7 +165,9 @@ def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None
         with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
-            if wait is None or clock.now() > end:
+            if change.table_id not in {None, head.id}:
+                raise ReplacedTableError(start.table)
+            if wait is None or clock.now() > end or isinstance(failure, VerificationError):
                 raise failure
             change, left = change.rebased(head, log.files(head))
         stale += left
@@ -163,7 +178,7 @@ def _try(log: Log[A], change: A, *, doubtful: bool) -> tuple[int | None, Zadapte
     try:
         with _doubts(change, doubtful=doubtful):
             return log.commit(change), None
-    except (ConflictError, UnknownOutcomeError) as failure:
+    except (ConflictError, UnknownOutcomeError, VerificationError) as failure:
         return None, failure
 
 
@@ -173,6 +188,6 @@ def _doubts(change: Attempt, *, doubtful: bool) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if doubtful and not isinstance(error, UnknownOutcomeError):
+        if doubtful and not isinstance(error, UnknownOutcomeError | ReplacedTableError):
             raise UnknownOutcomeError(change.base.table, change.id) from error
         raise

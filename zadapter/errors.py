@@ -9,7 +9,8 @@ ZadapterError
 ├── UnsupportedError                 change the table, or leave it alone
 │   └── MissingStatsError            let zadapter widen the table's stats
 ├── ConflictError                    nothing was committed; try again
-│   └── StaleRewriteError            plan again; the inputs are gone
+│   ├── StaleRewriteError            plan again; the inputs are gone
+│   └── ReplacedTableError           look at the table, which is another one now
 ├── VersionExpiredError              read a newer version
 ├── ForeignChangeError               look at what other programs did to the table's files
 ├── CorruptLogError                  restore the table's log
@@ -93,6 +94,21 @@ class StaleRewriteError(ConflictError):
         super().__init__(
             f"{table}: {len(gone)} of the files being rewritten changed meanwhile, "
             f"{gone[0]!r} among them; run optimize() again to take up the new state"
+        )
+
+
+class ReplacedTableError(ConflictError):
+    """The table was dropped, and another one has its name or its folder.
+
+    What was written for the old table is not deleted: a copy of that table may need it.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        super().__init__(
+            f"{table} was dropped and made again while it was being changed; nothing was committed "
+            "to the new table. Files written for the old one stay until VACUUM or "
+            "remove_orphan_files takes them. Run the command again to change the new table"
         )
 
 

@@ -166,8 +166,9 @@ def structs(
 ) -> pa.Array:
     """Return structs of *children*, null where *null* is true.
 
-    A struct without fields needs its length said, and is never null.
+    A struct without fields needs its length said.
     """
     if not children:
-        return pa.array([{}] * rows, type_)
+        gone = [False] * rows if null is None else null.to_pylist()
+        return pa.array([None if each else {} for each in gone], type_)
     return pa.StructArray.from_arrays(list(children), fields=list(type_), mask=null)

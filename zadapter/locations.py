@@ -3,11 +3,14 @@
 import os.path
 import posixpath
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
+
+from zadapter.errors import VerificationError
 
 R = TypeVar("R")
 
@@ -146,6 +149,40 @@ def reachable(jvm: Any, session: Any, location: str) -> str:
     except Exception:  # noqa: BLE001 - of any kind, by what the settings name
         return location.replace("s3:", "s3a:", 1)
     return location
+
+
+def check_present(sizes: Mapping[str, int], size_of: Callable[[str], int | None]) -> None:
+    """Check that written files are still there, as large as the log is about to say.
+
+    Clean-ups of other programs delete files that no log names, and nothing stops one that does so
+    between this check and the commit.
+
+    Args:
+        sizes: Bytes by URI.
+        size_of: Returns the bytes of a file that is not on local disk; None: it is not there.
+
+    Raises:
+        VerificationError: A file is gone, or has another size.
+    """
+    found = map_files(lambda uri: _on_disk(uri) if _is_local(uri) else size_of(uri), list(sizes))
+    for (uri, size), now in zip(sizes.items(), found, strict=True):
+        if now != size:
+            raise VerificationError(
+                f"{uri} was written and {'is gone' if now is None else 'has changed'}; nothing was "
+                "committed. A clean-up takes files that are not committed yet: have VACUUM and "
+                "remove_orphan_files keep files for longer than a rewrite takes, and run again"
+            )
+
+
+def _is_local(uri: str) -> bool:
+    return urlsplit(uri).scheme == "file"
+
+
+def _on_disk(uri: str) -> int | None:
+    try:
+        return Path(unquote(urlsplit(uri).path)).stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:

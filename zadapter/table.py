@@ -81,6 +81,11 @@ class Staged(Written):
     files: pa.Table = field(repr=False)
     """File table of those that hold rows."""
 
+    def sizes(self, files: pa.Table) -> dict[str, int]:
+        """Return the bytes of some of the files, by their URIs."""
+        rows = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
+        return {self.paths[path]: size for path, size in rows}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exchange:
@@ -101,6 +106,16 @@ class Change:
     exchanges: tuple[Exchange, ...]
     staged: Staged
     id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def table_id(self) -> str | None:
+        """Id of the table that it changes; None: it is about to make a folder a table."""
+        return self.base.id if self.base.version >= 0 else None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file that comes, by its URI."""
+        return self.staged.sizes(pa.concat_tables(each.added for each in self.exchanges))
 
     def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self: C, head: Snapshot, live: pa.Table
@@ -144,6 +159,15 @@ class Load:
     layouts: tuple[Layout, ...] = ()
     """What placed their rows."""
     id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def table_id(self) -> None:
+        """None: it may make the table, and whether it is the right one is for ``rebased``."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file that comes, by its URI."""
+        return {uri: size for each in self.staged for uri, size in each.sizes(each.files).items()}
 
     def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Load", tuple[Exchange, ...]]:  # noqa: ARG002 - all that is live stays
         """Put the files on top of *head*.

@@ -22,7 +22,7 @@ from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.records import stats_json
 from zadapter_delta.snapshots import Handle
 from zadapter_delta.stores import Store
-from zadapter_delta.tables import current, locate
+from zadapter_delta.tables import Located, afresh, current, locate
 
 _UNCOUNTED = {"spark.databricks.delta.stats.collect": "false"}
 """Counting while writing costs a fifth of it, and footers have the same."""
@@ -55,13 +55,21 @@ class DeltaBackend:
             UnsupportedError: Liquid clustering, a catalog-managed table, or a protocol that this
                 Delta version cannot write.
         """
-        located = since.handle.located if since is not None else locate(self._jvm, table)
+        located = locate(self._jvm, table) if since is None else self._again(since)
         snapshot = current(self._jvm, table, located)
         applied = frozenset[str]()
         if since is not None:
             versions = range(since.version + 1, int(snapshot.version()) + 1)
             applied = commits.commit_ids(self._jvm, located.log, versions)
         return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
+
+    def _again(self, since: Snapshot) -> Located:
+        """Return the table of *since*, or the one that has its name now."""
+        known: Located = since.handle.located
+        if since.version < 0:
+            return known
+        located = afresh(self._jvm, known)
+        return located if located.log.tableExists() else locate(self._jvm, since.table)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the live files with the log's stats of *columns*."""
@@ -200,7 +208,11 @@ class DeltaBackend:
         removed = pa.concat_tables([exchange.removed for exchange in rewrite.exchanges])
         added = pa.concat_tables([exchange.added for exchange in rewrite.exchanges])
         adds = [rewrite.staged.handle[path] for path in added["path"].to_pylist()]
-        removes = list(self._adds(rewrite.base.handle.snapshot, removed))
+        try:
+            removes = list(self._adds(rewrite.base.handle.snapshot, removed))
+        except Exception:  # Delta reads the log when it is asked, and this may be another one
+            commits.refuse_another(self._jvm, rewrite.base)
+            raise
         return commits.commit(self._jvm, rewrite, removes, adds)
 
     def at(self, table: str, when: int) -> Snapshot:

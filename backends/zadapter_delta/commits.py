@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from zadapter.errors import ConflictError, UnknownOutcomeError
+from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.locations import check_present
 from zadapter.names import join
 from zadapter.table import Rewrite, Snapshot
-from zadapter.thrown import first_line
+from zadapter.thrown import causes, first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.tables import afresh
 
 COMMIT_TAG = "zadapter.commitId"
 
@@ -79,6 +81,7 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
 
     Raises:
         ConflictError: Another writer was faster; nothing was committed.
+        VerificationError: A new file is gone; nothing was committed.
         UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
     """
     located, base = rewrite.base.handle
@@ -89,12 +92,38 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
     transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
     tracking = jvm.module(jvm.delta, "RowTracking")
     tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: rewrite.id}))
+    refuse_another(jvm, rewrite.base)
+    check_present(rewrite.sizes, lambda uri: size_of(jvm, located.log, uri))
     try:
         return int(transaction.commit(jvm.seq(actions), _operation(jvm, rewrite), tags))
     except Exception as error:
         if jvm.is_conflict(error):
             raise ConflictError(f"{rewrite.base.table}: {first_line(error)}") from error
         raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+
+
+def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
+    """Refuse a log that is another table's: Delta checks only what came after the base version.
+
+    Raises:
+        ReplacedTableError: The table was dropped and made again, or an older copy was brought back.
+    """
+    log = afresh(jvm, planned.handle.located).log
+    head = log.update(False, jvm.option(), planned.handle.located.catalog_table)  # noqa: FBT003
+    if str(head.metadata().id()) != planned.id or int(head.version()) < planned.version:
+        raise ReplacedTableError(planned.table)
+
+
+def size_of(jvm: Jvm, log: JavaObject, uri: str) -> int | None:
+    """Return the bytes of a file; None: it is not there."""
+    path = jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri))
+    try:
+        files = path.getFileSystem(log.newDeltaHadoopConf())
+        return int(files.getFileStatus(path).getLen())
+    except Exception as error:
+        if any("FileNotFoundException" in cause for cause in causes(error)):
+            return None
+        raise
 
 
 def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
@@ -117,6 +146,7 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
         old.createdTime(),
     )
     operation = getattr(jvm.delta, "DeltaOperations$SetTableProperties")(jvm.map({key: value}))
+    refuse_another(jvm, snapshot)
     try:
         transaction.updateMetadata(changed, False)  # noqa: FBT003 - no defaults of the session
         transaction.commit(jvm.seq(), operation)

@@ -14,9 +14,10 @@ from zadapter.constants import texts
 from zadapter.definition import Definition
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
 from zadapter.filestats import partition
+from zadapter.locations import check_present
 from zadapter.table import Load, Snapshot, Source
 from zadapter.thrown import first_line
-from zadapter_delta.commits import COMMIT_TAG, as_new, set_property
+from zadapter_delta.commits import COMMIT_TAG, as_new, refuse_another, set_property, size_of
 from zadapter_delta.definitions import KEPT
 from zadapter_delta.definitions import metadata as made
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -111,6 +112,7 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
 
     Raises:
         ConflictError: Nothing was committed; somebody else was faster.
+        VerificationError: A new file is gone; nothing was committed.
         UnknownOutcomeError: It may or may not have been committed.
     """
     located, base = load_.base.handle
@@ -121,6 +123,9 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
     said = load_.source
     name = application(said)
     adopted = [add for add in added if isinstance(add, dict)]
+    if not new:
+        refuse_another(jvm, load_.base)
+        check_present(load_.sizes, lambda uri: size_of(jvm, located.log, uri))
     actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
     if adopted:
         actions.addAll(_java(jvm, adopted))

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
@@ -107,6 +107,17 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
             f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log"
         )
     return Located(log=log, catalog_table=jvm.option(entry))
+
+
+def afresh(jvm: Jvm, located: Located) -> Located:
+    """Return a table's log without what Delta remembers of it: it may be another table by now."""
+    path = located.log.dataPath()
+    jvm.delta.DeltaLog.invalidateCache(jvm.session, path)
+    if located.catalog_table.isDefined():
+        log = jvm.delta.DeltaLog.forTable(jvm.session, located.catalog_table.get())
+    else:
+        log = jvm.delta.DeltaLog.forTable(jvm.session, path)
+    return replace(located, log=log)
 
 
 def current(jvm: Jvm, table: str, located: Located) -> JavaObject:

@@ -21,7 +21,14 @@ from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.listings import listed, wanted_of
 from zadapter_iceberg.stores import Store
-from zadapter_iceberg.tables import ancestors, locate, refuse, refuse_other_branch
+from zadapter_iceberg.tables import (
+    Located,
+    again,
+    ancestors,
+    locate,
+    refuse,
+    refuse_other_branch,
+)
 from zadapter_iceberg.versions import (
     METRICS,
     Version,
@@ -67,10 +74,18 @@ class IcebergBackend:
         known = None if since is None or since.handle.creation else since.handle.located
         located = known or locate(self._jvm, table)
         refuse_other_branch(self._jvm, table, located)
-        version = newest(self._jvm, located, None if since is None else since.handle)
+        version = self._newest(table, located, since)
         refuse(table, version.pinned)
         applied = frozenset[str]() if since is None else self._applied(version, since)
         return self._snapshot(table, version, applied)
+
+    def _newest(self, table: str, located: Located, since: Snapshot | None) -> Version:
+        if since is None:
+            return newest(self._jvm, located, None)
+        try:
+            return newest(self._jvm, located, since.handle)
+        except Exception:  # noqa: BLE001 - an Iceberg table never becomes one with another uuid
+            return newest(self._jvm, again(self._jvm, table, located), since.handle)
 
     def _snapshot(
         self, table: str, version: Version, applied: frozenset[str] = frozenset()

@@ -1,18 +1,37 @@
-"""Publish a rewrite as Iceberg's own rewrites do: operation ``replace``, checked by Iceberg."""
+"""Publish a rewrite as Iceberg's own rewrites do: operation ``replace``, checked by Iceberg.
 
+New files get the sequence number of their commit, and Iceberg refuses the commit if a row-level
+delete on a replaced file has arrived since the snapshot that the rewrite is based on.  Its own
+retries repeat that check.
+
+Equality deletes that had arrived before that snapshot apply to the new files only if these get the
+sequence number of the snapshot that was read.  Then Iceberg neither checks for later ones nor keeps
+them: it drops all that are older than every other data file.  So they are added again with the
+sequence numbers they have, and what is committed is what was looked at, without any retry.
+"""
+
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError, UnsupportedError
+from zadapter.errors import (
+    ConflictError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    VerificationError,
+)
+from zadapter.locations import check_present, unescaped
 from zadapter.names import join
 from zadapter.table import Rewrite, keys
-from zadapter.thrown import first_line
+from zadapter.thrown import causes, first_line
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, ancestors
 from zadapter_iceberg.versions import ROW_LINEAGE
 
 COMMIT = "zadapter.commit-id"
 
+_GONE = re.compile(r"(File)?NotFoundException|NoSuchKeyException")
 _HADOOP = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
@@ -22,8 +41,8 @@ class Files:
 
     Attributes:
         planned: The snapshot that was read.
-        sequence: Its sequence number. New files get it if rows stay in their partitions, so that
-            equality deletes that arrive meanwhile apply to them, and older ones do not.
+        sequence: Its sequence number. New files get it if equality deletes have arrived meanwhile,
+            so that these apply to them, and older ones do not.
         removed: Every ``FileScanTask`` of the snapshot by the path of its file.
         added: Every ``DataFile`` that was written, by its path.
         adopted: A Java list of each ``DataFile`` that was not written here; None: all were.
@@ -45,15 +64,20 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
 
     Raises:
         ConflictError: Another writer was faster; nothing was committed.
+        VerificationError: A new file is gone; nothing was committed.
         UnsupportedError: The catalog refuses the commit.
         UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
     """
     try:
         transaction = located.table.newTransaction()
         _name_layout(transaction, rewrite)
-        _exchange(transaction, located, rewrite)
-        transaction.commitTransaction()
-    except StaleRewriteError:
+        late = _exchange(transaction, located, rewrite)
+        check_present(rewrite.sizes, lambda uri: size_of(located, uri))
+        if late:
+            _swap(transaction, located, rewrite, late)
+        else:
+            transaction.commitTransaction()
+    except (ConflictError, VerificationError):
         raise
     except Exception as error:
         raise _outcome(jvm, located, rewrite, error) from error
@@ -79,22 +103,60 @@ def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
         update.commit()
 
 
-def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> None:
+def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> dict[str, JavaObject]:
+    """Stage the exchange, and return the equality deletes that are kept by it, by their paths."""
     files: Files = rewrite.staged.handle
-    moves = _moves(rewrite)
-    _check(transaction, located, rewrite, moves=moves)
+    late: dict[str, JavaObject] = rewrite.base.handle.late(_removed(rewrite))
+    _check(transaction, located, rewrite, moves=_moves(rewrite))
     update = transaction.newRewrite().validateFromSnapshot(rewrite.base.version)
-    if not moves:
+    if late:
         update.dataSequenceNumber(files.sequence)
+    for delete in late.values():
+        update.deleteFile(delete).addFile(delete, delete.dataSequenceNumber())
     update.set(COMMIT, rewrite.id)
     if located.branch is not None:
         update.toBranch(located.branch)
+    for path in _removed(rewrite):
+        update.deleteFile(files.removed[path].file())
     for exchange in rewrite.exchanges:
-        for path, _ in keys(exchange.removed):
-            update.deleteFile(files.removed[path].file())
         for path, _ in keys(exchange.added):
             update.addFile(files.added[path])
     update.commit()
+    return late
+
+
+def _swap(
+    transaction: JavaObject, located: Located, rewrite: Rewrite, late: Mapping[str, JavaObject]
+) -> None:
+    """Commit what *transaction* holds now, on top of the metadata that it began with.
+
+    ``commitTransaction`` would put it on top of newer metadata, where more deletes may be dropped.
+
+    Raises:
+        ConflictError: It drops equality deletes that nobody has looked at.
+    """
+    operations = located.table.operations()
+    made = transaction.table().operations().current()
+    head = made.ref(located.branch or "main")
+    dropped = made.snapshot(head.snapshotId()).removedDeleteFiles(operations.io())
+    seen = rewrite.base.handle.sequence
+    if any(d.location() not in late and d.dataSequenceNumber() > seen for d in dropped):
+        raise ConflictError(f"{rewrite.base.table}: equality deletes have arrived meanwhile")
+    operations.commit(transaction.startMetadata(), made)
+
+
+def size_of(located: Located, uri: str) -> int | None:
+    """Return the bytes of a file; None: it is not there."""
+    try:
+        return int(located.table.io().newInputFile(unescaped(uri)).getLength())
+    except Exception as error:
+        if any(_GONE.search(cause) for cause in causes(error)):
+            return None
+        raise
+
+
+def _removed(rewrite: Rewrite) -> list[str]:
+    return [path for exchange in rewrite.exchanges for path, _ in keys(exchange.removed)]
 
 
 def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves: bool) -> None:
@@ -122,8 +184,7 @@ def _moves(rewrite: Rewrite) -> bool:
     """Tell whether rows move to another partition spec, where other equality deletes apply."""
     files: Files = rewrite.staged.handle
     specs = {int(file.specId()) for file in files.added.values()}
-    gone = [path for exchange in rewrite.exchanges for path, _ in keys(exchange.removed)]
-    return any(int(files.removed[path].file().specId()) not in specs for path in gone)
+    return any(int(files.removed[path].file().specId()) not in specs for path in _removed(rewrite))
 
 
 def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> Exception:

@@ -14,13 +14,14 @@ from zadapter.errors import (
     UnknownOutcomeError,
     UnsupportedError,
     UsageError,
+    VerificationError,
 )
-from zadapter.locations import reachable
+from zadapter.locations import check_present, reachable
 from zadapter.names import Parts, quote, split
 from zadapter.table import Load, Snapshot
 from zadapter.thrown import first_line
 from zadapter_iceberg import bulk, sources, versions
-from zadapter_iceberg.commits import COMMIT, Files, made
+from zadapter_iceberg.commits import COMMIT, Files, made, size_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, by_path, catalogs
 from zadapter_iceberg.versions import Version
@@ -114,6 +115,7 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
 
     Raises:
         ConflictError: Nothing was committed; somebody else was faster.
+        VerificationError: A new file is gone; nothing was committed.
         UnsupportedError: The catalog refuses the commit.
         UnknownOutcomeError: It may or may not have been committed.
     """
@@ -124,8 +126,10 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
         transaction = version.creation or version.located.table.newTransaction()
         _say(jvm, transaction, load_, adopted)
         _append(jvm, transaction, load_, added)
+        if version.creation is None:
+            check_present(load_.sizes, lambda uri: size_of(version.located, uri))
         transaction.commitTransaction()
-    except StaleRewriteError:
+    except (StaleRewriteError, VerificationError):
         raise
     except Exception as error:
         if jvm.threw(error, "ValidationException", "AlreadyExistsException"):

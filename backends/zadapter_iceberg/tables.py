@@ -65,6 +65,14 @@ def locate(jvm: Jvm, table: str) -> Located:
     return found
 
 
+def again(jvm: Jvm, table: str, located: Located) -> Located:
+    """Find a table without what its catalog remembers of it: it may be another table by now."""
+    if located.name is not None:
+        catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
+        catalog.invalidateTable(jvm.identifier(located.name[1:]))
+    return locate(jvm, table)
+
+
 def by_path(table: str) -> str | None:
     """Return the path that *table* is, or None where it is an identifier."""
     said = _BY_PATH.match(table)

@@ -1,7 +1,7 @@
 """One version of an Iceberg table: what stays as it is, whatever others commit meanwhile."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -65,6 +65,21 @@ class Version:
     def tasks(self) -> dict[str, JavaObject]:
         """For each live data file, by its path, Iceberg's ``FileScanTask``."""
         return scans.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
+
+    def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
+        """Return the equality deletes that have arrived since the older version, by their paths.
+
+        Args:
+            paths: Data files that are live in both versions.
+        """
+        since = self.since
+        if since is None or not self.has_deletes:
+            return {}
+        found = [self.tasks[path] for path in paths]
+        each = ((task.file(), delete) for task in found for delete in task.deletes())
+        return {
+            str(delete.location()): delete for file, delete in each if since.covers(file, delete)
+        }
 
     @property
     def has_row_ids(self) -> bool:

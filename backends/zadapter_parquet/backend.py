@@ -14,10 +14,10 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter import filestats
 from zadapter.definition import Definition
 from zadapter.encoding import Encoding
-from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
+from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
-from zadapter.locations import reachable
+from zadapter.locations import check_present, reachable
 from zadapter.names import Parts, resolve
 from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter_parquet import (
@@ -173,6 +173,8 @@ class ParquetBackend:
         if folder in version.aborted:
             raise StaleRewriteError(table, [folder])
         log, base = Log(store, table), version.entry
+        if version.found is None and not log.has(base):
+            raise ReplacedTableError(table)
         if version.found is not None:
             told = self._told(change, version.found)
             base = registration.register(log, store, version, told)
@@ -181,6 +183,8 @@ class ParquetBackend:
                 store.sync(exchange.added["path"].to_pylist())
         except FileNotFoundError as error:  # vacuum has ruled this commit out
             raise StaleRewriteError(table, [folder]) from error
+        by_uri = {uri: path for path, uri in change.staged.paths.items()}
+        check_present(change.sizes, lambda uri: store.size(by_uri[uri]))
         said = changes.exchanged(
             store, base, [e.removed for e in change.exchanges], [e.added for e in change.exchanges]
         )

@@ -23,7 +23,7 @@ from zadapter.definition import (
     stored,
     without_partition,
 )
-from zadapter.errors import ConflictError, StaleRewriteError, UsageError
+from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout import orders
 from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
@@ -144,6 +144,8 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
             # nobody goes back to the table that was dropped
             entry = replace(changes.placed(log, last, entry), oldest=last.version + 1)
     else:
+        if not log.has(version.entry):
+            raise ReplacedTableError(table)
         said = changes.exchanged(store, version.entry, [_no_files(base)], [files])
         (folder,) = folders
         entry = changes.following(

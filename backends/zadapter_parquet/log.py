@@ -117,6 +117,17 @@ class Log:
             )
         return entry
 
+    def has(self, entry: Entry) -> bool:
+        """Tell whether the log still has this very entry.
+
+        Raises:
+            UnknownTableError: There is no log any more.
+        """
+        data = self._store.read(path_of(entry.version))
+        if data is None and not self.exists():
+            raise UnknownTableError(f"{self._table} was removed meanwhile; nothing was committed")
+        return data is not None and decode(data, entry.version) == entry
+
     def between(self, after: int, until: int) -> Iterator[Entry]:
         """Yield the versions after *after*, up to and with *until*, which are all there.
 

@@ -1,14 +1,24 @@
 """Other writers between plan and commit (reliability: D01-D12, D23, D28, D41, D46)."""
 
+import shutil
 from pathlib import Path
 
+import deltalake
 import pytest
 
+from integration.lakes import settings
 from zadapter import Backoff
-from zadapter.errors import StaleRewriteError, UnknownOutcomeError, VerificationError
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+    VerificationError,
+)
 from zadapter_delta import DeltaBackend
 
 NOW = Backoff(initial=0.0, attempts=4)
+UNCHECKED = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
 
 
 @pytest.fixture
@@ -104,6 +114,54 @@ def test_an_unknown_outcome_deletes_nothing(lake, table):
 
     assert before == lake.rows(table)
     assert set(Path(table).rglob("*.parquet")) > files
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_d28_a_vacuum_right_before_an_attempt_stops_it(lake, table, attempts):
+    """Files were verified, and taken by somebody who vacuums without patience."""
+    before = lake.rows(table)
+
+    class Lost(DeltaBackend):
+        tried = 0
+
+        def commit(self, rewrite):
+            Lost.tried += 1
+            if Lost.tried < attempts:
+                raise ConflictError("the race is lost")
+            with settings(lake.spark, UNCHECKED):
+                lake.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+            return super().commit(rewrite)
+
+    with pytest.raises(VerificationError, match="gone"):
+        lake.optimize(table, backend=Lost, backoff=NOW)
+
+    assert before == lake.rows(table)
+    assert Lost.tried == attempts
+
+
+@pytest.mark.parametrize(("old", "new"), [(2, 0), (0, 2), (1, 1)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_table_that_was_made_again_gets_nothing(lake, spark, between, old, new, whole):
+    """Be its log shorter, longer or as long, and what was written still in the folder or not."""
+
+    def write(folder, versions):
+        for _ in range(versions + 1):
+            rows = spark.range(100).selectExpr("id a", "id b").repartition(2)
+            rows.write.format("delta").mode("append").save(folder)
+
+    def again():
+        gone = Path(table) if whole else Path(table, "_delta_log")
+        shutil.rmtree(gone)
+        write(table, new)
+
+    table = str(lake.folder / "again")
+    write(table, old)
+
+    with pytest.raises(ReplacedTableError):
+        lake.optimize(table, backend=between(again), backoff=NOW)
+
+    assert len(lake.log(table)) == new + 1
+    assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 100 * (new + 1)
 
 
 def _losing_a_file(base):

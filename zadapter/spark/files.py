@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from zadapter.errors import StoreError, UnknownOutcomeError, UsageError
+from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
 from zadapter.table import Written
 from zadapter.thrown import first_line
 
@@ -94,7 +94,7 @@ def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
     """Remove what was written if it will certainly not be committed."""
     try:
         yield
-    except UnknownOutcomeError:
+    except (UnknownOutcomeError, ReplacedTableError):
         raise
     except Exception:
         for written in done:

@@ -74,7 +74,8 @@ class Way:
         known = [_stats(self.files, parts, type_) for parts, type_ in wanted.items()]
         mixed = self.files["partition"].is_null().combine_chunks()
         fields = made.field("partition"), made.field("stats")
-        cut = structs(values, fields[0].type, n, mixed)
+        # a table without partitions has files of one kind
+        cut = structs(values, fields[0].type, n, mixed if values else None)
         with_partition = filestats.replaced(self.files, fields[0], cut)
         return filestats.replaced(with_partition, fields[1], structs(known, fields[1].type, n))
 

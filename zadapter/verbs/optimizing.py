@@ -13,6 +13,7 @@ from zadapter.backend import Backend, Factory
 from zadapter.commit import Backoff, Landed, publish
 from zadapter.errors import (
     ConflictError,
+    ReplacedTableError,
     UnknownOutcomeError,
     VerificationError,
     ZadapterError,
@@ -227,7 +228,9 @@ def _rewrite(
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
-        discard(spark, written)
+        # a copy of a table that was dropped may have got them
+        if not isinstance(error, ReplacedTableError):
+            discard(spark, written)
         tally.stale.append(str(error))
         return error
     except Exception:
