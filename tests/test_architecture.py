@@ -23,6 +23,7 @@ VALUES = (
     "footers",
     "layout",
     "layouts",
+    "leftovers",
     "locations",
     "names",
     "schemas",

@@ -5,8 +5,7 @@ PySpark is imported once a command needs it, so that help and complaints come at
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 import zadapter
-from zadapter.errors import UsageError, ZadapterError
+from zadapter.complaints import Command, complaining
+from zadapter.errors import UsageError
 from zadapter.progress import progress
-from zadapter.thrown import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from zadapter.migration import Migration
     from zadapter.report import Plan, Report
 
-QUIET = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
-"""Settings of a session that the command line starts itself."""
+QUIET = {"spark.log.level": "FATAL", "spark.ui.showConsoleProgress": "false"}
+"""Settings of a session that the command line starts itself: errors are its own to print."""
 
 _OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
 """Of a separator: not within backticks, since an even number of them follows."""
@@ -125,8 +124,16 @@ _AsJson = Annotated[
 ]
 
 
-@app.command("plan", help="Predict what optimize would do with the same options. Writes nothing.")
-@app.command("optimize", help="Cluster TABLE so that filters on the key columns open fewer files.")
+@app.command(
+    "plan",
+    cls=Command,
+    help="Predict what optimize would do with the same options. Writes nothing.",
+)
+@app.command(
+    "optimize",
+    cls=Command,
+    help="Cluster TABLE so that filters on the key columns open fewer files.",
+)
 def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     *,
     context: typer.Context,
@@ -144,7 +151,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     conf: _Conf = None,
     as_json: _AsJson = False,
 ) -> None:
-    with _complaining():
+    with complaining():
         keys, settings = parse_by(by), parse_conf(conf or ())
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
         session = _session({**QUIET, **settings}, backend, table)
@@ -167,7 +174,9 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
 
 
 @app.command(
-    "migrate", help="Make a table of another format with the rows and the layout of TABLE."
+    "migrate",
+    cls=Command,
+    help="Make a table of another format with the rows and the layout of TABLE.",
 )
 def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     *,
@@ -192,7 +201,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     conf: _Conf = None,
     as_json: _AsJson = False,
 ) -> None:
-    with _complaining():
+    with complaining():
         keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
         # the old table's format may still have to be found out
         session = _session({**QUIET, **settings}, None, table, target)
@@ -250,32 +259,23 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
+        lacking = "key" if equals else "'='"
         if not key.strip() or not equals:
-            raise UsageError(f"--conf takes key=value, not {text!r}")
+            raise UsageError(f"--conf takes key=value; {_start_of(text)} has no {lacking}")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def _start_of(text: str) -> str:
+    """Return what in a setting is a name for certain: the rest may be a secret."""
+    name = re.match(r"[a-zA-Z][\w-]*(?:\.[\w-]+)+", text)
+    return "one" if name is None else repr(name[0])
 
 
 def _session(conf: Mapping[str, str], backend: str | None, *tables: str) -> "SparkSession":
     from zadapter.verbs.asking import start  # noqa: PLC0415 - loads Spark
 
     return start(conf, backend, tables)
-
-
-@contextmanager
-def _complaining() -> Iterator[None]:
-    """Turn errors raised on purpose into one message and an exit code."""
-    try:
-        yield
-    except ZadapterError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
-    except typer.Exit:
-        raise
-    except Exception as error:
-        what = f"{type(error).__name__}: {first_line(error)}"
-        typer.echo(f"error: {what} (the same call in Python shows where)", err=True)
-        raise typer.Exit(1) from error
 
 
 def _show(found: "Plan | Report | Migration", *, as_json: bool) -> None:

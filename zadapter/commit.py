@@ -23,6 +23,7 @@ from zadapter.errors import (
     VerificationError,
     ZadapterError,
 )
+from zadapter.interrupts import deferred
 from zadapter.table import Exchange, Snapshot
 
 A = TypeVar("A", bound="Attempt")
@@ -134,6 +135,7 @@ class Clock:
     jitter: Callable[[], float] = random.random  # noqa: S311 - spreads waits, guards nothing
 
 
+@deferred
 def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None) -> Landed:
     """Commit *change*, trying again after lost races and lost answers.
 

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from zadapter.errors import UnsupportedError
+from zadapter.masking import mask_fields
 from zadapter.names import Parts, join
 
 Json = dict[str, Any]
@@ -30,6 +31,9 @@ class Item:
     what: str
     fate: Fate
     how: str = ""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
 
 
 @dataclass(frozen=True, slots=True)

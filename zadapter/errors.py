@@ -14,17 +14,26 @@ ZadapterError
 ├── VersionExpiredError              read a newer version
 ├── ForeignChangeError               look at what other programs did to the table's files
 ├── CorruptLogError                  restore the table's log
-├── StoreError                       make room, or get the right to write there; try again
+├── DataFileError                    restore the data file
+├── StoreError                       make room, or get the right to use the store; try again
 ├── VerificationError                nothing was committed; what was staged is wrong
+├── EngineError                      read what Spark or the format says
 └── UnknownOutcomeError              look before you touch anything
+
+Messages hold no secrets: what looks like one is masked.
 """
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from zadapter.masking import masked
+
 
 class ZadapterError(Exception):
     """Base of every error zadapter raises on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in args))
 
 
 class UsageError(ZadapterError, ValueError):
@@ -146,12 +155,28 @@ class CorruptLogError(ZadapterError):
     """The table's log does not say what zadapter has written; nothing was read or changed."""
 
 
+class DataFileError(ZadapterError):
+    """A file of the table is missing or damaged.
+
+    Attributes:
+        path: The file, where it is known.
+    """
+
+    def __init__(self, message: str, path: str | None = None) -> None:
+        self.path = path
+        super().__init__(message)
+
+
 class StoreError(ZadapterError):
-    """The store has refused to write or to delete; no commit was made by what it refused."""
+    """The store has refused to read, write or delete; no commit was made by what it refused."""
 
 
 class VerificationError(ZadapterError):
     """Staged files do not hold what they should; nothing was committed."""
+
+
+class EngineError(ZadapterError):
+    """Spark, the format or a library has failed in a way that has no error of its own here."""
 
 
 class UnknownOutcomeError(ZadapterError):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from zadapter.definition import Fate, Item
+from zadapter.masking import mask_fields
 from zadapter.report import aligned
 from zadapter.sizes import show
 
@@ -68,6 +69,9 @@ class Migration:
     """What to know of files that both tables have."""
     seconds: Mapping[str, float]
     """Seconds by phase."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
 
     @property
     def refused(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from zadapter.masking import mask_fields
 from zadapter.sizes import show
 
 VERIFICATIONS = ("counts", "checksum")
@@ -41,6 +42,9 @@ class Plan:
     has to open now (``zadapter.predict`` says which filters)."""
     share_after: float
     """The same afterwards, predicted."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
 
     @property
     def nothing_to_do(self) -> bool:
@@ -108,6 +112,9 @@ class Report:
     """Seconds by phase: plan, fit (sampling, too), write, verify, commit, and in total."""
     verification: Verification
     """How rows were compared; where there was nothing to do, how they would have been."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
 
     @property
     def nothing_to_do(self) -> bool:

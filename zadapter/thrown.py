@@ -1,10 +1,15 @@
 """What the JVM has thrown, behind an exception of py4j or PySpark."""
 
-import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+from zadapter.masking import masked
+
 JavaObject = Any
+
+_DEEPEST = 32
+"""Causes that are looked at: a chain may lead back to itself."""
 
 
 def java_exception(error: BaseException) -> JavaObject | None:
@@ -14,20 +19,23 @@ def java_exception(error: BaseException) -> JavaObject | None:
 
 def causes(error: BaseException) -> Iterator[str]:
     """Yield the Java exceptions behind a Python one as text, outermost first."""
+    return islice(_causes(error), _DEEPEST)
+
+
+def _causes(error: BaseException) -> Iterator[str]:
     thrown = java_exception(error)
     while thrown is not None:
         yield str(thrown.toString())
         thrown = thrown.getCause()
 
 
-_SECRET = re.compile(
-    r"(?i)((?:sig|token|secret|password|credential|access_?key)[\w.-]*\s*[=:]\s*)[^\s&,;]+"
-)
-
-
 def first_line(error: BaseException) -> str:
     """Return what a Java exception says, on one line and without what looks like a secret."""
     thrown = java_exception(error)
-    message = str(thrown.getMessage() if thrown is not None else error)
+    return first_line_of(str(thrown.getMessage() if thrown is not None else error))
+
+
+def first_line_of(message: str) -> str:
+    """Return the first line of a message that is not empty, without what looks like a secret."""
     line = next((part for part in message.splitlines() if part.strip()), "no message")
-    return _SECRET.sub(r"\1***", re.sub(r"//[^/@\s]+@", "//***@", line)).strip()
+    return masked(line).strip()

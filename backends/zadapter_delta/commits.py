@@ -9,8 +9,10 @@ import re
 import time
 from collections.abc import Iterable
 from typing import Any
+from uuid import uuid4
 
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.leftovers import remove_named, removing
 from zadapter.locations import check_present
 from zadapter.names import join
 from zadapter.table import Rewrite, Snapshot
@@ -21,15 +23,29 @@ from zadapter_delta.tables import afresh
 
 COMMIT_TAG = "zadapter.commitId"
 
+_NAMES = "spark.databricks.delta.testOnly.dataFileNamePrefix"
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
 def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
-    """Write each partition of *rows* as one file and return Delta's AddFile actions."""
+    """Write each partition of *rows* as one file and return Delta's AddFile actions.
+
+    The files' names start with a prefix of this write: Delta itself does not say which files a
+    write that fails has left.
+    """
     transaction = log.startTransaction(catalog, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
-    return list(jvm.iterate(transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())))  # noqa: FBT003, SLF001
+    root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
+    # Delta takes it for a static setting, and Spark's public door leaves these alone
+    settings = jvm.session.sessionState().conf()
+    settings.setConfString(_NAMES, prefix)
+    try:
+        with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
+            made = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            return list(jvm.iterate(made))
+    finally:
+        settings.unsetConf(_NAMES)
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:

@@ -12,6 +12,7 @@ from zadapter.errors import VersionExpiredError
 from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
+from zadapter.leftovers import removing
 from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote
 from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
@@ -183,7 +184,8 @@ class IcebergBackend:
         """Write *rows* through Iceberg's writer, into a folder that names the layout."""
         version: Version = snapshot.handle
         said = settings(snapshot, layout, encoding)
-        group = self._hold(with_properties(self._jvm, version.pinned, said))
+        pinned, folder = version.pinned, said["write.data.path"]
+        group = self._hold(with_properties(self._jvm, pinned, said))
         writer = rows.write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
         # rows come sorted by partition, so one open file at a time will do; but 0.0 and -0.0, which
@@ -192,7 +194,8 @@ class IcebergBackend:
         writer = writer.option("fanout-enabled", str(mixed).lower())
         # a column that is never null may come from a reader that does not know it; a null fails
         writer = writer.option("check-nullability", "false")
-        writer.option("target-file-size-bytes", _ENDLESS).save(group)
+        with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
+            writer.option("target-file-size-bytes", _ENDLESS).save(group)
         made = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         new = {file.location(): file for file in made}
         return Written(

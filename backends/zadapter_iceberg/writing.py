@@ -1,5 +1,7 @@
 """Table properties that hold while some files are written, and that nobody else sees."""
 
+from uuid import uuid4
+
 from zadapter.encoding import Encoding
 from zadapter.layout import Layout
 from zadapter.table import Snapshot
@@ -9,7 +11,7 @@ _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
 
 
 def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> dict[str, str]:
-    """Return the properties.
+    """Return the properties; the folder is one that no other write has.
 
     Args:
         snapshot: What is written to.
@@ -17,10 +19,10 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         encoding: How the rows are put into Parquet.
     """
     own = dict(snapshot.handle.pinned.properties())
-    said: dict[str, str] = {}
+    folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
+    placed = "" if layout is None else f"/zadapter-{layout.id}"
+    said = {"write.data.path": f"{folder}{placed}/{uuid4().hex}"}
     if layout is not None:
-        folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-        said["write.data.path"] = f"{folder}/zadapter-{layout.id}"
         for parts in layout.request.columns:
             # bounds cut to 16 characters are all alike where texts share a prefix
             said[METRICS + ".".join(parts)] = "full"

@@ -11,12 +11,13 @@ A file's path still names its partition values, for engines that are given paths
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.encoding import Encoding
+from zadapter.leftovers import removing
 from zadapter_parquet import rows as data
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
@@ -54,7 +55,7 @@ def write(
     sparks = f"{own}/{uuid4().hex}"
     # an engine that asks for **/day=*/* must not find what Spark has not finished
     columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition)}
-    with _guarded(files, own):
+    with _guarded(files, rows.sparkSession, own):
         data.write(rows, files.location(sparks), columns, encoding)
         found = (file.path for file in files.listed(sparks))
         written = sorted(path for path in found if path.endswith(_SPARKS_ENDING))
@@ -79,19 +80,19 @@ def _escaped(column: str) -> str:
 
 
 @contextmanager
-def _guarded(files: Files, folder: str) -> Iterator[None]:
+def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     """Have engines that walk stop while Spark writes into *folder*; leave nothing after a failure.
 
     Raises:
         StoreError: The store does not let us write.
     """
     guard = f"{folder}/{GUARD}"
+
+    def remove() -> None:
+        # no entry of the log speaks of this folder; the guard goes last
+        files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
+
     files.write(guard, b"zadapter is writing to this table; see zadapter.files()")
-    try:
+    with removing(spark, remove):
         yield
-    except BaseException:
-        with suppress(Exception):
-            # no entry of the log speaks of this folder; the guard goes last
-            files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
-        raise
     files.delete([guard])

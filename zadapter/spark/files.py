@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
+from zadapter.interrupts import Interrupted
 from zadapter.table import Written
 from zadapter.thrown import first_line
 
@@ -96,7 +97,7 @@ def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
         yield
     except (UnknownOutcomeError, ReplacedTableError):
         raise
-    except Exception:
+    except (Exception, Interrupted):
         for written in done:
             with suppress(Exception):
                 discard(spark, written)

@@ -20,6 +20,8 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
+from zadapter.failures import explained
+from zadapter.interrupts import interruptible
 from zadapter.names import quote
 from zadapter.spark.files import discard, discarding
 from zadapter.spark.scratch import planned, scratch
@@ -32,6 +34,7 @@ from zadapter.verbs.reading import pruned
 _TRIES = 8
 
 
+@explained
 def append(
     table: str | PathLike[str],
     rows: DataFrame,
@@ -63,6 +66,7 @@ def append(
         return _landed(opened, change, "append", backoff or Backoff(), own)
 
 
+@explained
 def delete(
     table: str | PathLike[str],
     where: str,
@@ -99,6 +103,7 @@ def delete(
         return _delete(opened, named(table), where, backoff or Backoff(), own)
 
 
+@explained
 def overwrite(
     table: str | PathLike[str],
     rows: DataFrame,
@@ -149,7 +154,11 @@ def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Versioned, SparkSession]]:
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as own, closing(factory(own)) as opened:
+    with (
+        interruptible(session.sparkContext),
+        scratch(session) as own,
+        closing(factory(own)) as opened,
+    ):
         if not isinstance(opened, Versioned):
             raise UnsupportedError(
                 f"{table}: Spark writes rows to tables of this format; zadapter does so only to "

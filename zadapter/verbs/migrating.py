@@ -18,7 +18,9 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
+from zadapter.failures import explained
 from zadapter.filestats import total
+from zadapter.interrupts import interruptible
 from zadapter.locations import within
 from zadapter.migration import Migration, Mode, Proof
 from zadapter.report import timing
@@ -46,7 +48,10 @@ from zadapter.verbs.proving import check_columns
 from zadapter.verbs.question import By, Question, named
 from zadapter.verbs.sharing import OTHERWISE, Shared, adopted, shared
 
+_AGAIN = "the same call again finishes the migration, or starts over"
 
+
+@explained
 def migrate(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -123,6 +128,7 @@ def _opened(
     session, factory = open_table(old, backend, there)
     session, to_factory = open_table(new, to, session)
     with (
+        interruptible(session.sparkContext, _AGAIN),
         scratch(session) as own,
         closing(_portable(factory(own))) as source,
         closing(_portable(to_factory(own))) as goal,

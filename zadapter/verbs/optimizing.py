@@ -18,8 +18,10 @@ from zadapter.errors import (
     VerificationError,
     ZadapterError,
 )
+from zadapter.failures import explained, explaining
 from zadapter.filestats import narrowed
 from zadapter.grouping import Group, find_roots
+from zadapter.interrupts import Interrupted, interruptible
 from zadapter.report import Plan, Report, Verification, timing
 from zadapter.spark.files import discard
 from zadapter.spark.scratch import refresh, scratch
@@ -31,6 +33,7 @@ from zadapter.verbs.question import By, Question
 from zadapter.verbs.writing import write
 
 
+@explained
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -93,6 +96,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         return _run(question, opened, own, users)
 
 
+@explained
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -141,7 +145,11 @@ def _opened(
 ) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
     """Open the table in a session beside the user's; yield the backend and both sessions."""
     users, factory = open_table(question.name, backend, spark)
-    with scratch(users) as own, closing(factory(own)) as opened:
+    with (
+        interruptible(users.sparkContext),
+        scratch(users) as own,
+        closing(factory(own)) as opened,
+    ):
         yield opened, own, users
 
 
@@ -190,7 +198,7 @@ def _run(question: Question, backend: Backend, spark: SparkSession, users: Spark
             planned = prepared.plan()
         tally.seconds["fit"] = prepared.seconds
         tally.seconds["plan"] -= prepared.seconds
-        with tally.telling():
+        with tally.telling(), explaining(question.name):
             errors = [
                 error
                 for work in prepared.work
@@ -233,7 +241,7 @@ def _rewrite(
             discard(spark, written)
         tally.stale.append(str(error))
         return error
-    except Exception:
+    except (Exception, Interrupted):
         # nothing was committed: an attempt of unknown outcome would have said so
         with suppress(Exception):
             discard(spark, written)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend import Backend, Factory, Versioned
 from zadapter.errors import UnsupportedError
+from zadapter.failures import explained
 from zadapter.filestats import replaced
 from zadapter.footers import file_table
 from zadapter.names import quote
@@ -26,6 +27,7 @@ from zadapter.verbs.filtering import check_types, condition
 from zadapter.verbs.question import named
 
 
+@explained
 def read(
     table: str | PathLike[str],
     *,
@@ -57,6 +59,7 @@ def read(
     return rows if where is None else rows.where(where)
 
 
+@explained
 def files(
     table: str | PathLike[str],
     *,

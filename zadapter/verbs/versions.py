@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend import Factory, Versioned
 from zadapter.errors import UnsupportedError, UsageError
+from zadapter.failures import explained
 from zadapter.table import Commit
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.question import named
@@ -16,6 +17,7 @@ from zadapter.verbs.question import named
 WEEK = timedelta(days=7)
 
 
+@explained
 def history(
     table: str | PathLike[str],
     *,
@@ -33,6 +35,7 @@ def history(
         return opened.history(named(table))
 
 
+@explained
 def restore(
     table: str | PathLike[str],
     version: int,
@@ -53,6 +56,7 @@ def restore(
         return opened.restore(named(table), version)
 
 
+@explained
 def vacuum(
     table: str | PathLike[str],
     *,

@@ -1,0 +1,77 @@
+"""Secrets in texts that people and logs get to see."""
+
+import re
+from dataclasses import fields
+from typing import Any
+
+MASK = "***"
+
+_WORDS = (
+    r"secret|passw(?:or)?d|passphrase|pwd|token|credential|authorization|signature"
+    r"|(?:access|account|api|auth|client|encryption|master|private|service|session|shared|signing"
+    r"|ssh|storage)[._-]?key"
+)
+"""A name that contains one of these has a secret for a value."""
+_NAME = rf"[\w.-]*(?:{_WORDS})[\w.-]*|[\w-]+\.(?:[\w-]+\.)*key(?:\.[\w.-]+)?|sas|sig|(?<=[?&;])key"
+_VALUE = (
+    r"""(?P<quote>\\*["'])(?:(?!(?P=quote)).)*|(?:bearer|basic)[ ]+[^\s&;,"'<>]+"""
+    r"""|(?:[^\s&;,"'<>]|,(?!\s|[\w.-]+=))+"""
+)
+_FILE = r"[^\s&,;]*/[^\s&,;]*\.parquet"
+"""The rest of a path whose folder is named like a secret: ``token=a/part-0.parquet``."""
+
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), shown)
+    for pattern, shown in (
+        (
+            r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:(?=-----END )|\Z)",
+            rf"\g<keep>{MASK}",
+        ),
+        # digits alone are a port
+        (r"(?P<keep>://)[^\s/@:]*:(?!\d+[/\s])[^\s@]*@", rf"\g<keep>{MASK}@"),
+        # Azure has the name of a container there
+        (
+            r"(?P<keep>(?<!abfs)(?<!abfss)(?<!wasb)(?<!wasbs)://)[^\s/@:]+@",
+            rf"\g<keep>{MASK}@",
+        ),
+        (r"(?P<keep>\bjdbc:oracle:\w+:)[^\s@:]*/[^\s@]*@", rf"\g<keep>{MASK}@"),
+        (
+            rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)"""
+            rf"(?!{_FILE})(?:{_VALUE})",
+            rf"\g<keep>\g<quote>{MASK}",
+        ),
+        (r"(?P<keep>\bbearer[ \t]+)[^\s,;\"'<>]+", rf"\g<keep>{MASK}"),
+        # what gives itself away: ids of AWS keys, tokens of GitHub, JSON web tokens, Azure's keys
+        (r"\b(?-i:AKIA|ASIA)[A-Z0-9]{16}\b", MASK),
+        (r"\b(?:gh[opsur]_|github_pat_)\w{20,}", MASK),
+        (r"\beyJ[\w-]+\.[\w-]+\.[\w-]*", MASK),
+        (r"(?<![\w+/])[A-Za-z0-9+/]{86}==", MASK),
+    )
+)
+
+
+def masked(text: str) -> str:
+    """Return *text* with asterisks in place of what looks like a secret.
+
+    Secrets are recognised by the name before them, by their place in a URL, and by their shape.
+
+    >>> masked("fs.s3a.secret.key=abc, s3://id:secret@bucket/t, https://a/b?sv=1&sig=x%2F")
+    'fs.s3a.secret.key=***, s3://***@bucket/t, https://a/b?sv=1&sig=***'
+    """
+    for pattern, shown in _RULES:
+        text = pattern.sub(shown, text)
+    return text
+
+
+def mask_fields(value: Any) -> None:
+    """Mask the texts that a frozen value has just been made with, tuples of texts too."""
+    for field in fields(value):
+        kept = getattr(value, field.name)
+        if isinstance(kept, str):
+            # an enumeration's members are texts, too
+            shown: Any = kept if type(kept) is not str else masked(kept)
+        elif isinstance(kept, tuple):
+            shown = tuple(masked(each) if type(each) is str else each for each in kept)
+        else:
+            continue
+        object.__setattr__(value, field.name, shown)
