@@ -15,6 +15,7 @@ EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integrat
 SPARK = ("pyspark", "py4j")
 SPARK_PARTS = ("zadapter.spark", "zadapter.verbs", "zadapter.testing")
 VALUES = (
+    "calendars",
     "constants",
     "definition",
     "encoding",

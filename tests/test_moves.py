@@ -9,13 +9,13 @@ import pytest
 
 from tests.builders import file_table, snapshot
 from zadapter import filestats
+from zadapter.calendars import MOVING
 from zadapter.definition import Definition, PartitionField
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
 from zadapter.filestats import Bounds
 from zadapter.table import Load, Source
 from zadapter.verbs.migrating import _unchanged as unchanged
 from zadapter.verbs.moves import check_apart
-from zadapter.verbs.sharing import _REBASED as REBASED
 from zadapter.verbs.sharing import _checked as checked
 from zadapter.verbs.sharing import _cut as cut
 from zadapter.verbs.sharing import _looked_at as looked_at
@@ -144,7 +144,7 @@ def way(files, *, adopts=True, kept=(), rebase="EXCEPTION", **said):
         target=SimpleNamespace(adopts=adopts),
         snapshot=BARE,
         definition=after,
-        spark=SimpleNamespace(conf=dict.fromkeys(REBASED, rebase)),
+        spark=SimpleNamespace(conf=dict.fromkeys(MOVING, rebase)),
     )
 
 

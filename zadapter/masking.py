@@ -36,8 +36,10 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"(?P<keep>\bjdbc:oracle:\w+:)[^\s@:]*/[^\s@]*@", rf"\g<keep>{MASK}@"),
         (
-            rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)"""
-            rf"(?!{_FILE})(?:{_VALUE})",
+            (
+                rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)"""
+                rf"(?!{_FILE})(?:{_VALUE})"
+            ),
             rf"\g<keep>\g<quote>{MASK}",
         ),
         (r"(?P<keep>\bbearer[ \t]+)[^\s,;\"'<>]+", rf"\g<keep>{MASK}"),

@@ -83,6 +83,12 @@ def _tokens(text: str) -> list[Token]:
     return tokens
 
 
+def names_function(name: str) -> bool:
+    """Tell whether the parser takes *name* for a function with a meaning of its own."""
+    parser = Spark.parser_class
+    return name.upper() in {*parser.FUNCTIONS, *parser.FUNCTION_PARSERS}
+
+
 def is_doubled(text: str, first: Token, second: Token) -> bool:
     """Tell whether two strings are one, of which a quote is doubled where they touch."""
     return second.start == first.end + 1 and text[first.end] == text[second.start]

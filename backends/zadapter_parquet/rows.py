@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -10,19 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter import locations as places
+from zadapter.calendars import MOVING, moving
 from zadapter.definition import atoms
 from zadapter.encoding import Encoding
 from zadapter.errors import SessionError
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
-_PATH, _KNOWN, _VALUE = "zadapter path", "zadapter known", "zadapter value {}"
-_MOVED = (
-    ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY", {"date", "timestamp"}),
-    ("spark.sql.parquet.int96RebaseModeInRead", "LEGACY", {"timestamp"}),
-    ("spark.sql.parquet.int96TimestampConversion", "TRUE", {"timestamp"}),
-)
-"""Settings by which Spark takes values of these types for others than are stored."""
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -49,6 +45,7 @@ def read(
         locations: Where the files lie, unescaped.
         partition: For each partition column, which no file has, its value in each file.
     """
+    _refuse_moving(spark, columns)
     if not locations:
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
         return spark.range(0).select(*nothing)
@@ -56,21 +53,14 @@ def read(
     rows = stored(spark, within, locations)
     if not partition:
         return rows
-    of_file = _values(spark, uris(spark, locations), partition)
-    known = rows.withColumn(_PATH, file_of_row()).join(F.broadcast(of_file), _PATH, "left")
-    lost = F.raise_error(F.concat(F.lit("no partition values are known of "), F.col(_PATH)))
-    values = {
-        name: F.when(F.col(_KNOWN), F.col(_VALUE.format(number))).otherwise(lost)
-        for number, name in enumerate(partition)
-    }
-    return known.select(
-        *(
-            values.get(field.name, F.col(quote((field.name,))))
-            .cast(field.dataType)
-            .alias(field.name)
-            for field in columns
-        )
-    )
+    joined = _with_values(spark, rows, uris(spark, locations), partition)
+    picked = [
+        joined.values.get(field.name, F.col(quote((field.name,))))
+        .cast(field.dataType)
+        .alias(field.name)
+        for field in columns
+    ]
+    return joined.rows.select(*picked)
 
 
 def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
@@ -79,33 +69,59 @@ def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str])
     Raises:
         SessionError: Spark would read other days and moments than are stored.
     """
-    types = set(atoms(columns.jsonValue()))
-    for setting, moving, moved in _MOVED:
-        if types & moved and str(spark.conf.get(setting)).strip().upper() == moving:
-            raise SessionError(
-                f"{setting} is {moving} in this session, so Spark takes days and moments for "
-                "others than the files and their bounds say; set it back, or, if it is the files "
-                "that are wrong, have Spark write them anew first"
-            )
+    _refuse_moving(spark, columns)
     return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
 
 
-def file_of_row() -> Column:
+def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
+    """Refuse a session that reads days and moments other than as they are stored."""
+    setting = moving(spark.conf.get, set(atoms(columns.jsonValue())))
+    if setting is not None:
+        raise SessionError(
+            f"{setting} is {MOVING[setting][0]} in this session, so Spark takes days and moments "
+            "for others than the files and their bounds say; set it back, or, if it is the files "
+            "that are wrong, have Spark write them anew first"
+        )
+
+
+def file_of_row(rows: DataFrame) -> Column:
     """Tell of which file a stored row is, as ``locations.bare`` does."""
-    return F.regexp_replace(F.col("_metadata.file_path"), places.STORE, "")
+    # not by name: a column of the table may have that name, too
+    return F.regexp_replace(rows.metadataColumn("_metadata")["file_path"], places.STORE, "")
 
 
-def _values(
-    spark: SparkSession, files: Sequence[str], partition: Mapping[str, pa.Array]
-) -> DataFrame:
-    """Return the partition values of each file, as text."""
-    paths = [places.bare(each) for each in files]
-    arrays = {_VALUE.format(number): values for number, values in enumerate(partition.values())}
-    texts = {_PATH: paths} | {name: a.cast(pa.string()).to_pylist() for name, a in arrays.items()}
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Rows with a few columns more, under names that no table has.
+
+    Attributes:
+        rows: The rows.
+        values: For each partition column its value, as text.
+    """
+
+    rows: DataFrame
+    values: Mapping[str, Column]
+
+
+def _with_values(
+    spark: SparkSession, rows: DataFrame, files: Sequence[str], partition: Mapping[str, pa.Array]
+) -> _Joined:
+    """Join the partition values of its file to each row."""
+    token = uuid4().hex
+    path, known = f"path-{token}", f"known-{token}"
+    names = {name: f"value-{number}-{token}" for number, name in enumerate(partition)}
+    texts = {path: [places.bare(each) for each in files]}
+    texts |= {names[name]: a.cast(pa.string()).to_pylist() for name, a in partition.items()}
     fields = ", ".join(f"{quote((name,))}: string" for name in texts)
     listed = [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
     told = F.from_json(F.lit(json.dumps(listed)), f"array<struct<{fields}>>")
-    return spark.range(1).select(F.inline(told)).withColumn(_KNOWN, F.lit(True))  # noqa: FBT003
+    of_file = spark.range(1).select(F.inline(told)).withColumn(known, F.lit(True))  # noqa: FBT003
+    joined = rows.withColumn(path, file_of_row(rows)).join(F.broadcast(of_file), path, "left")
+    lost = F.raise_error(F.concat(F.lit("no partition values are known of "), F.col(path)))
+    values = {
+        name: F.when(F.col(known), F.col(value)).otherwise(lost) for name, value in names.items()
+    }
+    return _Joined(joined, values)
 
 
 def _no_pattern(location: str) -> str:

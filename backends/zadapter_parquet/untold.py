@@ -64,7 +64,8 @@ def _counted(
     locations = [files.location(path) for path in paths]
     types = dict(leaves(snapshot.schema))
     wanted = {parts: types[parts] for parts in columns}
-    found = aggregated(rows.stored(spark, asked, locations), rows.file_of_row(), wanted)
+    stored = rows.stored(spark, asked, locations)
+    found = aggregated(stored, rows.file_of_row(stored), wanted)
     uris = rows.uris(spark, locations)
     known = {bare(uri): path for uri, path in zip(uris, paths, strict=True)}
     named = pa.array([known[file] for file in found["path"].to_pylist()], pa.string())

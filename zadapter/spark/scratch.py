@@ -1,11 +1,19 @@
-"""A session beside the user's: same settings, same catalogs, but safe to set things in."""
+"""A session beside the user's: same catalogs and resources, but files are read as they are stored.
 
+Settings that the user's session has change neither what is read nor what is written. Spark's own
+settings are back at their defaults in the clone, those of later versions included, unless they are
+known to be harmless (``HARMLESS``). So are Spark's own functions: a function of the user's that has
+the name of one of Spark's would be called in its place, even by operators such as ``IS NULL``.
+"""
+
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter import calendars
 from zadapter.table import Snapshot
 
 SAFE = {
@@ -25,24 +33,54 @@ SAFE = {
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
+PUSHDOWN = "spark.sql.parquet.filterPushdown"
+"""Whether conditions exclude row groups by their bounds."""
+_OWN = "spark.sql."
+"""Where Spark's own settings begin; those of formats, plug-ins and stores stay as they are."""
+_HARMLESS = (
+    # resources
+    r"adaptive\..*", r"shuffle.*", r".*\.shuffleDependency\..*", r"leafNodeDefaultParallelism",
+    r"autoBroadcastJoinThreshold", r"broadcastTimeout", r"maxBroadcastTableSize",
+    r"files\.(maxPartitionBytes|maxPartitionNum|minPartitionNum|openCostInBytes)",
+    r"sources\.(parallelPartitionDiscovery\..*|ignoreDataLocality|useListFilesFileSystemList)",
+    # ways around a generated method or a batch that is too large
+    r"codegen\..*", r"columnVector\..*",
+    r"parquet\.(columnarReaderBatchSize|enable\w*VectorizedReader)",
+    # how files are encoded and committed; Delta needs the ids
+    r"parquet\.(compression\.codec|output\.committer\.class|fieldId\.(read|write)\.enabled)",
+    r"sources\.(commitProtocolClass|outputCommitterClass)",
+    # where tables are found; the zone that moments without one are in
+    r"catalog\..*", r"defaultCatalog", r"hive\..*", r"artifact\..*", r"session\.timeZone",
+    # what is shown and logged
+    r"redaction\..*", r"ui\..*", r"debug\..*", r".*[lL]og\.?[lL]evel", r"planChangeLog\..*",
+)  # fmt: skip
+HARMLESS = re.compile("|".join(_HARMLESS))
+"""Settings that keep the user's values, without the prefix of Spark's own."""
+_OF_FILES = re.compile(r"(legacy\.)?(parquet|files|sources|variant)\..*")
+"""Settings that no expression depends on, without that prefix."""
 
 
 @contextmanager
-def scratch(spark: SparkSession) -> Iterator[SparkSession]:
+def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[SparkSession]:
     """Clone *spark*, make the clone the active session, and put things back.
 
     Args:
-        spark: The user's session; its settings stay as they are. The clone's are the same, but
-            for ``SAFE``.
+        spark: The user's session; its settings stay as they are.
+        expressions: Whether expressions of the caller's are evaluated in the clone. If so, all
+            settings stay but those of files.
     """
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    sessions = getattr(gateway.org.apache.spark.sql.classic, "SparkSession$")
-    sessions = getattr(sessions, "MODULE$")
+    sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
     before = sessions.getActiveSession()
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     made = SparkSession(spark.sparkContext, clone)
-    for key, value in SAFE.items():
+    users = {key: str(spark.conf.get(key)) for key in calendars.MOVING}
+    _reset(made, expressions=expressions)
+    kept = {calendars.KEPT + key: value for key, value in users.items()}
+    for key, value in (SAFE | kept).items():
         made.conf.set(key, value)
+    own = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
+    clone.sessionState().functionRegistry().functionBuilders().addAll(own.functionBuilders())
     sessions.setActiveSession(clone)
     try:
         yield made
@@ -51,6 +89,24 @@ def scratch(spark: SparkSession) -> Iterator[SparkSession]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def _reset(clone: SparkSession, *, expressions: bool) -> None:
+    """Set Spark's own settings back to their defaults."""
+    conf: Any = clone._jsparkSession.sessionState().conf()  # noqa: SLF001
+    for key in conf.getAllConfs().keys().mkString("\n").splitlines():
+        name = key.removeprefix(_OWN)
+        if name == key or HARMLESS.fullmatch(name):
+            continue
+        # older names of settings are in no registry, and count where the newer one is not set
+        resettable = clone.conf.isModifiable(key) or name.startswith("legacy.")
+        if resettable and (_OF_FILES.fullmatch(name) or not expressions):
+            conf.unsetConf(key)
+
+
+def _module(package: Any, name: str) -> Any:
+    """Return a Scala ``object``."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def refresh(users: SparkSession, changed: Snapshot) -> None:

@@ -24,10 +24,11 @@ from zadapter.failures import explained
 from zadapter.interrupts import interruptible
 from zadapter.names import quote
 from zadapter.spark.files import discard, discarding
-from zadapter.spark.scratch import planned, scratch
+from zadapter.spark.scratch import PUSHDOWN, scratch
 from zadapter.spark.verification import staged
 from zadapter.table import Change, Exchange, Snapshot
 from zadapter.verbs.asking import open_table
+from zadapter.verbs.filtering import check_functions
 from zadapter.verbs.question import named
 from zadapter.verbs.reading import pruned
 
@@ -58,7 +59,7 @@ def append(
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own):
+    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
         snapshot = opened.snapshot(named(table))
         nothing = opened.files(snapshot).slice(0, 0)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, nothing))
@@ -96,7 +97,8 @@ def delete(
     """
     if not where or not str(where).strip():
         raise UsageError("where= is empty; to delete all rows, say 'true'")
-    with _writing(table, backend, spark) as (opened, own):
+    with _writing(table, backend, spark) as (opened, own, users):
+        check_functions(where, users)
         for _ in range(_TRIES - 1):
             with suppress(StaleRewriteError):
                 return _delete(opened, named(table), where, backoff or Backoff(), own)
@@ -129,7 +131,7 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own):
+    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
         snapshot = opened.snapshot(named(table))
         live = opened.files(snapshot)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
@@ -152,11 +154,12 @@ def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
 @contextmanager
 def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
-) -> Iterator[tuple[Versioned, SparkSession]]:
+) -> Iterator[tuple[Versioned, SparkSession, SparkSession]]:
+    """Yield the table's backend, the session that it works in, and the user's."""
     session, factory = open_table(named(table), backend, spark)
     with (
         interruptible(session.sparkContext),
-        scratch(session) as own,
+        scratch(session, expressions=True) as own,
         closing(factory(own)) as opened,
     ):
         if not isinstance(opened, Versioned):
@@ -164,12 +167,14 @@ def _writing(
                 f"{table}: Spark writes rows to tables of this format; zadapter does so only to "
                 "those of plain Parquet"
             )
-        yield opened, own
+        yield opened, own, session
 
 
 def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """Return *rows* under the settings of *spark*."""
-    return planned(spark, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
+    """Return *rows*, which their own session evaluates, as rows of *spark*, which writes them."""
+    evaluated = rows._jdf.queryExecution().toRdd()  # noqa: SLF001 - a session's rows for another's
+    session = spark._jsparkSession  # noqa: SLF001
+    return DataFrame(session.internalCreateDataFrame(evaluated, rows._jdf.schema(), False), spark)  # noqa: FBT003, SLF001
 
 
 def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
@@ -220,7 +225,10 @@ def _delete(
     opened: Versioned, table: str, where: str, backoff: Backoff, spark: SparkSession
 ) -> int:
     snapshot = opened.snapshot(table)
-    found = pruned(opened, snapshot, where, spark)
+    asked = pruned(opened, snapshot, where, spark)
+    found = asked.files
+    if asked.in_doubt:
+        spark.conf.set(PUSHDOWN, "false")
     rows = opened.read(snapshot, found)
     going = rows.where(where).count() if found.num_rows else 0
     if not going:

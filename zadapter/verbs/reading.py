@@ -2,28 +2,33 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from itertools import chain
 from os import PathLike
 from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter import filestats
 from zadapter.backend import Backend, Factory, Versioned
 from zadapter.errors import UnsupportedError
 from zadapter.failures import explained
 from zadapter.filestats import replaced
 from zadapter.footers import file_table
-from zadapter.names import quote
+from zadapter.names import Parts, leaves, quote
 from zadapter.predicates import columns as columns_of
 from zadapter.pruning import matching
 from zadapter.spark import footers
+from zadapter.spark.scratch import PUSHDOWN, planned, scratch
 from zadapter.table import Snapshot
 from zadapter.verbs.asking import open_table
-from zadapter.verbs.filtering import check_types, condition
+from zadapter.verbs.filtering import check_functions, check_types, condition
 from zadapter.verbs.question import named
 
 
@@ -52,10 +57,19 @@ def read(
         ForeignChangeError: Its files were changed behind the log.
     """
     session, factory = open_table(named(table), backend, spark)
-    opened = factory(session)
-    snapshot = _snapshot(opened, named(table), version)
-    found = pruned(opened, snapshot, where, session)
-    rows = opened.read(snapshot, found).select(*(F.col(quote((n,))) for n in snapshot.schema.names))
+    with scratch(session) as own:
+        opened = factory(own)
+        snapshot = _snapshot(opened, named(table), version)
+        found = pruned(opened, snapshot, where, session)
+        names = [F.col(quote((name,))) for name in snapshot.schema.names]
+        rows = opened.read(snapshot, found.files.filter(pc.invert(found.doubtful))).select(*names)
+        if found.in_doubt:
+            with scratch(session) as unpushed:
+                unpushed.conf.set(PUSHDOWN, "false")
+                others = factory(unpushed).read(snapshot, found.files.filter(found.doubtful))
+            rows = rows.union(others.select(*names))
+    # files are read by the settings of the clones, all else is done by those of the user's session
+    rows = planned(session, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
     return rows if where is None else rows.where(where)
 
 
@@ -90,9 +104,9 @@ def files(
             row groups are asked for, and the format knows columns by other means than names.
     """
     session, factory = open_table(named(table), backend, spark)
-    with closing(factory(session)) as opened:
+    with scratch(session) as own, closing(factory(own)) as opened:
         snapshot = _snapshot(opened, named(table), version)
-        found = pruned(opened, snapshot, where, session)
+        found = pruned(opened, snapshot, where, session).files
         if found["deletes"].null_count < found.num_rows:
             raise UnsupportedError(
                 f"{table}: rows of some files are deleted, and only readers of "
@@ -112,19 +126,69 @@ def files(
     return pa.table(columns)
 
 
-def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Files that may hold rows that a condition is true for.
+
+    Attributes:
+        files: The files.
+        doubtful: Of which of them Spark's reader would pass over NaN that the condition is true
+            for: it trusts bounds, and some writers leave NaN out.
+    """
+
+    files: pa.Table
+    doubtful: pa.Array
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there is such a file."""
+        return bool(pc.any(self.doubtful).as_py())
+
+
+def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession) -> Pruned:
     """Return the files that may hold rows that *where* is true for.
+
+    Args:
+        opened: The table's backend.
+        snapshot: The version that is read.
+        where: The condition, if there is one.
+        spark: The session that evaluates it.
 
     Raises:
         UsageError: The condition makes no sense for the table.
     """
     if where is None:
-        return opened.files(snapshot)
+        every = opened.files(snapshot)
+        return Pruned(every, _none_of(every))
     predicate = condition(where, snapshot.schema, spark)
-    found = opened.files(snapshot, tuple(sorted(columns_of(predicate))))
-    if found.num_rows:
-        check_types(opened.read(snapshot, found.slice(0, 1)), where)
-    return found.filter(pa.array(matching(predicate, found)))
+    check_functions(where, spark)
+    nothing = filestats.schema({}, dict(snapshot.partition)).empty_table()
+    like = opened.read(snapshot, nothing)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    names = check_types(planned(spark, like), where)
+    floats = [
+        parts
+        for parts, type_ in leaves(snapshot.schema)
+        if parts[0] in names and pa.types.is_floating(type_)
+    ]
+    every = opened.files(snapshot, tuple(sorted({*columns_of(predicate), *floats})))
+    found = every.filter(pa.array(matching(predicate, every)))
+    return Pruned(found, reduce(pc.or_, (_may_hide(found, f) for f in floats), _none_of(found)))
+
+
+def _none_of(files: pa.Table) -> pa.Array:
+    return pa.array([False] * files.num_rows, pa.bool_())
+
+
+def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
+    """Tell of which files the footers may have bounds that leave NaN in a column out.
+
+    Files that zadapter laid out have none that do: by parquet-java's order NaN is the largest.
+    """
+    stats = filestats.column(files, parts)
+    if stats is None:
+        return pc.is_null(files["layout"].combine_chunks())
+    none = pc.equal(pc.struct_field(stats, "nans"), 0).fill_null(False)  # noqa: FBT003
+    return pc.invert(pc.or_(none, pc.is_valid(files["layout"].combine_chunks())))
 
 
 def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from zadapter import filestats
+from zadapter.calendars import moving
 from zadapter.definition import Definition
 from zadapter.errors import UnsupportedError
 from zadapter.filestats import Bounds, replaced, structs
@@ -25,10 +26,7 @@ _LOOKED_AT = 64
 """Files that are opened at least, wherever they are among the others."""
 OTHERWISE = "say mode='copy'"
 _BOUNDS = filestats.column_type(pa.null()).get_field_index("bounds")
-_REBASED = (
-    "spark.sql.parquet.datetimeRebaseModeInRead",
-    "spark.sql.parquet.int96RebaseModeInRead",
-)
+_TIMES = {"date", "timestamp"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +133,8 @@ def _reasons(way: Way, before: Definition) -> Iterator[str]:
     unsaid = [name for name in cut_by if _unsaid(filestats.partition(way.files, name))]
     if unsaid:
         yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
-    if any(way.spark.conf.get(key) == "LEGACY" for key in _REBASED):
-        yield "the session reads days of before 1582 by another calendar than others do"
+    if setting := moving(way.spark.conf.get, _TIMES):
+        yield f"by {setting} the session reads days or moments by another calendar than others do"
     kept = {each.name for each in way.definition.partition}
     lost = [each.name for each in before.partition if each.name not in kept]
     if lost and not before.whole:

@@ -1,0 +1,97 @@
+"""No column of the user's is taken for a helper's, whatever its name."""
+
+from urllib.parse import quote
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import zadapter
+from integration.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.parquet.lake import live
+
+NAMES = (*HELPERS, *QUOTED, *RESERVED[:-2], "_change_type")
+
+
+def write(folder, table, partition=(), files=3):
+    """Write a table by pyarrow, a few files a partition, without a word from Spark."""
+    for at in range(files):
+        some = table.take(list(range(at, table.num_rows, files)))
+        values = [some[name].unique().to_pylist() for name in partition]
+        for value in zip(*values, strict=True) if partition else [()]:
+            named = zip(partition, value, strict=True)
+            below = "/".join(f"{quote(name, safe='_. ')}={quote(str(v))}" for name, v in named)
+            (folder / below).mkdir(parents=True, exist_ok=True)
+            pq.write_table(some.drop_columns(list(partition)), folder / below / f"{at}.parquet")
+    return str(folder)
+
+
+def text(table):
+    """The rows, as sorted text."""
+    return sorted(str(sorted(row.items())) for row in table.to_pylist())
+
+
+def check(spark, folder, wanted, where, mask):
+    """Do everything to a folder that zadapter can, and look at it by pyarrow and DuckDB."""
+    asked = {"backend": "parquet", "spark": spark}
+    for _ in range(2):
+        assert text(zadapter.read(folder, where=where, **asked).toArrow()) == text(
+            wanted.filter(mask)
+        )
+        assert text(zadapter.read(folder, **asked).toArrow()) == text(wanted)
+        found = zadapter.files(folder, where=where, **asked)["path"].to_pylist()
+        kept = duckdb.sql(f"SELECT count(*) FROM read_parquet({found}) WHERE key < 9")
+        assert kept.fetchone() == (pc.sum(pc.less(wanted["key"], 9)).as_py(),)
+        report = zadapter.optimize(folder, by=["key"], target_file_size="2KB", **asked)
+        assert text(live(folder)) == text(wanted)
+    assert report.nothing_to_do
+    assert zadapter.delete(folder, where, **asked) == pc.sum(mask).as_py()
+    assert text(live(folder)) == text(wanted.filter(pc.invert(mask)))
+
+
+def test_columns_of_any_name_keep_their_rows(spark, tmp_path):
+    """Of helpers, of metadata, and such as have to be quoted."""
+    table = pa.table(numbers(("key", *NAMES)))
+    folder = write(tmp_path / "names", table)
+    where = " AND ".join(f"{sql(name)} >= 0" for name in NAMES)
+    where = f"key < 9 AND {where} AND {sql('zadapter path')} < 55 AND `_metadata` > 1"
+    some = pc.less(table["zadapter path"], 55)
+    mask = pc.and_(pc.and_(pc.less(table["key"], 9), some), pc.greater(table["_metadata"], 1))
+
+    check(spark, folder, table, where, mask)
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [("zadapter path", "_metadata"), ("file_path", "zadapter value 0", "Ü b=c", "a.b"), ("_FILE",)],
+)
+def test_partitions_of_any_name_keep_their_rows(spark, tmp_path, partition):
+    """Beside columns of such names, and a struct that looks like Spark's own metadata."""
+    others = [name for name in ("zadapter known", "_metadata", "path") if name not in partition]
+    table = pa.table(numbers(("key", *others)))
+    if "_metadata" in others:
+        fake = pa.array([{"file_path": f"/x/{row}", "row": row} for row in range(60)])
+        table = table.set_column(table.schema.get_field_index("_metadata"), "_metadata", fake)
+    for name in partition:
+        table = table.append_column(name, pa.array(["only"] * 60))
+    folder = write(tmp_path / "names", table, partition)
+    where = f"key < 9 AND {sql(partition[0])} = 'only' AND path >= 0"
+
+    check(spark, folder, table, where, pc.less(table["key"], 9))
+
+
+def test_a_struct_like_sparks_metadata_stays(spark, tmp_path):
+    """Rows get their partition's value by their own file, not by what they say of one."""
+    rows = [{"file_path": f"/elsewhere/{row}", "file_name": str(row)} for row in range(60)]
+    table = pa.table({"key": range(60), "_metadata": rows, "p": ["a b", "c"] * 30})
+    folder = tmp_path / "names"
+    for value in ("a b", "c"):
+        (folder / f"p={quote(value)}").mkdir(parents=True)
+        some = table.filter(pc.equal(table["p"], value)).drop_columns(["p"])
+        pq.write_table(some, folder / f"p={quote(value)}" / "0.parquet")
+    where = "_metadata.file_path < '/elsewhere/3' AND key < 9"
+    mask = [row < 9 and f"/elsewhere/{row}" < "/elsewhere/3" for row in range(60)]
+
+    check(spark, str(folder), table, where, pa.array(mask))
