@@ -68,7 +68,7 @@ def values(spark, key, default):
 
 
 def rounds(spark):
-    """Return settings that differ from the defaults, all that there are in as few rounds as can be."""
+    """Return settings that differ from the defaults, all of them in as few rounds as can be."""
     found = {
         key: values(spark, key, default)
         for key, default in entries(spark).items()

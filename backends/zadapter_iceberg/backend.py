@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from zadapter.definition import Definition
 from zadapter.encoding import Encoding
 from zadapter.errors import VersionExpiredError
-from zadapter.filestats import total
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.leftovers import removing
@@ -17,10 +16,10 @@ from zadapter.locations import by_hadoop, uris
 from zadapter.names import Parts, leaves, quote
 from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans, sources
-from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.listings import listed, wanted_of
+from zadapter_iceberg.reading import split_size, with_fields
 from zadapter_iceberg.stores import Store
 from zadapter_iceberg.tables import (
     Located,
@@ -45,10 +44,6 @@ from zadapter_iceberg.versions import (
 from zadapter_iceberg.writing import settings
 
 _ENDLESS = str(1 << 62)
-_TASKS = 4
-"""Tasks a core reads, so that no core waits long for the last one."""
-_SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
-"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
 
 
 class IcebergBackend:
@@ -147,36 +142,19 @@ class IcebergBackend:
         if not files.num_rows:
             return self._nothing(version)
         tasks = [version.tasks[path] for path in files["path"].to_pylist()]
-        return self._with_fields(self._rows(version, files, tasks), snapshot)
+        return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
     def _rows(self, version: Version, files: pa.Table, tasks: Iterable[JavaObject]) -> DataFrame:
         """Return the rows of *files*, of which each has a ``FileScanTask``."""
         group = self._hold(version.pinned)
         self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
-        reader = self._spark.read.option("split-size", str(self._split_size(files)))
+        reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
         return reader.format("iceberg").load(group)
 
     def _nothing(self, version: Version) -> DataFrame:
         columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
         rows = self._jvm.session.createDataFrame(self._jvm.list([]), columns)
         return DataFrame(rows, self._spark)
-
-    def _with_fields(self, rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-        """Add the partition fields that are no columns of the table."""
-        added = snapshot.handle.computed
-        if not added:
-            return rows
-        self._spark.conf.set(
-            f"spark.sql.catalog.{FUNCTIONS}", "org.apache.iceberg.spark.SparkCatalog"
-        )
-        self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.type", "hadoop")
-        self._spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}.warehouse", snapshot.location)
-        return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
-
-    def _split_size(self, files: pa.Table) -> int:
-        """Return the bytes of a task; Iceberg evens tasks out only where it plans them itself."""
-        tasks = _TASKS * int(self._spark.sparkContext.defaultParallelism)
-        return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding

@@ -1,4 +1,4 @@
-"""What the user has set does not change what is in a folder; `integration.sweep` tries all of it."""
+"""Settings of the user do not change what a folder holds; `integration.sweep` tries all of them."""
 
 import pytest
 

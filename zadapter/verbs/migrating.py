@@ -108,8 +108,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         table=table, by="-" if by is None else by, curve=curve,
         target_file_size=target_file_size, row_groups=row_groups,
     )  # fmt: skip
-    question = None if by is None else asked
-    names = named(table), named(target)
+    question, names = None if by is None else asked, (named(table), named(target))
     with _opened(names, (backend, to), Mode(mode), question, spark) as move:
         return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
 
@@ -124,8 +123,8 @@ def _opened(
 ) -> Iterator[Move]:
     """Open both tables in one session, beside the user's."""
     (old, new), (backend, to) = names, formats
-    there = spark or running() or asking.start({}, None, names)
-    session, factory = open_table(old, backend, there)
+    users = spark or running() or asking.start({}, None, names)
+    session, factory = open_table(old, backend, users)
     session, to_factory = open_table(new, to, session)
     with (
         interruptible(session.sparkContext, _AGAIN),

@@ -1,0 +1,32 @@
+"""How Spark reads an Iceberg table's rows: the size of its tasks, and partition fields."""
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.filestats import total
+from zadapter.names import quote
+from zadapter.table import Snapshot
+from zadapter_iceberg.columns import FUNCTIONS
+
+_TASKS = 4
+"""Tasks a core reads, so that no core waits long for the last one."""
+_SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
+"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
+
+
+def split_size(spark: SparkSession, files: pa.Table) -> int:
+    """Return the bytes of a task; Iceberg evens tasks out only where it plans them itself."""
+    tasks = _TASKS * int(spark.sparkContext.defaultParallelism)
+    return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
+
+
+def with_fields(spark: SparkSession, rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Append partition fields that are not table columns."""
+    added = snapshot.handle.computed
+    if not added:
+        return rows
+    catalog = f"spark.sql.catalog.{FUNCTIONS}"
+    spark.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set(f"{catalog}.type", "hadoop")
+    spark.conf.set(f"{catalog}.warehouse", snapshot.location)
+    return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
