@@ -76,21 +76,29 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
         UnknownColumnError: *schema* has no such column.
         UsageError: Two columns differ from the name in case only.
     """
-    fields: list[pa.Field] = list(schema)
+    fields: pa.Schema | pa.StructType = schema
     found: list[str] = []
     for depth, part in enumerate(parts):
-        same = [field for field in fields if field.name.lower() == part.lower()]
-        exact = [field for field in same if field.name == part]
-        if not same:
-            known = [join((*found, field.name)) for field in fields]
+        at = fields.get_field_index(part)
+        # one look, not one at each of thousands of columns
+        field = fields.field(at) if at >= 0 else _in_any_case(part, fields)
+        if field is None:
+            known = [join((*found, each.name)) for each in fields]
             raise UnknownColumnError(join(parts), known or [join((n,)) for n in schema.names])
-        if len(same) > 1 and len(exact) != 1:
-            raise UsageError(
-                f"column {join(parts)!r} is ambiguous: {', '.join(f.name for f in same)}"
-            )
-        field = exact[0] if exact else same[0]
         found.append(field.name)
         if depth + 1 == len(parts):
             return tuple(found), field.type
-        fields = list(field.type) if pa.types.is_struct(field.type) else []
+        fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
     raise UnknownColumnError(join(parts), schema.names)
+
+
+def _in_any_case(part: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
+    """Return the field that is called *part* but for the case, None if there is none.
+
+    Raises:
+        UsageError: There are several.
+    """
+    same = [field for field in fields if field.name.lower() == part.lower()]
+    if len(same) > 1:
+        raise UsageError(f"column {part!r} is ambiguous: {', '.join(f.name for f in same)}")
+    return same[0] if same else None
