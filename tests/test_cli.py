@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,8 @@ from typer.testing import CliRunner
 
 import zadapter
 from zadapter import cli, progress
-from zadapter.errors import SessionError, UsageError
+from zadapter.errors import EngineError, SessionError, UsageError
+from zadapter.interrupts import Interrupted
 
 
 def zadapter_says(*arguments):
@@ -144,6 +146,69 @@ def test_settings_are_pairs():
     for typed in ("spark.master", "=local"):
         with pytest.raises(UsageError, match="--conf takes key=value"):
             cli.parse_conf([typed])
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("--conf", "fs.s3a.secret.key:hidden"),
+        ("--conf", "fs.s3a.secret.key hidden"),
+        ("--conf", "hidden"),
+        ("--conf", "=hidden"),
+        ("--backend", "password=hidden"),
+        ("fs.s3a.secret.key=hidden",),
+        ("--row-groups", "secret=hidden"),
+    ],
+)
+def test_a_slip_shows_no_secret(typed):
+    """What was mistyped may be a key, and terminals are looked over and logged."""
+    answer = zadapter_says("optimize", "lake/events", "--by", "user_id", *typed)
+
+    assert "hidden" not in answer.output
+    assert answer.exit_code == 2
+
+
+def test_a_setting_without_a_value_is_named():
+    """The name is no secret, and says which one is wrong."""
+    answer = zadapter_says("plan", "t", "--by", "a", "--conf", "fs.s3a.secret.key:hidden")
+
+    said = "error: --conf takes key=value; 'fs.s3a.secret.key' has no '='\n"
+    assert answer.stderr == said
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (
+            Interrupted(signal.SIGINT, "interrupted; nothing was committed"),
+            130,
+            "interrupted; nothing was committed\n",
+        ),
+        (
+            Interrupted(signal.SIGTERM, "interrupted; nothing was committed"),
+            143,
+            "interrupted; nothing was committed\n",
+        ),
+        (EngineError("t: sig=hidden"), 1, "error: t: sig=***\n"),
+        (
+            ValueError("token=hidden"),
+            1,
+            "error: ValueError: token=*** (the same call in Python shows where)\n",
+        ),
+    ],
+)
+def test_whatever_ends_a_command_is_one_line(monkeypatch, raised, code, said):
+    """Nobody reads a traceback; scripts look at the exit code."""
+
+    def fail(*_, **__):
+        raise raised
+
+    monkeypatch.setattr("zadapter.verbs.asking.start", fail)
+    answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
+
+    assert answer.stderr == said
+    assert answer.exit_code == code
 
 
 class Tracker:

@@ -36,8 +36,9 @@ class Command(TyperCommand):
 def complaining() -> Iterator[None]:
     """Turn errors into one message, without secrets, and an exit code."""
     # py4j logs a traceback where a signal comes while Spark starts
-    logging.getLogger().addHandler(logging.NullHandler())
-    signal.signal(signal.SIGTERM, terminate)
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except KeyboardInterrupt as error:
@@ -53,6 +54,8 @@ def complaining() -> Iterator[None]:
         what = f"{type(error).__name__}: {first_line(error)}"
         _complain(f"error: {what} (the same call in Python shows where)")
         raise typer.Exit(1) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _complain(text: str) -> None:

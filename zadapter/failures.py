@@ -26,17 +26,7 @@ from zadapter.thrown import causes, first_line_of, java_exception
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FOREIGN = {
-    "adlfs",
-    "fsspec",
-    "gcsfs",
-    "obstore",
-    "py4j",
-    "pyarrow",
-    "pyiceberg",
-    "pyspark",
-    "s3fs",
-}
+_FOREIGN = {"fsspec", "obstore", "py4j", "pyarrow", "pyiceberg", "pyspark"}
 """Packages whose exceptions are explained, besides errors of the operating system."""
 _URI = r"(?:[a-zA-Z][\w+.-]*:/+|/)[^\s'\"`,;<>|]*[\w/]"
 _READING = re.compile(
@@ -44,7 +34,8 @@ _READING = re.compile(
 )
 _PATH = re.compile(rf"(?<![\w:/.])(?P<path>{_URI})")
 _CLASS = re.compile(
-    r"\bClass (?P<name>[\w.$]+) was not found|ClassNotFoundException: (?P<last>\S+)"
+    r"\bClass (?P<name>[\w.$]+) was not found"
+    r"|(?:ClassNotFoundException|NoClassDefFoundError): (?P<last>\S+)"
 )
 
 

@@ -129,7 +129,7 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
 @contextmanager
 def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     ended = threading.Event()
-    canceller = threading.Thread(target=_cancel, args=(context, tag, watch, ended), daemon=True)
+    canceller = threading.Thread(target=cancel, args=(context, tag, watch, ended), daemon=True)
     _watches.append(watch)
     canceller.start()
     taken = _take_over(watch)
@@ -161,8 +161,15 @@ def _take_over(watch: Watch) -> dict[int, Any]:
     return taken
 
 
-def _cancel(context: Any, tag: str, watch: Watch, ended: threading.Event) -> None:
-    """Cancel the run's jobs, and those it starts later, once a signal has come."""
+def cancel(context: Any, tag: str, watch: Watch, ended: threading.Event) -> None:
+    """Cancel a run's jobs, and those it starts later, once a signal has come.
+
+    Args:
+        context: The SparkContext.
+        tag: Of the run's jobs.
+        watch: Of the run.
+        ended: Is set when the run has ended.
+    """
     while not ended.wait(POLL):
         if watch.number is not None and not watch.deferring:
             with suppress(Exception):  # the JVM may be gone

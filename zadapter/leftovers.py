@@ -1,4 +1,4 @@
-"""Remove the files of a write that has failed: nothing knows of them, so nobody else will."""
+"""Files of a write that has failed: no log names them, so nobody else will delete them."""
 
 import time
 from collections.abc import Callable, Iterator

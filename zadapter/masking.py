@@ -20,6 +20,11 @@ _VALUE = (
 _FILE = r"[^\s&,;]*/[^\s&,;]*\.parquet"
 """The rest of a path whose folder is named like a secret: ``token=a/part-0.parquet``."""
 
+_ASSIGNED = (
+    rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)(?!{_FILE})"""
+    rf"(?:{_VALUE})"
+)
+
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), shown)
     for pattern, shown in (
@@ -35,13 +40,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"\g<keep>{MASK}@",
         ),
         (r"(?P<keep>\bjdbc:oracle:\w+:)[^\s@:]*/[^\s@]*@", rf"\g<keep>{MASK}@"),
-        (
-            (
-                rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)"""
-                rf"(?!{_FILE})(?:{_VALUE})"
-            ),
-            rf"\g<keep>\g<quote>{MASK}",
-        ),
+        (_ASSIGNED, rf"\g<keep>\g<quote>{MASK}"),
         (r"(?P<keep>\bbearer[ \t]+)[^\s,;\"'<>]+", rf"\g<keep>{MASK}"),
         # what gives itself away: ids of AWS keys, tokens of GitHub, JSON web tokens, Azure's keys
         (r"\b(?-i:AKIA|ASIA)[A-Z0-9]{16}\b", MASK),

@@ -1,0 +1,240 @@
+"""Stories of runs that a signal ends, which hold in every format."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from pyspark.sql import functions as F
+
+import zadapter
+from zadapter.commit import Backoff
+from zadapter.encoding import Encoding
+from zadapter.errors import UnknownOutcomeError
+
+ROWS = 60_000
+LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
+"""Folders that hold no rows."""
+PYTHON = """
+import json, sys, threading
+from pathlib import Path
+import zadapter, zadapter.spark
+
+table, to, done, conf = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+backend, target = json.loads(sys.argv[5])
+spark = zadapter.spark.session(conf)
+counted = []
+
+
+def wait(rows):
+    import os, time
+    while not os.path.exists(done):
+        time.sleep(0.01)
+    yield from rows
+
+
+def users_own():
+    counted.append(spark.sparkContext.parallelize(range(5), 1).mapPartitions(wait).count())
+
+
+thread = threading.Thread(target=users_own)
+thread.start()
+try:
+    if to:
+        zadapter.migrate(table, to=to, target=target, backend=backend, spark=spark)
+    else:
+        zadapter.optimize(table, by=["a"], target_file_size="4KB", backend=backend, spark=spark)
+except KeyboardInterrupt as error:
+    Path(done).touch()
+    thread.join()
+    print(json.dumps([str(error), counted, spark.range(3).count()]))
+Path(done).touch()
+"""
+LINE = "from zadapter.cli import app; app()"
+
+
+def data_files(folder):
+    """Every file under *folder*, whatever it is called, but for those of logs and notes."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {
+        str(path)
+        for path in found
+        if not LOGS & set(path.parts) and not path.name.lstrip(".").startswith("migration-")
+    }
+
+
+def is_of_rows(path):
+    """Tell a file that Spark writes from the note that zadapter writes before."""
+    return path.endswith(".parquet") and "zadapter-is-writing" not in path
+
+
+def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
+    """Send a signal as soon as the first file is there, and another one during the clean-up."""
+    written = set()
+    while process.poll() is None and not written:
+        time.sleep(0.005)
+        written = {path for path in data_files(folder) - before if is_of_rows(path)}
+    process.send_signal(number)
+    if again:
+        process.send_signal(number)
+    output, errors = process.communicate(timeout=120)
+    return written, output, errors
+
+
+class Stories:
+    """What holds in every format."""
+
+    format = ""
+
+    def make(self, spark, folder):
+        """Make a table and return its name, and the folder of its files."""
+        raise NotImplementedError
+
+    def backend(self):
+        raise NotImplementedError
+
+    def conf(self):
+        """Settings of another process that can read the table."""
+        return {
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "1g",
+        }
+
+    @pytest.fixture
+    def table(self, spark, tmp_path):
+        return self.make(spark, tmp_path)
+
+    def rows(self, spark, name):
+        """Count, sum and distinct ids by DuckDB over the files of the newest version."""
+        files = zadapter.files(name, backend=self.format, spark=spark)["path"].to_pylist()
+        query = f"SELECT count(*), sum(a), count(DISTINCT c) FROM read_parquet({files})"
+        return duckdb.sql(query).fetchall()
+
+    def start(self, *command):
+        return subprocess.Popen(
+            [sys.executable, "-c", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def test_ctrl_c_on_the_command_line_while_files_are_written(self, spark, table):
+        """The last line says what became of it, the exit code is the shell's for Ctrl-C."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+        settings = [f"--conf={key}={value}" for key, value in self.conf().items()]
+        process = self.start(
+            *(LINE, "optimize", name, "--by", "a", "--target-file-size", "4KB"),
+            *("--backend", self.format, *settings),
+        )
+
+        written, output, errors = interrupted(process, folder, before)
+
+        assert written
+        assert process.returncode == 130, errors
+        assert errors.splitlines()[-1] == "interrupted; nothing was committed"
+        assert "Traceback" not in errors
+        assert "Exception" not in errors
+        assert output == ""
+        assert data_files(folder) == before
+        assert self.rows(spark, name) == rows
+
+    def test_ctrl_c_in_python_while_files_are_written(self, spark, table, tmp_path):
+        """After the clean-up comes KeyboardInterrupt; the user's own jobs run on."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+        arguments = (name, "", str(tmp_path / "done"), json.dumps(self.conf()))
+        process = self.start(PYTHON, *arguments, json.dumps([self.format, ""]))
+
+        written, output, errors = interrupted(process, folder, before)
+
+        assert written
+        assert process.returncode == 0, errors
+        assert json.loads(output) == ["interrupted; nothing was committed", [5], 3]
+        assert data_files(folder) == before
+        assert self.rows(spark, name) == rows
+
+    def test_ctrl_c_between_writing_and_the_commit(self, spark, table):
+        """Nothing is committed any more, and what was staged is gone."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+        staged = []
+
+        class Stopped(self.backend()):
+            def stage(self, *arguments):
+                staged.append(data_files(folder) - before)
+                os.kill(os.getpid(), signal.SIGINT)
+                return super().stage(*arguments)
+
+        with pytest.raises(KeyboardInterrupt, match="nothing was committed"):
+            zadapter.optimize(name, by=["a"], target_file_size="64KB", backend=Stopped, spark=spark)
+
+        assert staged[0]
+        assert data_files(folder) == before
+        assert self.rows(spark, name) == rows
+
+    def test_ctrl_c_while_it_commits(self, spark, table):
+        """The commit lands as a whole, and the message says so."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+
+        class Stopped(self.backend()):
+            def commit(self, rewrite):
+                os.kill(os.getpid(), signal.SIGINT)
+                return super().commit(rewrite)
+
+        with pytest.raises(KeyboardInterrupt, match="committed before, and to stay"):
+            zadapter.optimize(name, by=["a"], target_file_size="64KB", backend=Stopped, spark=spark)
+
+        assert data_files(folder) > before
+        assert self.rows(spark, name) == rows
+        again = zadapter.optimize(
+            name, by=["a"], target_file_size="64KB", backend=self.format, spark=spark
+        )
+        assert again.nothing_to_do
+
+    def test_ctrl_c_during_a_commit_of_unknown_outcome(self, spark, table):
+        """Nothing is deleted: the commit may have landed, or may land yet."""
+        name, folder = table
+        before = data_files(folder)
+
+        class Lost(self.backend()):
+            def commit(self, rewrite):
+                os.kill(os.getpid(), signal.SIGINT)
+                raise UnknownOutcomeError(rewrite.base.table, rewrite.id)
+
+        with pytest.raises(KeyboardInterrupt, match="not known whether commit"):
+            zadapter.optimize(
+                name,
+                by=["a"],
+                target_file_size="64KB",
+                backend=Lost,
+                backoff=Backoff(attempts=1),
+                spark=spark,
+            )
+
+        assert data_files(folder) > before
+
+    def test_a_job_that_fails_leaves_no_files(self, spark, table):
+        """As on a full disk: what the failed write has left would never be found."""
+        name, folder = table
+        before, failing = data_files(folder), self.backend()(spark)
+        snapshot = failing.snapshot(name)
+        rows = failing.read(snapshot, failing.files(snapshot)).repartitionByRange(8, "c")
+        last = F.when(F.col("c") == ROWS - 1, F.raise_error(F.lit("broken"))).cast("long")
+        rows = rows.withColumn("a", F.coalesce(last, F.col("a")))
+
+        with pytest.raises(Exception, match="broken"):
+            failing.write(snapshot, rows, None, Encoding())
+
+        assert data_files(folder) == before
+
+
+def small(spark):
+    return spark.range(ROWS).selectExpr("id * 7919 % 60013 AS a", "id AS c").repartition(4)

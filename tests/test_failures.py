@@ -1,0 +1,158 @@
+"""What Spark, formats and stores throw, as errors that say what to do."""
+
+import traceback
+
+import pyarrow as pa
+import pytest
+
+from zadapter.errors import (
+    DataFileError,
+    EngineError,
+    SessionError,
+    StoreError,
+    UsageError,
+    ZadapterError,
+)
+from zadapter.failures import explain, explained
+
+FILE = "file:///lake/t/part-0-c000.snappy.parquet"
+ABORTED = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed "
+    "1 times, most recent failure: Lost task 0.0 (TID 8) (host executor driver): {}\n"
+    "\tat org.apache.spark.Thing(Thing.scala:1)\n"
+)
+READING = (
+    "org.apache.spark.SparkException: [FAILED_READ_FILE.{}] Encountered error while reading file "
+    f"{FILE}. SQLSTATE: KD001"
+)
+
+
+@pytest.mark.parametrize(
+    ("thrown", "error", "says"),
+    [
+        (
+            [READING.format("NO_HINT"), "java.io.IOException: could not decompress page"],
+            DataFileError,
+            [FILE, "is damaged", "restore", "could not decompress page"],
+        ),
+        (
+            [
+                READING.format("FILE_NOT_EXIST"),
+                f"java.io.FileNotFoundException: File {FILE} does not exist",
+            ],
+            DataFileError,
+            [FILE, "is missing", "restore"],
+        ),
+        (
+            ["FileNotFoundError: [Errno 2] Failed to open local file '/lake/t/x.parquet'. Detail:"],
+            DataFileError,
+            ["/lake/t/x.parquet is missing"],
+        ),
+        (
+            ["OSError: Couldn't deserialize thrift: TProtocolException: Invalid data\n"],
+            DataFileError,
+            ["a file of lake/t is damaged"],
+        ),
+        (
+            [ABORTED.format("x"), "java.io.IOException: No space left on device"],
+            StoreError,
+            ["no room is left for a file of lake/t", "make room", "spark.local.dir"],
+        ),
+        (
+            [ABORTED.format("java.io.IOException: No space left on device")],
+            StoreError,
+            ["no room is left"],
+        ),
+        (
+            ["OSError: [Errno 28] No space left on device: '/lake/t/_zadapter/new/7'"],
+            StoreError,
+            ["no room is left for /lake/t/_zadapter/new/7"],
+        ),
+        (
+            ["java.nio.file.AccessDeniedException: s3a://b/t/x: getFileStatus: Status Code: 403"],
+            StoreError,
+            ["refuses access to s3a://b/t/x", "credentials"],
+        ),
+        (["PermissionError: [Errno 13] Permission denied: '/t/x'"], StoreError, ["/t/x", "rights"]),
+        (
+            [
+                ABORTED.format(
+                    "org.apache.parquet.hadoop.BadConfigurationException: Class "
+                    "org.apache.hadoop.io.compress.BrotliCodec was not found"
+                )
+            ],
+            SessionError,
+            ["org.apache.hadoop.io.compress.BrotliCodec", "add its jar", "change the setting"],
+        ),
+        (["java.lang.OutOfMemoryError: Java heap space"], SessionError, ["spark.driver.memory"]),
+        (["Py4JNetworkError: Answer from Java side is empty"], SessionError, ["start a new one"]),
+        (
+            [
+                ABORTED.format("y"),
+                "java.lang.IllegalArgumentException: maxCapacityHint can't be less than 64 1",
+            ],
+            EngineError,
+            ["IllegalArgumentException: maxCapacityHint can't be less than 64 1"],
+        ),
+        ([], EngineError, ["no message"]),
+    ],
+)
+def test_a_failure_says_what_is_wrong_where_and_what_to_do(thrown, error, says):
+    """One message instead of a hundred lines of Java."""
+    made = explain("lake/t", thrown)
+
+    assert type(made) is error
+    assert str(made).startswith("lake/t: ")
+    assert "\n" not in str(made)
+    assert [text for text in says if text not in str(made)] == []
+
+
+def test_the_file_can_be_asked_for():
+    """A program restores what was found damaged."""
+    made = explain("lake/t", [READING.format("NO_HINT")])
+
+    assert isinstance(made, DataFileError)
+    assert made.path == FILE
+
+
+@explained
+def verb(table, failure):
+    raise failure
+
+
+def raised_by(failure, table="lake/t"):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever kind
+        verb(table, failure)
+    return caught.value
+
+
+@pytest.mark.parametrize("failure", [OSError("disk"), pa.ArrowInvalid("x"), ConnectionError("y")])
+def test_exceptions_of_others_are_wrapped(failure):
+    """``except ZadapterError`` is enough, and the original is behind it."""
+    error = raised_by(failure)
+
+    assert isinstance(error, ZadapterError)
+    assert error.__cause__ is failure
+
+
+@pytest.mark.parametrize("failure", [TypeError("x"), KeyError("x"), AssertionError("x")])
+def test_python_s_own_stay_as_they_are(failure):
+    """A bug is to be seen as one."""
+    assert raised_by(failure) is failure
+
+
+def test_a_traceback_shows_no_secret():
+    """Whoever sends a traceback to others has not read all of it."""
+    error = raised_by(OSError("GET https://b/k?sig=hidden failed"), table="s3://K:hidden@b/t")
+
+    assert "hidden" not in "".join(traceback.format_exception(error))
+    assert "sig=***" in "".join(traceback.format_exception(error))
+
+
+def test_a_traceback_of_our_own_error_shows_no_secret():
+    """Neither where zadapter has wrapped the original somewhere else already."""
+    wrapped = UsageError("the call is wrong")
+    wrapped.__cause__ = ValueError("password=hidden")
+    error = raised_by(wrapped)
+
+    assert "hidden" not in "".join(traceback.format_exception(error))

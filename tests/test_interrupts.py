@@ -1,0 +1,181 @@
+"""Signals that end a run, without Spark."""
+
+import os
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from zadapter import interrupts
+from zadapter.commit import Landed
+from zadapter.errors import UnknownOutcomeError
+from zadapter.interrupts import Interrupted, deferred, interruptible, terminate
+
+
+class Context:
+    """Stands for a SparkContext; its jobs end when they are cancelled."""
+
+    def __init__(self):
+        self.tags, self.properties = set(), {}
+        self.cancelled = threading.Event()
+
+    def getLocalProperty(self, key):  # noqa: N802 - Spark's name
+        return self.properties.get(key)
+
+    def setLocalProperty(self, key, value):  # noqa: N802 - Spark's name
+        self.properties[key] = value
+
+    def setInterruptOnCancel(self, wanted):  # noqa: N802 - Spark's name
+        self.properties["spark.job.interruptOnCancel"] = str(wanted).lower()
+
+    def addJobTag(self, tag):  # noqa: N802 - Spark's name
+        self.tags.add(tag)
+
+    def removeJobTag(self, tag):  # noqa: N802 - Spark's name
+        self.tags.remove(tag)
+
+    def cancelJobsWithTag(self, tag):  # noqa: N802 - Spark's name
+        if tag in self.tags:
+            self.cancelled.set()
+
+    def job(self):
+        """Run until cancelled, as a call to the JVM does."""
+        assert self.cancelled.wait(30)
+        raise OSError("job cancelled")
+
+
+def interrupt(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
+
+
+@pytest.fixture
+def context():
+    return Context()
+
+
+def test_a_signal_cancels_the_jobs_and_ends_the_run(context):
+    """The call into the JVM is never broken off: it fails, what is around it cleans up."""
+    cleaned = []
+
+    def run():
+        with interruptible(context, "call it again"):
+            interrupt()
+            interrupt()
+            try:
+                context.job()
+            except OSError:
+                interrupt()
+                cleaned.append(True)
+                raise
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        run()
+
+    assert str(ended.value) == "interrupted; nothing was committed. call it again"
+    assert cleaned == [True]
+    assert context.tags == set()
+    assert context.properties == {"spark.job.interruptOnCancel": None}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_commit_under_way_ends_first(context, landed):
+    """Its outcome is known then, or known to be unknown."""
+
+    @deferred
+    def commit():
+        interrupt()
+        if not landed:
+            raise UnknownOutcomeError("t", "c0ffee")
+        return Landed(version=7, attempts=1, stale=(), doubtful=False)
+
+    def run():
+        with interruptible(context):
+            commit()
+
+    with pytest.raises(Interrupted) as ended:
+        run()
+
+    says = "committed before, and to stay: 7" if landed else "whether commit c0ffee landed"
+    assert says in str(ended.value)
+
+
+def test_jobs_of_a_commit_are_not_cancelled(context):
+    """A commit may need Spark to find out what became of it."""
+    watch = interrupts.Watch("")
+    watch.note(signal.SIGINT, None)
+    context.addJobTag("tag")
+
+    for watch.deferring in (True, False):
+        looks = iter([False, True])
+        ended = SimpleNamespace(wait=lambda _, looks=looks: next(looks))
+        interrupts.cancel(context, "tag", watch, ended)
+        assert context.cancelled.is_set() == (not watch.deferring)
+
+
+def test_no_commit_begins_after_a_signal(context):
+    """Whoever has asked to stop finds the table as it was."""
+    sent = []
+
+    def run():
+        with interruptible(context):
+            interrupt()
+            deferred(lambda: sent.append(True))()
+
+    with pytest.raises(Interrupted, match="nothing was committed"):
+        run()
+
+    assert sent == []
+
+
+def test_a_handler_of_the_user_s_own_stays(context):
+    """A program that handles Ctrl-C itself goes on doing so."""
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
+    try:
+        with interruptible(context):
+            interrupt()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert seen == [signal.SIGINT]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_sigterm_ends_a_run_only_where_that_was_asked_for(context, asked):
+    """The command line asks for it; a program's own process ends as ever."""
+    handlers = []
+
+    def run():
+        with interruptible(context):
+            handlers.append(signal.getsignal(signal.SIGTERM))
+            if asked:
+                interrupt(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, terminate if asked else signal.SIG_DFL)
+    try:
+        if asked:
+            with pytest.raises(Interrupted) as ended:
+                run()
+            assert ended.value.number == signal.SIGTERM
+        else:
+            run()
+            assert handlers == [signal.SIG_DFL]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_other_threads_get_no_signals(context):
+    """A run in a thread is tagged, and handles nothing."""
+    seen = []
+
+    def run():
+        with interruptible(context):
+            seen.append((len(context.tags), signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+    assert seen == [(1, signal.default_int_handler)]
