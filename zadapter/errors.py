@@ -168,7 +168,7 @@ class DataFileError(ZadapterError):
 
 
 class StoreError(ZadapterError):
-    """The store has refused to read, write or delete; no commit was made by what it refused."""
+    """The store refuses to read, write or delete, or does not answer; nothing was committed."""
 
 
 class VerificationError(ZadapterError):

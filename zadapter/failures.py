@@ -18,6 +18,7 @@ from zadapter.errors import (
     EngineError,
     SessionError,
     StoreError,
+    UnknownTableError,
     ZadapterError,
 )
 from zadapter.masking import masked
@@ -68,11 +69,18 @@ _KINDS = (
     ),
     _kind(
         r"AccessDenied|AccessControlException|[Pp]ermission denied|Status Code: 403|403 Forbidden"
-        r"|InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException|\[Errno (?:1|13|30)\]"
+        r"|InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException"
+        r"|Unable to load credentials|CredentialInitializationException|\[Errno (?:1|13|30)\]"
         r"|Read-only file system|Operation not permitted",
         StoreError,
         "the store refuses access to {path}; check the credentials and the rights, and run it "
         "again ({cause})",
+    ),
+    _kind(
+        r"UnknownStoreException|NoSuchBucket",
+        UnknownTableError,
+        "there is no such bucket; check its name, and fs.s3a.endpoint if the server is not AWS "
+        "({cause})",
     ),
     _kind(
         r"FileNotFoundException|FILE_NOT_EXIST|NoSuchFileException|NoSuchKey|NotFoundException: "
@@ -109,6 +117,15 @@ _KINDS = (
         SessionError,
         "the Spark session has ended; start a new one, and look into Spark's log for why ({cause})",
     ),
+    _kind(
+        r"Unable to execute HTTP request|AWSClientIOException|AWSStatus5\d\dException"
+        r"|ApiCall(?:Attempt)?TimeoutException|UnknownHostException|NoRouteToHostException"
+        r"|Connect(?:ion)?(?:Timeout|Closed)?Exception|SocketTimeoutException"
+        r"|NoHttpResponseException|Connection (?:reset|refused|timed out)",
+        StoreError,
+        "the store or the catalog does not answer; see whether it can be reached, and run it again "
+        "({cause})",
+    ),
 )
 
 
@@ -122,7 +139,8 @@ def explaining(table: str) -> Iterator[None]:
         table: What is being worked on, as the user named it.
 
     Raises:
-        StoreError: There is no room, or no right to use the store.
+        StoreError: There is no room, no answer, or no right to use the store.
+        UnknownTableError: There is no such bucket.
         DataFileError: A file is missing or damaged.
         SessionError: The session lacks a class or memory, or has ended.
         EngineError: Anything else that Spark, a format or a library has thrown.

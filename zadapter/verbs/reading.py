@@ -229,4 +229,5 @@ def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Sn
 def _location(uri: str) -> str:
     """Return a URI as readers other than Spark take it."""
     parsed = urlparse(uri)
-    return unquote(parsed.path) if parsed.scheme == "file" else unquote(uri)
+    location = unquote(parsed.path) if parsed.scheme == "file" else unquote(uri)
+    return location.replace("s3a://", "s3://", 1) if parsed.scheme == "s3a" else location
