@@ -160,6 +160,22 @@ class Stories:
         assert data_files(folder) == before
         assert self.rows(spark, name) == rows
 
+    def test_ctrl_c_while_it_plans(self, spark, table):
+        """Nothing is written, whether anything was to be or not."""
+        name, folder = table
+        before = data_files(folder)
+
+        class Stopped(self.backend()):
+            def files(self, *arguments):
+                os.kill(os.getpid(), signal.SIGINT)
+                return super().files(*arguments)
+
+        for verb in (zadapter.plan, zadapter.optimize):
+            with pytest.raises(KeyboardInterrupt, match="nothing was committed"):
+                verb(name, by=["a"], target_file_size="64KB", backend=Stopped, spark=spark)
+
+        assert data_files(folder) == before
+
     def test_ctrl_c_between_writing_and_the_commit(self, spark, table):
         """Nothing is committed any more, and what was staged is gone."""
         name, folder = table

@@ -4,9 +4,15 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from threading import Lock
+from uuid import uuid4
 
 import boto3
+import deltalake
+import pyarrow.dataset as ds
+import pyarrow.fs
+from pyiceberg.table import StaticTable
 
+import zadapter
 from integration.network import HOST, Network
 from integration.servers import answers, free_port, wait_for
 
@@ -15,6 +21,8 @@ KEY, SECRET = "zadapter", "of zadapter"
 READER, TEMPORARY, TOKEN = "reader", "temporary", "of an hour"
 DENIED = "<Error><Code>{}</Code><Message>{}</Message></Error>"
 READS = {"GET", "HEAD"}
+REGION = "us-east-1"
+_S3A = "org.apache.hadoop.fs.s3a"
 
 
 class Gate(Network):
@@ -22,7 +30,9 @@ class Gate(Network):
 
     Attributes:
         most: How many requests were under way at once.
-        writes_left: After so many more writes, all connections are cut; None: none is.
+        writes: How many writes there were.
+        cut_after: All connections are cut after so many writes; None: none is.
+        is_open: Whether no key is looked at.
     """
 
     def __init__(self, port):
@@ -31,17 +41,37 @@ class Gate(Network):
             "denied": (403, DENIED.format("AccessDenied", "Access Denied")),
         }
         super().__init__(port, lambda *_: False, refusals)
-        self.lock, self.now, self.most, self.writes_left = Lock(), 0, 0, None
+        self.lock, self.now, self.most = Lock(), 0, 0
+        self.writes, self.cut_after, self.is_open = 0, None, False
+
+    @contextmanager
+    def opened(self):
+        """Let all keys do everything for a while."""
+        self.is_open = True
+        try:
+            yield
+        finally:
+            self.is_open = False
+
+    @contextmanager
+    def cutting(self, writes):
+        """Cut all connections once there were so many more writes, for a while."""
+        self.writes, self.cut_after = 0, writes
+        try:
+            yield
+        finally:
+            self.cut_after = None
 
     def fate(self, method, path, headers):
         with self.lock:
-            if self.writes_left is not None:
-                if self.writes_left <= 0:
-                    return "cut"
-                self.writes_left -= method not in READS
+            if self.cut_after is not None and self.writes >= self.cut_after:
+                return "cut"
+            self.writes += method not in READS
+        if self.is_open:
+            return None
         _, _, credential = headers.get("Authorization", "").partition("Credential=")
         key = credential.partition("/")[0]
-        if key == READER:
+        if key == READER or path.startswith("/public"):
             return None if method in READS else "denied"
         known = key == KEY or (key == TEMPORARY and headers.get("X-Amz-Security-Token") == TOKEN)
         return None if known else "unknown"
@@ -64,7 +94,7 @@ class S3:
         self.uri, self.gate = f"http://{HOST}:{port}", Gate(port)
         self.client = boto3.client(
             "s3", endpoint_url=self.uri, aws_access_key_id=KEY, aws_secret_access_key=SECRET,
-            region_name="us-east-1",
+            region_name=REGION,
         )  # fmt: skip
         for bucket in ("lake", *BUCKETS):
             self.client.create_bucket(Bucket=bucket)
@@ -91,12 +121,65 @@ class S3:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
+    def rows(self, format_, table):
+        """Count the rows of a table by a reader that is not Spark."""
+        return getattr(self, format_)(table.replace("s3a:", "s3:"))
+
+    def delta(self, table):
+        """By delta-rs."""
+        options = {
+            "AWS_ENDPOINT_URL": self.uri, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true",
+        }  # fmt: skip
+        return deltalake.DeltaTable(table, storage_options=options).to_pyarrow_table().num_rows
+
+    def iceberg(self, table):
+        """By pyiceberg, of a table that is found by its path."""
+        bucket, _, key = table.removeprefix("s3://").partition("/")
+        versions = [each for each in self.keys(f"{key}/metadata/v", bucket) if "json" in each]
+        newest = max(versions, key=lambda each: int(each.rpartition("/v")[2].partition(".")[0]))
+        properties = {
+            "s3.endpoint": self.uri, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET,
+            "s3.region": REGION,
+        }  # fmt: skip
+        found = StaticTable.from_metadata(f"s3://{bucket}/{newest}", properties=properties)
+        return found.scan().to_arrow().num_rows
+
+    def parquet(self, table):
+        """By pyarrow, of the files that zadapter names."""
+        files = zadapter.files(table, backend="parquet")["path"].to_pylist()
+        store = pyarrow.fs.S3FileSystem(
+            access_key=KEY, secret_key=SECRET, endpoint_override=self.uri, region=REGION
+        )
+        paths = [path.removeprefix("s3://") for path in files]
+        return ds.dataset(paths, filesystem=store, format="parquet").count_rows()
+
+
+def make(spark, s3, format_, bucket="lake"):
+    """Make a partitioned table of 2 000 rows and return its path."""
+    rows = spark.range(2_000).selectExpr("id * 7919 % 2003 AS a", "id AS b", "id % 2 AS p")
+    folder = uuid4().hex
+    path = f"s3a://{bucket}/{folder}/t"
+    with s3.gate.opened():
+        if format_ == "iceberg":
+            # of a Hadoop catalog, whose tables are found by path, too
+            catalog = f"spark.sql.catalog.hadoop_{bucket}"
+            spark.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
+            spark.conf.set(f"{catalog}.type", "hadoop")
+            spark.conf.set(f"{catalog}.warehouse", f"s3a://{bucket}")
+            rows.repartition(2).writeTo(f"hadoop_{bucket}.`{folder}`.t").partitionedBy("p").create()
+        else:
+            rows.repartition(2).write.format(format_).partitionBy("p").save(path)
+    return path
+
 
 BUCKETS = {
     "gated": {},
     "strangers": {"access.key": "stranger"},
     "readers": {"access.key": READER},
     "temporary": {"access.key": TEMPORARY, "session.token": TOKEN},
+    "nobody": {"aws.credentials.provider": f"{_S3A}.TemporaryAWSCredentialsProvider"},
+    "public": {"aws.credentials.provider": f"{_S3A}.AnonymousAWSCredentialsProvider"},
 }
 """Buckets behind the gate, by the settings of their own that a session has."""
 

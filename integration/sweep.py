@@ -30,6 +30,24 @@ _LEFT_OUT = re.compile(
 )
 """These say where tables are, what is logged, or how files are packed."""
 
+HADOOP = {
+    "parquet.block.size": "2048",
+    "parquet.bloom.filter.enabled": "true",
+    "parquet.column.statistics.enabled": "false",
+    "parquet.columnindex.truncate.length": "1",
+    "parquet.compression": "gzip",
+    "parquet.enable.dictionary": "false",
+    "parquet.filter.columnindex.enabled": "false",
+    "parquet.filter.record-level.enabled": "true",
+    "parquet.page.row.count.limit": "3",
+    "parquet.page.size": "128",
+    "parquet.statistics.truncate.length": "2",
+    "parquet.strings.signed-min-max.enabled": "true",
+    "parquet.task.side.metadata": "false",
+    "parquet.writer.version": "PARQUET_2_0",
+    "spark.sql.parquet.binaryAsString": "true",
+}
+"""Settings of Hadoop and of parquet-java, which a session may have as well."""
 _OF_FILES = re.compile(r"spark\.sql\.(legacy\.)?(parquet|files|sources|variant)\.")
 
 
@@ -68,7 +86,7 @@ def values(spark, key, default):
 
 
 def rounds(spark):
-    """Return settings that differ from the defaults, all of them in as few rounds as can be."""
+    """Return settings that differ from the defaults: all values, in as few rounds as can be."""
     found = {
         key: values(spark, key, default)
         for key, default in entries(spark).items()
@@ -190,7 +208,7 @@ def main():
     spark = zadapter.spark.session({"spark.master": "local[2]"}, formats=["parquet"])
     with tempfile.TemporaryDirectory() as folder:
         folders = Folders(spark, folder)
-        for settings in rounds(spark):
+        for settings in (*rounds(spark), HADOOP):
             print(f"{len(settings)} settings", flush=True)
             for outcome, some in (
                 (folders.outcome, settings),

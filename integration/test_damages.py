@@ -15,7 +15,6 @@ from integration.interruptions import data_files
 from integration.lakes import settings
 from zadapter.errors import (
     DataFileError,
-    EngineError,
     ForeignChangeError,
     SessionError,
     StoreError,
@@ -138,7 +137,7 @@ CODEC = "org.apache.hadoop.io.compress.BrotliCodec"
     ("key", "value", "error", "says"),
     [
         ("spark.sql.parquet.compression.codec", "brotli", SessionError, CODEC),
-        ("parquet.page.size", "1", EngineError, "IllegalArgumentException"),
+        ("parquet.page.size", "1", SessionError, "IllegalArgumentException"),
     ],
 )
 def test_a_setting_that_cannot_work(table, spark, key, value, error, says):

@@ -126,6 +126,13 @@ _KINDS = (
         "the store or the catalog does not answer; see whether it can be reached, and run it again "
         "({cause})",
     ),
+    _kind(
+        r"IllegalArgumentException|NumberFormatException|INVALID_CONF_VALUE"
+        r"|algorithm version is supported",
+        SessionError,
+        "Spark or the format refuses a value, most likely that of a setting; look through the "
+        "session's parquet.* and spark.sql.*, and the table's properties ({cause})",
+    ),
 )
 
 

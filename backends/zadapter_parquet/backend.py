@@ -279,10 +279,10 @@ class ParquetBackend:
         """
         by_path = _BY_PATH.match(table)
         location = by_path["path"].replace("``", "`") if by_path else table
-        location = reachable(self._spark._jvm, self._spark._jsparkSession, location)  # noqa: SLF001
-        if location.startswith(f"{SCHEME}:"):
-            return HadoopFiles(self._spark, location, make=make)
         root = local_path(location)
         if root is not None:
             return LocalFiles(root, make=make)
+        location = reachable(self._spark._jvm, self._spark._jsparkSession, location)  # noqa: SLF001
+        if location.startswith(f"{SCHEME}:"):
+            return HadoopFiles(self._spark, location, make=make)
         return ObjectFiles(location, s3.options(self._spark, location))

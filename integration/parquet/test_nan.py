@@ -30,6 +30,8 @@ CONDITIONS = [
     "f > pow(2, 3)",
     "coalesce(f, 0) > 5",
     "f > g OR f = g",
+    "f = 0.0D",
+    "g IN (0.0, -1.0)",
     "id < 4",
 ]
 DELETED = ["f = double('NaN')", "s.f > 5", "g <> 1", "NOT f <= 5 AND id < 22"]

@@ -1,10 +1,14 @@
-"""Settings of the user do not change what a folder holds; `integration.sweep` tries all of them."""
+"""What the user has set changes nothing in a folder; ``integration.sweep`` tries all of it."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 
 import zadapter
 from integration.parquet.lake import live
-from integration.sweep import Folders, guilty, of_files, rounds
+from integration.sweep import HADOOP, Folders, guilty, of_files, rounds
+from zadapter import errors
 
 ROUNDS = 3
 """Of the first, all booleans are turned; of the others, settings have one more value each."""
@@ -19,7 +23,7 @@ def test_no_setting_changes_what_is_written(spark, folders):
     """Rows, their types and footers are the same by pyarrow, whatever the session was told."""
     expected = folders.outcome({})
 
-    for settings in rounds(spark)[:ROUNDS]:
+    for settings in (*rounds(spark)[:ROUNDS], HADOOP):
         assert guilty(folders.outcome, settings, expected) == {}
 
 
@@ -62,3 +66,20 @@ def test_conditions_are_read_as_the_session_reads_them(lake, spark):
     assert zadapter.read(table, where="t = 3", backend="parquet", spark=session).count() == 0
     assert zadapter.delete(table, "coalesce(cast(t AS int), a) > 6", backend="parquet",
                            spark=session) == 2  # fmt: skip
+
+
+def test_a_session_that_passes_over_files_is_refused(lake, spark):
+    """By Hadoop's own filter, Spark would see one file of two."""
+    table = lake.make(spark.range(6).withColumnRenamed("id", "a"), files=1)
+    (one,) = Path(table).glob("*.parquet")
+    shutil.copy(one, f"{table}/app_logs.parquet")
+    session = spark.newSession()
+    filter_ = "org.apache.hadoop.mapred.OutputLogFilter"
+    session.conf.set("mapreduce.input.pathFilter.class", filter_)
+
+    assert session.read.parquet(table).count() == 6
+    with pytest.raises(errors.SessionError, match="pathFilter"):
+        zadapter.read(table, backend="parquet", spark=session)
+    with pytest.raises(errors.SessionError, match="pathFilter"):
+        zadapter.optimize(table, by="a", backend="parquet", spark=session)
+    assert zadapter.read(table, backend="parquet", spark=spark).count() == 12

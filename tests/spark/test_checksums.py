@@ -164,6 +164,7 @@ def test_variants_have_checksums(spark):
     ]
 
     assert len({whole_of(each).checksum for each in rows}) == 3
+    assert whole_of(spark.sql("SELECT NULL AS void")).rows == 1
 
 
 def test_what_passes_by_is_what_a_look_finds(rows):

@@ -16,7 +16,10 @@ spark = zadapter.spark.session({
 path = sys.argv[1]
 rows = spark.range(0, 20_000, 1, 4).selectExpr("id a", "(id * 7919) % 20000 b", "id % 2 p")
 rows.write.format("delta").partitionBy("p").save(path)
-report = zadapter.optimize(path, by=["a", "b"], target_file_size="16KB", spark=spark)
+report = zadapter.optimize(
+    path, by=["a", "b"], target_file_size="16KB", verify="checksum", spark=spark
+)
+assert str(report.verification) == "checksum", report
 found = spark.read.format("delta").load(path).selectExpr("sum(a)", "sum(b)", "count(*)").first()
 assert tuple(found) == (199_990_000, 199_990_000, 20_000), found
 assert report.share_after < report.share_before, report
@@ -27,7 +30,7 @@ spark.stop()
 
 
 def test_an_optimize_on_two_executors(tmp_path):
-    """Keys, cuts and row groups reach processes of their own."""
+    """Keys, cuts and row groups reach processes of their own, and checksums come from them."""
     answer = subprocess.run(
         [sys.executable, "-c", CODE, str(tmp_path / "events")],
         capture_output=True,

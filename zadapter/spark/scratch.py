@@ -7,7 +7,7 @@ the name of one of Spark's would be called in its place, even by operators such 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -33,8 +33,13 @@ SAFE = {
     # recognises its own commit when a retry finds it there already; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
-PUSHDOWN = "spark.sql.parquet.filterPushdown"
-"""Whether conditions exclude row groups by their bounds."""
+UNPUSHED = {"spark.sql.parquet.filterPushdown": "false"}
+"""With these, conditions exclude no row groups."""
+BY_BOUNDS = {
+    "parquet.filter.dictionary.enabled": "false",
+    "parquet.filter.bloom.enabled": "false",
+}
+"""With these, they do so by bounds alone, and not by the bits of values: 0.0 is -0.0, too."""
 _OWN = "spark.sql."
 """Where Spark's own settings begin; those of formats, plug-ins and stores stay as they are."""
 _HARMLESS = (
@@ -56,8 +61,10 @@ _HARMLESS = (
 )  # fmt: skip
 HARMLESS = re.compile("|".join(_HARMLESS))
 """Settings that keep the user's values, without the prefix of Spark's own."""
-_OF_FILES = re.compile(r"(legacy\.)?(parquet|files|sources|variant)\..*")
-"""Settings that no expression depends on, without that prefix."""
+_OF_NO_EXPRESSION = re.compile(
+    r"(legacy\.)?(parquet|files|sources|variant|analyzer|optimizer|execution\.arrow)\..*"
+)
+"""Settings that the value of no expression depends on, without that prefix."""
 
 
 @contextmanager
@@ -66,8 +73,8 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
 
     Args:
         spark: The user's session; its settings stay as they are.
-        expressions: Whether expressions of the caller's are evaluated in the clone. If so, all
-            settings stay but those of files.
+        expressions: Whether expressions of the caller's are evaluated in the clone. If so, only
+            settings that none of them depends on are reset.
     """
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
@@ -77,8 +84,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     users = {key: str(spark.conf.get(key)) for key in calendars.MOVING}
     _reset(made, expressions=expressions)
     kept = {calendars.KEPT + key: value for key, value in users.items()}
-    for key, value in (SAFE | kept).items():
-        made.conf.set(key, value)
+    set_all(made, SAFE | kept)
     own = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
     clone.sessionState().functionRegistry().functionBuilders().addAll(own.functionBuilders())
     sessions.setActiveSession(clone)
@@ -91,6 +97,12 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
             sessions.clearActiveSession()
 
 
+def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Change settings of a session that is ours."""
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+
+
 def _reset(clone: SparkSession, *, expressions: bool) -> None:
     """Set Spark's own settings back to their defaults."""
     conf: Any = clone._jsparkSession.sessionState().conf()  # noqa: SLF001
@@ -100,7 +112,7 @@ def _reset(clone: SparkSession, *, expressions: bool) -> None:
             continue
         # older names of settings are in no registry, and count where the newer one is not set
         resettable = clone.conf.isModifiable(key) or name.startswith("legacy.")
-        if resettable and (_OF_FILES.fullmatch(name) or not expressions):
+        if resettable and (not expressions or _OF_NO_EXPRESSION.fullmatch(name)):
             conf.unsetConf(key)
 
 

@@ -24,7 +24,7 @@ from zadapter.failures import explained
 from zadapter.interrupts import interruptible
 from zadapter.names import quote
 from zadapter.spark.files import discard, discarding
-from zadapter.spark.scratch import PUSHDOWN, scratch
+from zadapter.spark.scratch import UNPUSHED, scratch, set_all
 from zadapter.spark.verification import staged
 from zadapter.table import Change, Exchange, Snapshot
 from zadapter.verbs.asking import open_table
@@ -227,8 +227,7 @@ def _delete(
     snapshot = opened.snapshot(table)
     asked = pruned(opened, snapshot, where, spark)
     found = asked.files
-    if asked.in_doubt:
-        spark.conf.set(PUSHDOWN, "false")
+    set_all(spark, UNPUSHED if asked.on_floats else {})
     rows = opened.read(snapshot, found)
     going = rows.where(where).count() if found.num_rows else 0
     if not going:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
 from itertools import chain
 from os import PathLike
 from urllib.parse import unquote, urlparse
@@ -25,7 +24,7 @@ from zadapter.names import Parts, leaves, quote
 from zadapter.predicates import columns as columns_of
 from zadapter.pruning import matching
 from zadapter.spark import footers
-from zadapter.spark.scratch import PUSHDOWN, planned, scratch
+from zadapter.spark.scratch import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
 from zadapter.table import Snapshot
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.filtering import check_functions, check_types, condition
@@ -61,13 +60,14 @@ def read(
         opened = factory(own)
         snapshot = _snapshot(opened, named(table), version)
         found = pruned(opened, snapshot, where, session)
-        names = [F.col(quote((name,))) for name in snapshot.schema.names]
-        rows = opened.read(snapshot, found.files.filter(pc.invert(found.doubtful))).select(*names)
-        if found.in_doubt:
+        set_all(own, BY_BOUNDS if found.on_floats else {})
+        rows = opened.read(snapshot, found.certain)
+        if found.doubtful.num_rows:
             with scratch(session) as unpushed:
-                unpushed.conf.set(PUSHDOWN, "false")
-                others = factory(unpushed).read(snapshot, found.files.filter(found.doubtful))
-            rows = rows.union(others.select(*names))
+                set_all(unpushed, UNPUSHED)
+                others = factory(unpushed).read(snapshot, found.doubtful)
+            rows = rows.union(others) if found.certain.num_rows else others
+        rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
     # files are read by the settings of the clones, all else is done by those of the user's session
     rows = planned(session, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
     return rows if where is None else rows.where(where)
@@ -131,18 +131,20 @@ class Pruned:
     """Files that may hold rows that a condition is true for.
 
     Attributes:
-        files: The files.
-        doubtful: Of which of them Spark's reader would pass over NaN that the condition is true
-            for: it trusts bounds, and some writers leave NaN out.
+        certain: Those that Spark's reader finds such rows in.
+        doubtful: Those in which it would pass over NaN: it trusts bounds, and some writers leave
+            NaN out of them.
+        on_floats: Whether the condition is about floats.
     """
 
-    files: pa.Table
-    doubtful: pa.Array
+    certain: pa.Table
+    doubtful: pa.Table
+    on_floats: bool
 
     @property
-    def in_doubt(self) -> bool:
-        """Whether there is such a file."""
-        return bool(pc.any(self.doubtful).as_py())
+    def files(self) -> pa.Table:
+        """All of them."""
+        return pa.concat_tables([self.certain, self.doubtful])
 
 
 def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession) -> Pruned:
@@ -159,7 +161,7 @@ def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkS
     """
     if where is None:
         every = opened.files(snapshot)
-        return Pruned(every, _none_of(every))
+        return Pruned(every, every.slice(0, 0), on_floats=False)
     predicate = condition(where, snapshot.schema, spark)
     check_functions(where, spark)
     nothing = filestats.schema({}, dict(snapshot.partition)).empty_table()
@@ -172,11 +174,11 @@ def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkS
     ]
     every = opened.files(snapshot, tuple(sorted({*columns_of(predicate), *floats})))
     found = every.filter(pa.array(matching(predicate, every)))
-    return Pruned(found, reduce(pc.or_, (_may_hide(found, f) for f in floats), _none_of(found)))
-
-
-def _none_of(files: pa.Table) -> pa.Array:
-    return pa.array([False] * files.num_rows, pa.bool_())
+    hiding = pa.array([False] * found.num_rows, pa.bool_())
+    for parts in floats:
+        hiding = pc.or_(hiding, _may_hide(found, parts))
+    certain = found.filter(pc.invert(hiding))
+    return Pruned(certain, found.filter(hiding), on_floats=bool(floats))
 
 
 def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:

@@ -1,0 +1,88 @@
+"""No column of the user's is taken for a helper's, whatever its name."""
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import zadapter
+from integration.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from zadapter import errors
+
+
+def text(rows):
+    """Rows as sorted text, by the columns' names."""
+    return sorted(str(sorted(row.items())) for row in rows)
+
+
+def by_spark(lake, path):
+    return text(row.asDict(recursive=True) for row in lake.load(path).collect())
+
+
+def by_deltalake(path):
+    return text(deltalake.DeltaTable(path).to_pyarrow_table().to_pylist())
+
+
+def check(lake, path, where, matches):
+    """Optimize, and read by zadapter what others saw before."""
+    before = by_spark(lake, path)
+    assert zadapter.read(path, where=where, spark=lake.spark).count() == matches
+    report = lake.optimize(path, by=["key"])
+    assert report.rows == len(before)
+    assert by_spark(lake, path) == before
+    assert text(zadapter.read(path, spark=lake.spark).toArrow().to_pylist()) == before
+    found = zadapter.read(path, where=where, spark=lake.spark)
+    assert found.count() == matches
+    assert 0 < len(zadapter.files(path, where=where, spark=lake.spark)) < report.files_added
+
+
+@pytest.mark.parametrize("tracking", [False, True])
+def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
+    """Of helpers, of metadata, and such as have to be quoted, with and without row ids."""
+    names = ("key", *HELPERS, *QUOTED, *RESERVED[1:-2])
+    table = pa.table(numbers(names, 2_000))
+    properties = {"columnMapping.mode": "name", "enableRowTracking": str(tracking).lower()}
+    path = lake.make(spark.createDataFrame(table), **properties)
+    where = "key < 100 AND " + " AND ".join(f"{sql(name)} >= 0" for name in names)
+
+    check(lake, path, where, 100)
+
+
+@pytest.mark.parametrize("tracking", [False, True])
+def test_a_column_called_as_sparks_metadata_stays(lake, spark, tracking):
+    """Where Spark itself has a column of this name, it has another one."""
+    rows = spark.range(2_000).selectExpr(
+        "id AS key", "named_struct('file_path', concat('/x/', id), 'row_id', id) AS _metadata"
+    )
+    path = lake.make(rows, enableRowTracking=str(tracking).lower())
+    before = by_deltalake(path)
+
+    check(lake, path, "key < 100 AND _metadata.row_id >= 0", 100)
+
+    assert by_deltalake(path) == before
+
+
+def test_partitions_of_any_name_keep_their_rows(lake, spark):
+    partition = ("zadapter path", "_metadata", "a.b")
+    table = pa.table(numbers(("key", "file_path", "path"), 2_000))
+    for name in partition:
+        table = table.append_column(name, pa.array(["x y", "z"] * 1_000))
+    rows = spark.createDataFrame(table)
+    path = lake.make(
+        rows, partition_by=tuple(map(sql, partition)), **{"columnMapping.mode": "name"}
+    )
+
+    check(lake, path, "key < 100 AND `zadapter path` >= 'x' AND `a.b` < 'zz'", 100)
+
+
+def test_no_table_of_plain_parquet_moves_to_another_one_by_its_names(lake, spark, tmp_path):
+    """Names travel, or the migration is refused before anything is written."""
+    names = ("key", *HELPERS, *QUOTED, *RESERVED[:-2])
+    rows = spark.createDataFrame(pa.table(numbers(names, 400)))
+    folder, target = str(tmp_path / "folder"), str(tmp_path / "target")
+    rows.write.parquet(folder)
+    try:
+        zadapter.migrate(folder, to="delta", target=target, backend="parquet", spark=spark)
+    except errors.UnsupportedError:
+        assert not (tmp_path / "target").exists()
+    else:
+        assert by_spark(lake, target) == text(map(dict, (r.asDict() for r in rows.collect())))

@@ -1,0 +1,85 @@
+"""No column of the user's is taken for a helper's, whatever its name."""
+
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+
+import zadapter
+from integration.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from zadapter import errors
+
+
+def text(rows):
+    """Rows as sorted text, by the columns' names."""
+    return sorted(str(sorted(row.items())) for row in rows)
+
+
+def by_pyiceberg(lake, name):
+    return text(lake.table(name).scan().to_arrow().to_pylist())
+
+
+def check(lake, name, where, matches):
+    """Optimize, and read by zadapter what pyiceberg saw before."""
+    before = by_pyiceberg(lake, name)
+    assert zadapter.read(name, where=where, spark=lake.spark).count() == matches
+    report = lake.optimize(name, by=["key"])
+    assert report.rows == len(before)
+    assert by_pyiceberg(lake, name) == before
+    assert text(zadapter.read(name, spark=lake.spark).toArrow().to_pylist()) == before
+    assert zadapter.read(name, where=where, spark=lake.spark).count() == matches
+    assert 0 < len(zadapter.files(name, where=where, spark=lake.spark)) < report.files_added
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_columns_of_any_name_keep_their_rows(lake, spark, version):
+    """Of helpers, of other formats' metadata, and such as have to be quoted."""
+    names = ("key", *HELPERS, *(n for n in QUOTED if n != "element.list"), "_change_type")
+    rows = spark.createDataFrame(pa.table(numbers(names, 2_000)))
+    renamed = {name: sql(name) for name in names}
+    name = lake.make(rows.toDF(*renamed), format_version=version)
+    where = "key < 100 AND " + " AND ".join(f"{sql(name)} >= 0" for name in names)
+
+    check(lake, name, where, 100)
+
+
+@pytest.mark.parametrize("column", RESERVED)
+def test_a_column_called_as_metadata_stays_or_is_refused(lake, spark, column):
+    """Iceberg has columns of these names; with its own error, or zadapter's, nothing changes."""
+    rows = spark.createDataFrame(pa.table(numbers(("key", column), 400)))
+    name = None
+    with suppress(Exception):  # Spark or Iceberg refuses such a table itself
+        name = lake.make(rows)
+    if name is None:
+        return
+    before = by_pyiceberg(lake, name)
+    try:
+        lake.optimize(name, by=["key"])
+    except errors.ZadapterError:
+        assert len(lake.history(name)) == 1
+
+    assert by_pyiceberg(lake, name) == before
+
+
+def test_partition_fields_of_any_name_keep_their_rows(lake, spark):
+    """Transforms are added as columns while rows are sorted, by the names of their fields."""
+    names = ("key", "zadapter path", "place", "a.b")
+    rows = spark.createDataFrame(pa.table(numbers(names, 2_000)))
+    name = lake.make(rows, partition_by="bucket(2, key), truncate(1000, `zadapter path`)")
+    lake.sql(f"ALTER TABLE {name} ADD PARTITION FIELD bucket(2, `a.b`) AS `Place-1`")
+
+    check(lake, name, "key < 100 AND `a.b` >= 0", 100)
+
+
+def test_a_column_that_comes_later_is_not_its_partition_field(lake, spark):
+    """Of the same name as a field that is made of another column."""
+    rows = spark.createDataFrame(pa.table(numbers(("key", "b"), 2_000)))
+    name = lake.make(rows, partition_by="bucket(2, b)")
+    with suppress(Exception):  # Iceberg may refuse it
+        lake.sql(f"ALTER TABLE {name} ADD COLUMN B_bucket INT")
+        lake.sql(f"INSERT INTO {name} VALUES (5000, 1, 77)")
+    before = by_pyiceberg(lake, name)
+    with suppress(errors.ZadapterError):
+        lake.optimize(name, by=["key"])
+
+    assert by_pyiceberg(lake, name) == before
