@@ -219,8 +219,8 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
             return DataFileError(message, path)
         return kind.error(message)
     return EngineError(
-        f"{table}: {cause}; this comes from Spark, the format or a library, and the exception's "
-        "cause has all of it"
+        f"{table}: {cause}; this comes from Spark, the format or a library. The same call in "
+        "Python shows all of it, as the exception's cause"
     )
 
 
@@ -228,8 +228,11 @@ def _root(found: Sequence[str]) -> str:
     """Return the first line of the innermost exception that says anything."""
     said = (text for text in reversed(found) if text.partition(": ")[2].strip())
     name, _, message = next(said, found[-1] if found else "no message").partition(": ")
-    line = first_line_of(f"{name.rpartition('.')[2]}: {message}" if message else name)
-    return line.rstrip(".")
+    if not message.strip():
+        return first_line_of(name).rstrip(".")
+    # masked as one text: a secret may be told by what stands before it
+    line = next(part for part in message.splitlines() if part.strip())
+    return first_line_of(f"{name.rpartition('.')[2]}: {line.strip()}").rstrip(".")
 
 
 def _path(found: Sequence[str], hit: str) -> str | None:
