@@ -1,0 +1,8 @@
+"""Properties are tried without a clock: the first texts that are drawn may take seconds."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "zadapter", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # fmt: skip
+settings.load_profile("zadapter")
