@@ -13,7 +13,7 @@ from tests.parquetworld import Loop
 from zadapter.commit import Backoff, publish
 from zadapter.footers import file_table
 from zadapter.table import Change, Exchange, Rewrite, Written, chosen
-from zadapter_parquet import ParquetBackend, foreign, registration, rows, staging
+from zadapter_parquet import ParquetBackend, foreign, moves, registration, rows, staging
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
 
@@ -63,18 +63,26 @@ class Folder:
         """The files of a version, after a look that each is there and as long as it was."""
         snapshot = self.snapshot(version)
         files = self.backend.files(snapshot)
-        foreign.check_live(snapshot.handle.files, self.table, files)
+        foreign.check_live(snapshot.handle.files, self.table, snapshot.handle.version.head, files)
         return files
 
     def rows(self, version=None):
         """The rows of a version, each as often as it is in the files."""
-        return sorted(self._read(self.live(version)["path"].to_pylist()))
+        snapshot, live = self.snapshot(version), self.live(version)
+        return sorted(self._read(live["path"].to_pylist(), snapshot))
+
+    def walked(self):
+        """The rows that an engine sees which reads all files ending in ``.parquet``."""
+        found = [path.relative_to(self.root) for path in self.root.rglob("*.parquet")]
+        return sorted(self._read(found))
 
     def hidden(self, kind):
         """The files of a kind that zadapter has written."""
         return {p for p in (self.root / HIDDEN / kind).rglob("*") if p.is_file()}
 
-    def _read(self, paths):
+    def _read(self, paths, snapshot=None):
+        if snapshot is not None:
+            paths = moves.places(snapshot.handle.files, snapshot.handle.version.head, paths)
         found = [pq.read_table(self.root / path, partitioning=None) for path in paths]
         return [n for table in found for n in table["n"].to_pylist()]
 
@@ -110,10 +118,11 @@ class Folder:
         """Write the files anew that hold a row, if any does."""
         snapshot = self.snapshot()
         files = self.backend.files(snapshot)
-        going = {path for path in files["path"].to_pylist() if number in self._read([path])}
+        paths = files["path"].to_pylist()
+        going = {path for path in paths if number in self._read([path], snapshot)}
         if not going:
             return None
-        staying = [n for n in self._read(sorted(going)) if n != number]
+        staying = [n for n in self._read(sorted(going), snapshot) if n != number]
         staged = self.stage(snapshot, staying)
         return self._publish("delete", snapshot, chosen(files, going), staged)
 
@@ -124,7 +133,7 @@ class Folder:
         going = files.filter(files["layout"].is_null())
         if not going.num_rows:
             return None
-        numbers = sorted(self._read(going["path"].to_pylist()))
+        numbers = sorted(self._read(going["path"].to_pylist(), snapshot))
         staged = self.stage(snapshot, numbers, LAYOUT.id)
         exchange = Exchange(removed=going, added=staged.files)
         rewrite = Rewrite(base=snapshot, exchanges=(exchange,), staged=staged, layout=LAYOUT)
@@ -132,6 +141,9 @@ class Folder:
 
     def vacuum(self, older_than):
         return self.backend.vacuum(self.table, older_than, dry_run=False)
+
+    def publish(self, *, dry_run=False):
+        return self.backend.publish_folder(self.table, dry_run=dry_run)
 
     def stage(self, snapshot, numbers, layout=None):
         """Write a file that no commit speaks of yet."""

@@ -5,7 +5,6 @@ seed says whose turn it is, what becomes of a request, and who dies.
 """
 
 import random
-import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,18 +13,23 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from tests.parquetlog import ENTRY, MemoryStore
+from tests.parquetlog import ENTRY
+from tests.parquetnetwork import Network, Scheduler
 from zadapter.commit import Backoff, publish
-from zadapter.errors import ConflictError, UnknownOutcomeError
+from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.filestats import schema, total
 from zadapter.table import Change, Exchange, Staged
-from zadapter_parquet import ParquetBackend, changes, retention, staging, stats
+from zadapter_parquet import (
+    ParquetBackend,
+    changes,
+    moves,
+    publishing,
+    retention,
+    staging,
+    stats,
+)
 from zadapter_parquet.log import Log
 from zadapter_parquet.versions import Version, snapshot
-
-
-class Died(BaseException):
-    """The actor's process is gone."""
 
 
 def table_of(paths):
@@ -38,106 +42,6 @@ def table_of(paths):
         for f in made
     ]  # fmt: skip
     return pa.table(arrays, schema=made)
-
-
-class Scheduler:
-    """Whose turn it is: one actor runs, and the others wait for a turn each."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.turns, self.errors = {}, []
-
-    def run(self, actors):
-        """Let *actors*, by name, run until all are done."""
-        self.turns = {name: threading.Semaphore(0) for name in actors}
-        threads = [threading.Thread(target=self._act, args=item) for item in actors.items()]
-        for thread in threads:
-            thread.start()
-        self._choose()
-        for thread in threads:
-            thread.join()
-
-    def _act(self, name, action):
-        threading.current_thread().name = name
-        self.turns[name].acquire()
-        try:
-            action()
-        except (Died, FileNotFoundError):
-            pass  # a clean-up without patience takes versions away from under who reads them
-        except Exception as error:  # noqa: BLE001 - told by check()
-            self.errors.append(error)
-        finally:
-            del self.turns[name]
-            self._choose()
-
-    def step(self):
-        """Give the turn away, and wait for it to come back."""
-        mine = self.turns.get(threading.current_thread().name)
-        if mine is not None:
-            self._choose()
-            mine.acquire()
-
-    def _choose(self):
-        if self.turns:
-            self.turns[self.random.choice(sorted(self.turns))].release()
-
-
-class Network(MemoryStore):
-    """A store that is far away."""
-
-    uri = "memory:"
-
-    def __init__(self, scheduler, faults):
-        super().__init__()
-        self.scheduler, self.faults = scheduler, faults
-        self.bad = scheduler.random.choice([0.1, 0.5, 0.9])
-
-    def _step(self):
-        self.scheduler.step()
-        if self.faults and self.scheduler.random.random() < 0.01:
-            raise Died
-        if self.late and self.scheduler.random.random() < 0.1:
-            self.deliver()
-
-    def create(self, path, data):
-        self._step()
-        bad = self.faults and self.scheduler.random.random() < self.bad
-        # in the worst of worlds nearly all outcomes stay unknown
-        lost = ["never", "late"] if self.bad > 0.5 else ["lost", "never", "late"]
-        fates = lost if bad else ["fine"]
-        self.fates = iter([self.scheduler.random.choice(fates)])
-        return super().create(path, data)
-
-    def read(self, path):
-        self._step()
-        return super().read(path)
-
-    def write(self, path, data):
-        self._step()
-        super().write(path, data)
-
-    def delete(self, paths):
-        for path in paths:
-            self._step()
-            super().delete([path])
-
-    def has(self, path):
-        self._step()
-        return super().has(path)
-
-    def size(self, path):
-        return len(self.held[path]) if path in self.held else None
-
-    def opened(self, path):
-        self._step()
-        if path not in self.held:
-            raise FileNotFoundError(path)
-        return pa.BufferReader(self.held[path])
-
-    def sync(self, paths):
-        for path in paths:
-            if path not in self.held:
-                raise FileNotFoundError(path)
 
 
 @dataclass
@@ -155,7 +59,7 @@ class World:
 
     def __post_init__(self):
         self.scheduler = Scheduler(self.seed)
-        self.store = Network(self.scheduler, self.faults)
+        self.store = Network(self.scheduler, self.faults, self.rows)
         self.backend = ParquetBackend(None)
         self.ids = random.Random(self.seed)
         paths = [f"{n}.parquet" for n in range(4)]
@@ -176,7 +80,15 @@ class World:
             "appender": lambda: [self.append(100 + n) for n in range(2)],
             "deleter": self.delete_one,
             "cleaner": self.clean,
+            "publisher": self.publish_folder,
         })  # fmt: skip
+        if self.seed % 2:
+            self.scheduler.run({
+                "publisher": self.publish_folder,
+                "rival": self.publish_folder,
+                "appender": lambda: self.append(200),
+                "cleaner": self.clean,
+            })  # fmt: skip
         self.store.faults = False
         self.store.deliver()
         return self
@@ -187,9 +99,9 @@ class World:
 
     def _write(self, contents):
         folder = f"{staging.DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
-        paths = [f"{folder}/{n}.parquet" for n in range(len(contents))]
+        paths = [f"{folder}/{n}.rows" for n in range(len(contents))]
         for path, rows in zip(paths, contents, strict=True):
-            self.rows[path] = rows
+            self.rows[path] = self.rows[publishing.published(path)] = rows
             self.store.write(path, b"x")
         handle = (folder, None)
         return Staged(files=table_of(paths), paths={p: p for p in paths}, handle=handle)
@@ -208,7 +120,7 @@ class World:
             self.outcomes[change.id] = "landed"
         except UnknownOutcomeError:
             self.outcomes[change.id] = "unknown"
-        except ConflictError:
+        except (ConflictError, StoreError):
             self.outcomes[change.id] = "lost"
             self.store.delete(staged.paths)
         return change.id
@@ -233,8 +145,12 @@ class World:
         self._publish("delete", base, live.slice(live.num_rows - 1), staged)
 
     def clean(self):
-        with suppress(ConflictError, UnknownOutcomeError):
+        with suppress(ConflictError, UnknownOutcomeError, StoreError):
             retention.vacuum(self.store, "t", timedelta(0), dry_run=False)
+
+    def publish_folder(self):
+        with suppress(ConflictError, UnknownOutcomeError, StoreError):
+            publishing.publish(self.store, "t", dry_run=False)
 
     def check(self):
         """Raise AssertionError if a law is broken."""
@@ -247,15 +163,20 @@ class World:
         for transaction, outcome in self.outcomes.items():
             assert outcome != "landed" or times[transaction], "a commit that landed is gone"
             assert outcome != "lost" or not times[transaction], "a lost commit has landed"
-        expected = Counter(range(4))
+        expected, versions = Counter(range(4)), {None}
         for entry in entries:
             if entry.operation.value != "abort":
                 expected.update(self.appended.get(entry.folder, ()))
                 expected.subtract(self.removed.get(entry.folder, ()))
+            versions.add(tuple(sorted(expected.elements())))
             if entry.version >= entries[-1].oldest or entry is entries[-1]:
                 live = stats.load(self.store, entry.parts, {}, {})["path"].to_pylist()
-                assert Counter(row for p in live for row in self.rows[p]) == +expected, "rows"
-                assert all(path in self.store.held for path in live), "a live file was deleted"
+                lying = moves.places(self.store, entries[-1], live)
+                assert Counter(row for p in lying for row in self.rows[p]) == +expected, "rows"
+                assert all(path in self.store.held for path in lying), "a live file was deleted"
+        assert self.store.seen <= versions, "the folder was no version"
+        publishing.publish(self.store, "t", dry_run=False)
+        assert self.store.look() == tuple(sorted(expected.elements())), "the folder is older"
 
 
 @dataclass

@@ -89,7 +89,7 @@ def test_a_full_disk_changes_nothing(table, monkeypatch, act, kind):
 
     assert table.versions() == before
     assert table.hidden("log") == entries
-    assert all(path.suffix == ".parquet" for path in table.hidden("stats"))
+    assert all(path.suffix == ".stats" for path in table.hidden("stats"))
     check_done(table, max(before), ACTS[act])
 
 

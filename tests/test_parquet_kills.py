@@ -6,23 +6,21 @@ leaves behind is read by the real reader, and the same work is done again.
 """
 
 import multiprocessing
-import os
-import re
-import resource
 import shutil
-import signal
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from tests import parquetfolder
+from tests import parquetformer
+from tests.parquetfailpoints import DEATHS, Failpoints, die, die_in_the_middle
 from tests.parquetfolder import Folder, made
-from zadapter_parquet import local
+from zadapter_parquet.guards import INCOMPLETE, NOTE
 
 APPENDED = "the commit that appends"
 CHILDREN = multiprocessing.get_context("forkserver")
@@ -72,6 +70,15 @@ def vacuum(folder):
     folder.vacuum(timedelta(0))
 
 
+def publish(folder):
+    folder.publish()
+
+
+def age(folder):
+    """Leave the table as the first zadapter would have."""
+    parquetformer.age(folder.root)
+
+
 STORIES = {
     "register": Story((), register),
     "register and append": Story((), append),
@@ -80,79 +87,15 @@ STORIES = {
     "delete": Story((register, append), delete),
     "restore": Story((register, append, delete), restore),
     "vacuum": Story((register, abandon, delete, rewrite, abandon), vacuum, converges=False),
+    "publish": Story((register, append, delete), publish),
+    "publish after vacuum": Story((register, publish, delete, append, vacuum), publish),
+    "rewrite what is published": Story((register, append, publish), rewrite),
+    "vacuum what is published": Story(
+        (register, append, publish, rewrite), vacuum, converges=False
+    ),
+    "rewrite what is old": Story((register, append, delete, age), rewrite),
+    "publish what is old": Story((register, append, age), publish),
 }
-
-
-FEW = 50
-"""Bytes, of which more than these can be written in part."""
-
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def die_in_the_middle():
-    """Have the kernel kill this process once it has written a few bytes more to a file."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FEW, FEW))
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-
-
-DEATHS = {die: -signal.SIGKILL, die_in_the_middle: -signal.SIGXFSZ}
-"""The exit code of each."""
-
-
-class Failpoints:
-    """Calls *death* at the failpoint with the number *at*, if any.
-
-    A failpoint's name is what has just been done and what comes next, and to which kind of file:
-    ``after write stats/*.parquet, before fsync stats/*.parquet``.
-    """
-
-    def __init__(self, root, at, death):
-        self.root, self.at, self.death = root, at, death
-        self.accesses = ["the start"]
-
-    def reach(self, access):
-        if len(self.accesses) - 1 == self.at:
-            self.death()
-        self.accesses.append(access)
-
-    def names(self):
-        return [f"after {last}, before {next_}" for last, next_ in pairwise(self.accesses)]
-
-    def install(self):
-        self._wrap(local, "put", lambda path, data: f"{_length(data)} {self._inside(path)}")
-        self._wrap(os, "link", lambda _, path: f"link {self._inside(path)}")
-        self._wrap(os, "replace", lambda _, path: f"replace {self._inside(path)}")
-        self._wrap(os, "unlink", lambda path: f"delete {self._inside(path)}")
-        self._wrap(os, "fsync", lambda handle: f"fsync {self._inside(_path_of(handle))}")
-        self._wrap(parquetfolder, "put", lambda path, rows: f"write all {self._inside(path)}")
-
-    def _wrap(self, place, name, told):
-        """Have *place.name* reach a failpoint before it does what *told* says."""
-        real = getattr(place, name)
-
-        def wrapped(*args, **options):
-            self.reach(told(*args, **options))
-            return real(*args, **options)
-
-        setattr(place, name, wrapped)
-
-    def _inside(self, path):
-        return _kind(Path(path).relative_to(self.root).as_posix())
-
-
-def _length(data):
-    return "write all" if len(data) > FEW else "write"
-
-
-def _path_of(handle):
-    return Path(f"/proc/self/fd/{handle}").readlink()
-
-
-def _kind(path):
-    return re.sub(r"[0-9a-f]{20,}", "*", path.removeprefix("_zadapter/"))
 
 
 def work(root, story, at, death):
@@ -184,6 +127,16 @@ class Trial:
         for act in STORIES[self.name].before:
             act(folder)
 
+    @cached_property
+    def walked(self):
+        """What an engine sees before that walks the folder; an error, or None, if not only rows."""
+        try:
+            return Folder(self.home / "before").walked()
+        except pa.ArrowInvalid as error:
+            return error
+        except KeyError:
+            return None
+
     def copy(self, name):
         return shutil.copytree(self.home / "before", self.home / name)
 
@@ -214,6 +167,7 @@ def test_wherever_a_process_is_killed_the_table_is_whole(tmp_path, name):
 
     for where, folder in trial.killed(failpoints):
         with named(where):
+            check_walked(folder, trial, after)
             reached.add(check_whole(folder, before, after))
             check_again(folder, STORIES[name], after)
             check_clean(folder, after[max(after)])
@@ -234,9 +188,20 @@ def check_whole(folder, before, after):
     """Every version that can be read has its rows; return the newest."""
     found = folder.versions()
 
-    assert found.items() <= (before | after).items()
+    # a version that expires within the story has the rows of before
+    between = dict.fromkeys(range(max(before) + 1, max(after)), before[max(before)])
+    assert found.items() <= (between | before | after).items()
     assert max(before) <= max(found)
     return max(found)
+
+
+def check_walked(folder, trial, after):
+    """An engine that walks the folder sees what it saw, the newest version, or an error."""
+    if trial.walked is None:  # stats among the rows, of a table of the first format
+        return
+    with suppress(pa.ArrowInvalid):  # of a guard, which is no Parquet
+        seen = [trial.walked, after[max(after)]]
+        assert folder.walked() in seen
 
 
 def check_again(folder, story, after):
@@ -267,11 +232,14 @@ def test_the_failpoints_are_all_accesses_that_change_the_store(tmp_path):
         "write new/*", "write all new/*", "fsync new/*", "delete new/*",
         "link probe/*", "fsync probe", "delete probe/*",
         "link log/*.json", "fsync log", "replace log/_head",
-        "replace stats/*.parquet", "fsync stats", "replace new/*", "fsync new",
+        "replace stats/*.stats", "fsync stats", "replace new/*", "fsync new",
         "replace layouts/*.json", "fsync layouts",
         "fsync _zadapter", "fsync .",
-        "write all data/*/0.parquet", "fsync data/*/0.parquet", "fsync data/*", "fsync data",
-        "delete data/*/0.parquet", "delete stats/*.parquet",
+        "write all data/*/0.rows", "fsync data/*/0.rows", "fsync data/*", "fsync data",
+        "delete data/*/0.rows", "delete stats/*.stats",
+        f"replace {NOTE.removeprefix('_zadapter/')}", "fsync README",
+        "replace data/*/0.rows", "delete part-*-0.parquet",
+        f"replace {INCOMPLETE}", f"delete {INCOMPLETE}", "replace part-*-0.parquet",
         "delete one.parquet", "delete two.parquet",
         "the end",
     }  # fmt: skip

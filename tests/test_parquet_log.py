@@ -21,7 +21,7 @@ from zadapter.errors import (
     UnsupportedError,
 )
 from zadapter_parquet import stats
-from zadapter_parquet.entries import decode, digest, encode
+from zadapter_parquet.entries import FORMAT, decode, digest, encode
 from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import HINT, Log, path_of
 from zadapter_parquet.paths import checked
@@ -74,7 +74,7 @@ def test_an_entry_in_the_wrong_place_is_named():
 
 
 def test_a_newer_format_is_refused():
-    body = json.dumps(json.loads(encode(ENTRY).splitlines()[0]) | {"format": 2}).encode()
+    body = json.dumps(json.loads(encode(ENTRY).splitlines()[0]) | {"format": FORMAT + 1}).encode()
     with pytest.raises(UnsupportedError, match="newer zadapter"):
         decode(body + b'\n{"end":"' + digest(body).encode() + b'"}\n', 0)
 

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from zadapter.layout import Curve, Layout
     from zadapter.migration import Migration
     from zadapter.report import Plan, Report
-    from zadapter.table import Commit
+    from zadapter.table import Commit, Publication
     from zadapter.verbs.changing import append, delete, overwrite
     from zadapter.verbs.migrating import migrate
     from zadapter.verbs.optimizing import optimize, plan
     from zadapter.verbs.reading import files, read
-    from zadapter.verbs.versions import history, restore, vacuum
+    from zadapter.verbs.versions import history, publish, restore, vacuum
     from zadapter.zvalues import zvalue
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Layout",
     "Migration",
     "Plan",
+    "Publication",
     "Report",
     "append",
     "delete",
@@ -34,6 +35,7 @@ __all__ = [
     "optimize",
     "overwrite",
     "plan",
+    "publish",
     "read",
     "restore",
     "vacuum",
@@ -47,6 +49,7 @@ _HOME = {
     "Layout": "zadapter.layout",
     "Migration": "zadapter.migration",
     "Plan": "zadapter.report",
+    "Publication": "zadapter.table",
     "Report": "zadapter.report",
     "append": "zadapter.verbs.changing",
     "delete": "zadapter.verbs.changing",
@@ -55,6 +58,7 @@ _HOME = {
     "migrate": "zadapter.verbs.migrating",
     "optimize": "zadapter.verbs.optimizing",
     "overwrite": "zadapter.verbs.changing",
+    "publish": "zadapter.verbs.versions",
     "read": "zadapter.verbs.reading",
     "restore": "zadapter.verbs.versions",
     "vacuum": "zadapter.verbs.versions",

@@ -12,7 +12,17 @@ from zadapter.encoding import Encoding
 from zadapter.errors import MissingBackendError
 from zadapter.layout import Layout
 from zadapter.names import Parts
-from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table import (
+    Change,
+    Commit,
+    Load,
+    Publication,
+    Rewrite,
+    Snapshot,
+    Source,
+    Staged,
+    Written,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,6 +126,9 @@ class Versioned(Backend, Protocol):
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
+
+    def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
+        """Make the visible files of the folder those of the newest version, and no others."""
 
 
 @runtime_checkable

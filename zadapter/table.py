@@ -195,6 +195,27 @@ class Commit:
     rows_removed: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What publishing a folder has done, or would do."""
+
+    table: str
+    """The table as the caller named it."""
+    version: int
+    """The version that the folder is; of a dry run, the current one."""
+    moved: Mapping[str, str]
+    """The visible name of each file, by the hidden one that it had. Both are within the table."""
+    removed: tuple[str, ...]
+    """Visible files of older versions, which were deleted."""
+    dry_run: bool
+    """Whether this is only what would be done."""
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Tell whether the folder was the newest version already."""
+        return not self.moved and not self.removed
+
+
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:
     """Return what identifies each file: its path and the row-level deletes on it."""
     return set(zip(files["path"].to_pylist(), files["deletes"].to_pylist(), strict=True))

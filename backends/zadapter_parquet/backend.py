@@ -1,7 +1,6 @@
 """The backend contract, for plain Parquet files under a log of our own."""
 
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -17,31 +16,39 @@ from zadapter.encoding import Encoding
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
-from zadapter.locations import check_present, reachable
+from zadapter.locations import check_present
 from zadapter.names import Parts, resolve
-from zadapter.table import Change, Commit, Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table import (
+    Change,
+    Commit,
+    Load,
+    Publication,
+    Rewrite,
+    Snapshot,
+    Source,
+    Staged,
+    Written,
+)
 from zadapter_parquet import (
     changes,
     foreign,
     history,
     loads,
+    moves,
+    moving,
+    publishing,
     registration,
     retention,
-    s3,
     staging,
     stats,
     untold,
 )
 from zadapter_parquet import rows as data
 from zadapter_parquet.entries import Operation
-from zadapter_parquet.hadoop import SCHEME, HadoopFiles
-from zadapter_parquet.local import LocalFiles, local_path
 from zadapter_parquet.log import Log
-from zadapter_parquet.objects import ObjectFiles
+from zadapter_parquet.opening import opened
 from zadapter_parquet.stores import Files, check_writable
 from zadapter_parquet.versions import Version, snapshot, with_partition
-
-_BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
 
 
 class ParquetBackend:
@@ -63,13 +70,13 @@ class ParquetBackend:
             CorruptLogError: The log is damaged.
             ForeignChangeError: There are files that the log does not know.
         """
-        files = self._opened(table) if since is None else since.handle.files
+        files = opened(self._spark, table) if since is None else since.handle.files
         log = Log(files, table)
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
         entry = log.head()
         if since is None:
-            foreign.check_visible(files, table, log.entry(0), entry)
+            foreign.check_visible(files, table, log.entry(entry.visible), entry)
             return snapshot(table, files, Version(entry=entry))
         news = list(log.between(since.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
@@ -84,10 +91,11 @@ class ParquetBackend:
             UnknownTableError: There is no such table or version.
             VersionExpiredError: Its files may be gone.
         """
-        files = self._opened(table)
+        files = opened(self._spark, table)
         log = Log(files, table)
-        entry = history.find(log, log.head(), table, when)
-        return snapshot(table, files, Version(entry=entry))
+        head = log.head()
+        entry = history.find(log, head, table, when)
+        return snapshot(table, files, Version(entry=entry, newer=head))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the live files with the stats of *columns*."""
@@ -100,7 +108,9 @@ class ParquetBackend:
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return where the files with *paths* in the log lie."""
-        return data.uris(self._spark, map(snapshot.handle.files.location, paths))
+        store: Files = snapshot.handle.files
+        lying = moves.places(store, snapshot.handle.version.head, paths)
+        return data.uris(self._spark, map(store.location, lying))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot*: stats of all columns are kept."""
@@ -113,13 +123,14 @@ class ParquetBackend:
             ForeignChangeError: One is gone, or is not the one that the log knows.
         """
         store: Files = snapshot.handle.files
-        foreign.check_live(store, snapshot.table, files)
+        head = snapshot.handle.version.head
+        foreign.check_live(store, snapshot.table, head, files)
         columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
         values = {name: filestats.partition(files, name) for name in snapshot.partition}
         return data.read(
             self._spark,
             columns,
-            [store.location(path) for path in files["path"].to_pylist()],
+            list(map(store.location, moves.places(store, head, files["path"].to_pylist()))),
             values,
         )
 
@@ -134,8 +145,9 @@ class ParquetBackend:
         parts = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if parts else f"{staging.DATA}/{uuid4().hex}"
         paths = staging.write(store, rows, folder, tuple(snapshot.partition), encoding)
+        uris = data.uris(self._spark, map(store.location, paths))
         return Written(
-            paths=dict(zip(paths, self.uris(snapshot, paths), strict=True)),
+            paths=dict(zip(paths, uris, strict=True)),
             handle=(folder, None if layout is None else layout.id),
         )
 
@@ -178,6 +190,7 @@ class ParquetBackend:
         if version.found is not None:
             told = self._told(change, version.found)
             base = registration.register(log, store, version, told)
+        base = moving.settled(log, store, table, base)
         try:
             for exchange in change.exchanges:
                 store.sync(exchange.added["path"].to_pylist())
@@ -203,15 +216,19 @@ class ParquetBackend:
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
-        return history.history(Log(self._opened(table), table))
+        return history.history(Log(opened(self._spark, table), table))
 
     def restore(self, table: str, version: int) -> int:
         """Make the files of an older version those of a new one."""
-        return history.restore(self._opened(table), table, version)
+        return history.restore(opened(self._spark, table), table, version)
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
-        return retention.vacuum(self._opened(table), table, older_than, dry_run=dry_run)
+        return retention.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
+
+    def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
+        """Make the folder itself the newest version."""
+        return publishing.publish(opened(self._spark, table), table, dry_run=dry_run)
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return what the table is."""
@@ -228,7 +245,7 @@ class ParquetBackend:
             UsageError: There is something in the folder.
         """
         try:
-            files = self._opened(table, make=True)
+            files = opened(self._spark, table, make=True)
         except OSError as error:
             raise UsageError(f"{table} can be no folder: {error.strerror}; name another") from error
         return loads.pending(table, files, definition, source)
@@ -269,20 +286,3 @@ class ParquetBackend:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def _opened(self, table: str, *, make: bool = False) -> Files:
-        """Return the files of a table: a path, a URI, or ``parquet.`path```.
-
-        Args:
-            table: The table as the caller named it.
-            make: Whether to make the folder, if there is none.
-        """
-        by_path = _BY_PATH.match(table)
-        location = by_path["path"].replace("``", "`") if by_path else table
-        root = local_path(location)
-        if root is not None:
-            return LocalFiles(root, make=make)
-        location = reachable(self._spark._jvm, self._spark._jsparkSession, location)  # noqa: SLF001
-        if location.startswith(f"{SCHEME}:"):
-            return HadoopFiles(self._spark, location, make=make)
-        return ObjectFiles(location, s3.options(self._spark, location))

@@ -8,14 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from zadapter.filestats import total
-from zadapter_parquet import stats
-from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet import guards, stats
+from zadapter_parquet.entries import FORMAT, Entry, Operation
 from zadapter_parquet.log import Log
 from zadapter_parquet.stores import Files
 
 
 def first(files: Files, found: Entry, table: pa.Table) -> Entry:
     """Return version 0, after writing its stats."""
+    guards.note(files)
     summary = {"files_added": table.num_rows, "rows_added": total(table, "rows")}
     return replace(
         found,
@@ -58,6 +59,7 @@ def placed(log: Log, base: Entry, entry: Entry) -> Entry:
     return replace(
         entry,
         version=base.version + 1,
+        format=FORMAT,
         previous=log.hash_of(base.version),
         # another machine's clock may be ahead of ours
         timestamp=max(entry.timestamp, base.timestamp + 1),

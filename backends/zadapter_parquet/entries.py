@@ -7,7 +7,7 @@ entry lacks.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from hashlib import sha256
 from types import MappingProxyType
@@ -15,10 +15,13 @@ from typing import Any
 
 from zadapter.errors import CorruptLogError, UnsupportedError
 from zadapter.table import Source
+from zadapter_parquet.former import successor
 from zadapter_parquet.paths import checked
 
-FORMAT = 1
+FORMAT = 2
 """Version of this format. A table of a higher one is refused."""
+_FORMATS = (1, FORMAT)
+"""In the first one, hidden files have names that engines which walk the folder take for rows."""
 _NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
 """What reading JSON raises that zadapter has not written."""
 LARGEST = 64 << 20
@@ -39,6 +42,8 @@ class Operation(str, Enum):
     VACUUM = "vacuum"
     ABORT = "abort"
     MIGRATE = "migrate"
+    MOVE = "move"
+    PUBLISH = "publish"
     DROP = "drop"
 
 
@@ -87,6 +92,12 @@ class Entry:
     """What the table was migrated from, and up to which version."""
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """What a table of another format said of itself, and no file can say."""
+    moves: Part | None = None
+    """Files that lie at their old or their new place (``moving``); None: all are at their place."""
+    visible: int = 0
+    """The version whose visible files are those that the folder may hold."""
+    format: int = FORMAT
+    """Of the entry as it lies in the log; new ones have the newest."""
 
 
 def encode(entry: Entry) -> bytes:
@@ -96,7 +107,8 @@ def encode(entry: Entry) -> bytes:
     said["summary"] = dict(entry.summary)
     said["properties"] = dict(entry.properties)
     said["source"] = None if entry.source is None else asdict(entry.source)
-    body = json.dumps({"format": FORMAT, **said}, sort_keys=True, separators=(",", ":"))
+    said["moves"] = None if entry.moves is None else asdict(entry.moves)
+    body = json.dumps({**said, "format": FORMAT}, sort_keys=True, separators=(",", ":"))
     return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
 
 
@@ -120,7 +132,7 @@ def decode(data: bytes, version: int) -> Entry:
         whole = False
     if not whole or not isinstance(said, dict):
         raise CorruptLogError(f"entry {version} of the log is torn or was changed")
-    if said.pop("format", None) != FORMAT:
+    if said.get("format") not in _FORMATS:
         raise UnsupportedError(f"entry {version} of the log was written by a newer zadapter")
     try:
         entry = _entry(said)
@@ -132,13 +144,11 @@ def decode(data: bytes, version: int) -> Entry:
 
 
 def _entry(said: dict[str, Any]) -> Entry:
-    parts = tuple(Part(**part) for part in said["parts"])
+    parts = tuple(map(_part, said["parts"]))
     if said["folder"] is not None:
         checked(said["folder"])
-    for part in parts:
-        checked(part.path)
-        _check_counts(vars(part), ("files", "size"))
-    _check_counts(said, ("version", "timestamp", "files", "size", "rows", "oldest"))
+    said = {"moves": None, "visible": 0} | said
+    _check_counts(said, ("version", "timestamp", "files", "size", "rows", "oldest", "visible"))
     texts = {name: said[name] for name in ("previous", "transaction", "table", "schema")}
     _check_texts(texts | {f"partition column {at}": p for at, p in enumerate(said["partition"])})
     return Entry(
@@ -150,8 +160,15 @@ def _entry(said: dict[str, Any]) -> Entry:
             "summary": MappingProxyType(said["summary"]),
             "properties": MappingProxyType(said.get("properties", {})),
             "source": Source(**said["source"]) if said.get("source") else None,
+            "moves": None if said["moves"] is None else _part(said["moves"]),
         }
     )
+
+
+def _part(said: dict[str, Any]) -> Part:
+    part = Part(**said)
+    _check_counts(said, ("files", "size"))
+    return replace(part, path=successor(checked(part.path)))
 
 
 def _check_counts(said: Mapping[str, Any], names: Iterable[str]) -> None:

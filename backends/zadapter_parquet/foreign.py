@@ -1,26 +1,31 @@
 """What other programs did to a table's files behind its log."""
 
+from collections.abc import Iterable, Mapping
+
 import pyarrow as pa
 
 from zadapter.errors import ForeignChangeError
 from zadapter.locations import map_files
 from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.guards import stands_for
+from zadapter_parquet.log import Log, path_of
+from zadapter_parquet.moves import pending, places
 from zadapter_parquet.paths import HIDDEN
-from zadapter_parquet.stores import Files
+from zadapter_parquet.stores import Files, Found
 
-_RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
+RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
 
 
 def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:
-    """Refuse a folder whose visible files are not those that it became a table with.
+    """Refuse a folder whose visible files are not those that the log knows.
 
-    All that commits add is hidden.
+    All that commits add is hidden, until the folder is published.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
-        original: Version 0.
+        original: Version 0, or the one that was published last.
         head: The current version.
 
     Raises:
@@ -28,38 +33,78 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     """
     # a table that was migrated has begun with hidden files alone
     parts = () if original.operation is Operation.MIGRATE else original.parts
-    first = _sizes(stats.load(files, parts, {}, {}))
+    moving = pending(files, head)
+    first = {**_sizes(stats.load(files, parts, {}, {})), **moving.sizes}
     known = {path: size for path, size in first.items() if not path.startswith(f"{HIDDEN}/")}
-    found = {file.path: file.size for file in folders.visible(files.listed())}
+    there = {file.path: file for file in files.listed()}
+    visible = [file for file in folders.visible(there.values()) if not stands_for(file.path)]
+    found = {file.path: file.size for file in visible}
     if added := sorted(found.keys() - known):
         advice = "move them out, and append their rows with zadapter.append()"
         raise ForeignChangeError(table, "came", added, advice)
     if edited := sorted(path for path, size in found.items() if size != known[path]):
-        raise ForeignChangeError(table, "changed", edited, _RESTORE)
+        raise ForeignChangeError(table, "changed", edited, RESTORE)
     live = _sizes(stats.load(files, head.parts, {}, {}))
-    if gone := sorted((live.keys() & known.keys()) - found.keys()):
-        raise ForeignChangeError(table, "went", gone, _RESTORE)
+    on_the_way = {new for new, old in moving.names.items() if old in there}
+    if gone := sorted((live.keys() & known.keys()) - found.keys() - on_the_way):
+        raise ForeignChangeError(table, "went", gone, RESTORE)
 
 
 def _sizes(files: pa.Table) -> dict[str, int]:
     return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
 
 
-def check_live(files: Files, table: str, live: pa.Table) -> None:
+def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
     """Refuse files that are gone or have another size.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
+        head: The current version.
         live: File table of those that are about to be read.
 
     Raises:
         ForeignChangeError: There are some.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
-    found = map_files(files.size, paths, files.uri)
+    found = map_files(files.size, places(files, head, paths), files.uri)
     told = list(zip(paths, sizes, found, strict=True))
     if gone := [path for path, _, now in told if now is None]:
-        raise ForeignChangeError(table, "went", gone, _RESTORE)
+        raise ForeignChangeError(table, "went", gone, RESTORE)
     if edited := [path for path, size, now in told if now != size]:
-        raise ForeignChangeError(table, "changed", edited, _RESTORE)
+        raise ForeignChangeError(table, "changed", edited, RESTORE)
+
+
+def check_old(
+    log: Log, table: str, head: Entry, listed: Iterable[Found], paths: Iterable[str]
+) -> None:
+    """Refuse visible files that are younger than the log's word for them.
+
+    Args:
+        log: The table's log.
+        table: The table as the caller named it.
+        head: The current version.
+        listed: All files of the table.
+        paths: Visible files that are about to be deleted.
+
+    Raises:
+        ForeignChangeError: There are some: another program may have written them.
+    """
+    when = {file.path: file.modified for file in listed}
+    until = known_until(log, head, when)
+    if young := sorted(path for path in paths if when.get(path, 0) > until):
+        advice = "if no other program has written them, as in a copy of the table, remove them"
+        raise ForeignChangeError(table, "changed", young, advice)
+
+
+def known_until(log: Log, head: Entry, modified: Mapping[str, int]) -> int:
+    """Return when the visible files were put into the log, in microseconds since 1970.
+
+    Args:
+        log: The table's log.
+        head: The current version.
+        modified: When files were written by the store's clock, the log's entries among them.
+    """
+    written = modified.get(path_of(head.visible), 0)
+    # files are published right before their entry: another clock could be behind the store's
+    return written if head.visible else min(log.entry(0).timestamp * 1_000, written)

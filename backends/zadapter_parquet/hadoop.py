@@ -191,7 +191,7 @@ class HadoopFiles:
         return f"{self.uri}/{path}"
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free.
+        """Rename files to names that are free; absent ones have been renamed before.
 
         Raises:
             StoreError: HDFS has not renamed one.
@@ -199,8 +199,9 @@ class HadoopFiles:
         for old, new in names.items():
             with self._told(old, "renamed"):
                 self._files.mkdirs(self._path(new).getParent())
-                if not self._files.rename(self._path(old), self._path(new)):
-                    raise StoreError(f"{self.uri}/{old} cannot be renamed to {new}")
+                done = self._files.rename(self._path(old), self._path(new))
+                if not done and self._files.exists(self._path(old)):
+                    raise StoreError(f"{self.uri}/{new} is there already; remove one of the two")
 
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: HDFS has written what was closed."""

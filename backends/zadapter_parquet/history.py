@@ -8,7 +8,7 @@ import pyarrow as pa
 from zadapter.errors import ConflictError, UnknownTableError, UsageError, VersionExpiredError
 from zadapter.filestats import total
 from zadapter.table import Commit
-from zadapter_parquet import changes, foreign, stats
+from zadapter_parquet import changes, foreign, moving, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import TRIES, Log
 from zadapter_parquet.stores import Files
@@ -67,10 +67,10 @@ def restore(files: Files, table: str, version: int) -> int:
     log = Log(files, table)
     for _ in range(TRIES):
         # one look: after another one, the version may have expired that the first one found
-        head = log.head()
+        head = moving.settle(log, files, table)
         wanted = find(log, head, table, version)
         old, now = _live(files, wanted), _live(files, head)
-        foreign.check_live(files, table, old)
+        foreign.check_live(files, table, head, old)
         entry = changes.following(
             log,
             head,

@@ -27,7 +27,7 @@ from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError
 from zadapter.layout import orders
 from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
-from zadapter_parquet import changes, staging
+from zadapter_parquet import changes, moving, staging
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
@@ -146,10 +146,11 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     else:
         if not log.has(version.entry):
             raise ReplacedTableError(table)
-        said = changes.exchanged(store, version.entry, [_no_files(base)], [files])
+        current = moving.settled(log, store, table, version.entry)
+        said = changes.exchanged(store, current, [_no_files(base)], [files])
         (folder,) = folders
         entry = changes.following(
-            log, version.entry, Operation.MIGRATE,
+            log, current, Operation.MIGRATE,
             transaction=load_.id, folder=folder, source=load_.source, **said,
         )  # fmt: skip
     log.claim(entry)

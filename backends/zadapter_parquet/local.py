@@ -203,18 +203,20 @@ class LocalFiles:
         return str(self.root / path)
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free.
+        """Rename files to names that are free, and have the names on disk.
 
         Raises:
             StoreError: One cannot be renamed.
         """
+        changed: set[Path] = set()
         for old, new in names.items():
             source, target = self._inside(old), self._inside(new)
-            with self._told(old, "renamed"):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                source.rename(target)
-            with suppress(OSError):  # others are in the folder
-                os.removedirs(source.parent)
+            with self._told(old, "renamed"), suppress(FileNotFoundError):
+                changed.update(self._made(target.parent))
+                os.replace(source, target)  # noqa: PTH105 - a failpoint of tests
+                changed.add(source.parent)
+        with self._told("", "written"):
+            _sync(sorted(changed))
 
     def sync(self, paths: Iterable[str]) -> None:
         """Have files that Spark has written on disk, should the machine stop.

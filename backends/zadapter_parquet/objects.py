@@ -170,12 +170,14 @@ class ObjectFiles:
     def move(self, names: Mapping[str, str]) -> None:
         """Rename files to names that are free: the store copies them, several at once.
 
+        Absent ones have been renamed before.
+
         Raises:
             StoreError: The store has not renamed all of them.
         """
 
         def moved(old: str) -> None:
-            with self._asked(old, "renamed"):
+            with self._asked(old, "renamed"), suppress(FileNotFoundError):
                 obstore.rename(self._store, checked(old), checked(names[old]))
 
         deque(map_files(moved, list(names), self.uri), maxlen=0)

@@ -11,8 +11,9 @@ from zadapter.errors import (
     CorruptLogError,
     UnsupportedError,
 )
-from zadapter_parquet import changes, staging, stats
+from zadapter_parquet import changes, foreign, guards, moves, moving, staging, stats
 from zadapter_parquet.entries import Entry, Operation, Part
+from zadapter_parquet.former import successor
 from zadapter_parquet.log import FOLDER, TRIES, Log, path_of
 from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
@@ -28,6 +29,19 @@ def share(files: Files) -> str:
     return f"{path} keeps zadapter.vacuum() from deleting its files"
 
 
+def refuse_shared(files: Files, table: str) -> None:
+    """Refuse to delete or to move files that another table has, too.
+
+    Raises:
+        UnsupportedError: There is such a table.
+    """
+    if shared := [file.path for file in files.listed(SHARED)]:
+        raise UnsupportedError(
+            f"{table}: a table that was migrated in place has the same files; delete {shared[0]} "
+            "when that table is gone"
+        )
+
+
 def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
     """Delete what no version needs that is newer than *older_than*, and return it.
 
@@ -39,12 +53,10 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
         UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
         UnsupportedError: Another table has the same files.
     """
-    if shared := [file.path for file in files.listed(SHARED)]:
-        raise UnsupportedError(
-            f"{table}: a table that was migrated in place has the same files; delete {shared[0]} "
-            "when that table is gone"
-        )
+    refuse_shared(files, table)
     log = Log(files, table)
+    if not dry_run:
+        moving.settle(log, files, table)
     now = changes.now() if dry_run else _now(files)
     cutoff = now - older_than // timedelta(milliseconds=1)
     oldest = _oldest(files, log, cutoff)
@@ -58,6 +70,8 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     gone = sorted(
         _unneeded(files, log, table, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
     )
+    # engines that list the folder must not take what is left for a version
+    guards.put(files, (path for path in gone if not path.startswith(HIDDEN)))
     files.delete(gone)
     for folder, paths in orphans.items():
         if _rule_out(log, table, folder):
@@ -103,21 +117,28 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     """Return what versions before *oldest* need, and neither that one nor a later one.
 
     So it is with what old commits have staged and not added, and what was never given its name.
-    Version 0's stats stay: they say which files were there before the table was.
+    The stats that name the folder's visible files stay.
 
     Raises:
+        ConflictError: Files were moved meanwhile.
         CorruptLogError: What versions need that can still be read is not known, or not there.
     """
     head = log.head()
-    every = list(files.listed())
+    oldest = max(oldest, head.oldest)
+    on_the_way = moves.pending(files, head).names
+    made = {successor(file.path): file.modified // 1_000 for file in files.listed()}
     needed = _needs(files, log.between(oldest - 1, head.version))
-    made = {file.path: file.modified // 1_000 for file in every}
+    # a file that is moving lies at one of two places
+    needed = {path if path in made else on_the_way.get(path, path) for path in needed}
     if missing := sorted(needed - made.keys()):
+        if log.head().version > head.version:
+            raise ConflictError(f"{table}: files were moved meanwhile; nothing was deleted")
         raise CorruptLogError(
             f"{table}: {missing[0]!r}, a file of a version that can still be read, is missing; "
             "restore it from a backup. Nothing was deleted, since others may be missing, too"
         )
-    first = {part.path for part in log.entry(0).parts}
+    first = {part.path for version in (0, head.visible) for part in log.entry(version).parts}
+    needed |= {*on_the_way, *on_the_way.values()}
     # of versions that have expired the stats may be gone: an earlier clean-up was stopped
     left = (p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in made)
     before = _listed_in(files, left)
@@ -125,11 +146,9 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     committed = _committed(log, head)  # of this head: later ones may need what they staged
     before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is younger than the table is somebody else's, whatever it is called
-    registered = min(log.entry(0).timestamp, made.get(path_of(0), 0))
+    until = foreign.known_until(log, head, {path: when * 1_000 for path, when in made.items()})
     found = {
-        file.path
-        for file in every
-        if file.path.startswith(HIDDEN) or file.modified <= registered * 1_000
+        path for path, when in made.items() if path.startswith(HIDDEN) or when * 1_000 <= until
     }
     return sorted((before - needed - first) & found)
 

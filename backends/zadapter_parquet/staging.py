@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.encoding import Encoding
 from zadapter.leftovers import removing
+from zadapter_parquet import guards
 from zadapter_parquet import rows as data
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
@@ -25,7 +26,6 @@ from zadapter_parquet.stores import Files
 DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
 """How data files end. Engines that are given a path read it, whatever its ending."""
-GUARD = "0-zadapter-is-writing-so-read-by-zadapter.files.parquet"
 _BELOW = "rows"
 """Folder between that of a partition and its files."""
 _SPARKS_ENDING = ".parquet"
@@ -86,13 +86,13 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     Raises:
         StoreError: The store does not let us write.
     """
-    guard = f"{folder}/{GUARD}"
+    guard = f"{folder}/{guards.WRITING}"
 
     def remove() -> None:
         # no entry of the log speaks of this folder; the guard goes last
         files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
 
-    files.write(guard, b"zadapter is writing to this table; see zadapter.files()")
+    files.write(guard, guards.TEXT)
     with removing(spark, remove):
         yield
     files.delete([guard])

@@ -19,6 +19,7 @@ and files change together, with the entry that names the parts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ from zadapter.errors import CorruptLogError
 from zadapter.filestats import column_type, schema
 from zadapter.names import Parts, join
 from zadapter_parquet.entries import Part
+from zadapter_parquet.former import former, successors
 from zadapter_parquet.paths import HIDDEN, checked
 from zadapter_parquet.stores import Files
 
@@ -82,7 +84,7 @@ def _load(
 ) -> pa.Table:
     names = {parts: [f"{join(parts)}_{each}" for each in _SUFFIXES.values()] for parts in columns}
     asked = [*_PLAIN, *(f"{join((name,))}_partitionValue" for name in partition)]
-    table = _read(store, part, asked, [name for group in names.values() for name in group])
+    table = read(store, part, asked, [name for group in names.values() for name in group])
     there = set(table.column_names)
     stats = [
         _structs([table[name] for name in names[parts]], type_)
@@ -99,10 +101,10 @@ def _load(
     return pa.table(arrays, schema=wanted)
 
 
-def _read(
+def read(
     store: Files, part: Part, needed: Sequence[str] | None, known: Sequence[str] = ()
 ) -> pa.Table:
-    """Read columns of a part, which the table cannot do without.
+    """Return columns of a part, which the table cannot do without.
 
     Args:
         store: The table's files.
@@ -115,7 +117,7 @@ def _read(
     """
     try:
         with (
-            store.opened(part.path) as file,
+            _opened(store, part.path) as file,
             pq.ParquetFile(file, page_checksum_verification=True) as found,
         ):
             there = set(found.schema_arrow.names)
@@ -131,8 +133,18 @@ def _read(
         raise _corrupt(store, part, f"has no column {lacking[0]!r}")
     if table.num_rows != part.files:
         raise _corrupt(store, part, f"lists {table.num_rows} files, the log says {part.files}")
-    _check_paths(store, part, table["path"])
-    return table
+    paths = successors(table["path"])
+    _check_paths(store, part, paths)
+    return table.set_column(table.column_names.index("path"), "path", paths)
+
+
+def _opened(store: Files, path: str) -> pa.NativeFile:
+    """Open a part; one of the log's first format may be about to get its name of today."""
+    with suppress(FileNotFoundError):
+        return store.opened(path)
+    with suppress(FileNotFoundError):
+        return store.opened(former(path))
+    return store.opened(path)
 
 
 def _corrupt(store: Files, part: Part, what: str) -> CorruptLogError:
@@ -181,7 +193,7 @@ def rewritten(
         if not removed and part.files >= FILES_A_PART // 2:
             kept.append(part)
             continue
-        table = _read(store, part, None)
+        table = read(store, part, None)
         left = table.filter(pc.invert(pc.is_in(table["path"], gone)))
         if left.num_rows == table.num_rows and part.files >= FILES_A_PART // 2:
             kept.append(part)
@@ -197,10 +209,26 @@ def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
     whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     number = -(-whole.num_rows // FILES_A_PART)
     cuts = [whole.num_rows * at // number for at in range(number + 1)]
-    return [_write(store, whole.slice(low, high - low)) for low, high in pairwise(cuts)]
+    return [write(store, whole.slice(low, high - low)) for low, high in pairwise(cuts)]
 
 
-def _write(store: Files, table: pa.Table) -> Part:
+def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tuple[Part, ...]:
+    """Write the parts anew that name one of the files that get other names."""
+    kept: list[Part] = []
+    for part in parts:
+        table = read(store, part, None)
+        paths = table["path"].to_pylist()
+        if not names.keys() & set(paths):
+            kept.append(part)
+            continue
+        now = pa.array([names.get(path, path) for path in paths], pa.string())
+        at = table.column_names.index("path")
+        kept.append(write(store, table.set_column(at, "path", now)))
+    return tuple(kept)
+
+
+def write(store: Files, table: pa.Table) -> Part:
+    """Write a part, under a name of its own."""
     for path in table["path"].to_pylist():
         checked(path)
     sink = pa.BufferOutputStream()

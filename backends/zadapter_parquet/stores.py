@@ -85,7 +85,7 @@ class Files(Store, Protocol):
         """Return where a file lies, unescaped."""
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free.
+        """Rename files to names that are free; absent ones have been renamed before.
 
         Args:
             names: For each file its new name.

@@ -24,6 +24,13 @@ class Version:
     """The file table, with all stats, of a folder that is no table yet; else None."""
     aborted: frozenset[str] = frozenset()
     """Folders whose commit was ruled out since the version asked for."""
+    newer: Entry | None = None
+    """The current version, where that is another one."""
+
+    @property
+    def head(self) -> Entry:
+        """Return the current version, which tells where files lie."""
+        return self.newer or self.entry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``history``, ``restore`` and ``vacuum``, for tables that zadapter keeps the versions of."""
+"""``history``, ``restore``, ``publish``, ``vacuum``: of tables whose versions zadapter keeps."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from zadapter.backend import Factory, Versioned
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.failures import explained
-from zadapter.table import Commit
+from zadapter.table import Commit, Publication
 from zadapter.verbs.asking import open_table
 from zadapter.verbs.question import named
 
@@ -54,6 +54,43 @@ def restore(
     """
     with _versioned(table, backend, spark) as opened:
         return opened.restore(named(table), version)
+
+
+@explained
+def publish(
+    folder: str | PathLike[str],
+    *,
+    dry_run: bool = False,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> Publication:
+    """Make the folder itself the newest version, for engines that list its files.
+
+    Files of the newest version are renamed to visible names; on object stores the store copies
+    them. Then the visible files of older versions are deleted, so these can no longer be read.
+    While files move, engines that list the folder stop at a file that is no Parquet, and whose name
+    says so; zadapter reads and writes the table all the while. A call that was killed is finished
+    by the next call of anything that writes.
+
+    Queries that began before the call may fail, since files that they have listed have moved.
+
+    Args:
+        folder: A path.
+        dry_run: Only say what would be done.
+        backend: ``"parquet"``, or a backend's class; None finds it out.
+        spark: A session; None is the running one, or a new one.
+
+    Raises:
+        UsageError: There is no such table.
+        UnsupportedError: Engines that read the table's format know its versions, or a table that
+            was migrated in place has the same files.
+        ForeignChangeError: Visible files came, changed or went behind the log; nothing was moved.
+        ConflictError: Other writers were faster.
+        UnknownOutcomeError: It is not known whether the log has taken it up; the next call of
+            anything that writes finishes it, or there is nothing to finish.
+    """
+    with _versioned(folder, backend, spark) as opened:
+        return opened.publish_folder(named(folder), dry_run=dry_run)
 
 
 @explained

@@ -1,0 +1,114 @@
+"""Moving files to other names, while others read and write.
+
+An entry of the log lists the files before the first one moves. From then on each lies at its old or
+its new place, and versions name it by the new one. Every writer finishes what was begun: moves can
+be repeated, by several writers at a time. Another entry states that all files are in place.
+"""
+
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from zadapter.errors import ConflictError, ForeignChangeError
+from zadapter_parquet import changes, folders, foreign, guards, moves
+from zadapter_parquet.entries import FORMAT, Entry, Operation
+from zadapter_parquet.former import successor
+from zadapter_parquet.log import TRIES, Log
+from zadapter_parquet.moves import Moves
+from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.stores import Files
+
+
+def settle(log: Log, files: Files, table: str) -> Entry:
+    """Finish what was begun, whoever else does so, and return the current version.
+
+    Raises:
+        ConflictError: Other writers were faster.
+        ForeignChangeError: A file is neither at its old nor at its new place.
+    """
+    for _ in range(TRIES):
+        with suppress(ConflictError):
+            return settled(log, files, table, log.head())
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
+    """Return *head*, or the version after it that is the same with all files in place.
+
+    The files of a table of the log's first format get the names of today.
+
+    Raises:
+        ConflictError: Another writer has added a version.
+        ForeignChangeError: A file is neither at its old nor at its new place.
+    """
+    if head.format < FORMAT:
+        head = begin(log, files, head, Operation.MOVE, _renamed(files))
+    if head.moves is None:
+        return head
+    known = moves.pending(files, head)
+    _finish(log, files, table, head, known)
+    said: dict[str, Any] = {"visible": head.version + 1} if known.visible else {}
+    operation = Operation.PUBLISH if known.visible else Operation.MOVE
+    done = changes.following(log, head, operation, transaction=uuid4().hex, moves=None, **said)
+    log.claim(done)
+    return done
+
+
+def begin(
+    log: Log, files: Files, head: Entry, operation: Operation, known: Moves, **said: Any
+) -> Entry:
+    """Add the entry that lists the files that are about to move.
+
+    Raises:
+        ConflictError: Another writer has added a version; nothing moves.
+    """
+    part = moves.write(files, known)
+    entry = changes.following(log, head, operation, transaction=uuid4().hex, moves=part, **said)
+    log.claim(entry)
+    return entry
+
+
+def _renamed(files: Files) -> Moves:
+    """Return the moves to the names of today, without files that Spark is writing."""
+    found = {f.path: f.size for f in files.listed(HIDDEN) if successor(f.path) != f.path}
+    # listed later: a guard is there before the files that it guards
+    guarded = {
+        _folder(file.path)
+        for file in files.listed(f"{HIDDEN}/data")
+        if file.path.endswith(f"/{guards.WRITING}")
+    }
+    old = [path for path in found if _folder(path) not in guarded]
+    return Moves(
+        names={successor(path): path for path in old},
+        sizes={successor(path): found[path] for path in old},
+    )
+
+
+def _folder(path: str) -> str:
+    """Return the folder of one commit that *path* lies in."""
+    return "/".join(path.split("/")[:3])
+
+
+def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> None:
+    """Move the files that have not moved yet, and then delete those that go.
+
+    Raises:
+        ConflictError: Another writer has finished it.
+        ForeignChangeError: A file is neither at its old nor at its new place, or may not be
+            deleted; nothing was.
+    """
+    guards.put(files, known.visible)
+    files.move({old: new for new, old in known.names.items()})
+    if not known.visible:
+        guards.note(files)
+        return
+    listed = list(files.listed())
+    newest = log.newest()
+    if newest is None or newest.version != head.version:
+        raise ConflictError(f"{table} was published by another writer meanwhile")
+    there = {file.path: file.size for file in listed}
+    if lost := sorted(path for path, size in known.sizes.items() if there.get(path) != size):
+        raise ForeignChangeError(table, "went", lost, foreign.RESTORE)
+    foreign.check_old(log, table, head, listed, known.goes)
+    files.delete(sorted(known.goes.keys() & there.keys()))
+    guards.remove(files, [file.path for file in folders.visible(listed)])

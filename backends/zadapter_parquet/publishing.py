@@ -1,0 +1,111 @@
+"""Publishing: the folder itself becomes the newest version, for engines that list folders."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from posixpath import basename
+
+from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError
+from zadapter.table import Publication
+from zadapter_parquet import folders, foreign, guards, moves, moving, retention, stats
+from zadapter_parquet.entries import Entry, Operation
+from zadapter_parquet.log import TRIES, Log
+from zadapter_parquet.moves import Moves
+from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.stores import Files
+
+_PARQUET = ".parquet"
+
+
+def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
+    """Make the visible files those of the newest version.
+
+    Raises:
+        ConflictError: Other writers were faster.
+        ForeignChangeError: Visible files came, changed or went behind the log.
+        UnknownOutcomeError: It is not known whether the log has taken it up.
+        UnsupportedError: Another table has the same files.
+    """
+    retention.refuse_shared(files, table)
+    log = Log(files, table)
+    if dry_run:
+        head = log.head()
+        return _publication(table, head, [_needed(log, files, table, head)], dry_run=True)
+    done: dict[int, Moves] = {}
+    for _ in range(TRIES):
+        with suppress(ConflictError):
+            head = log.head()
+            done[head.version] = moves.pending(files, head)
+            head = moving.settled(log, files, table, head)
+            known = _unless_outrun(log, files, table, head)
+            if not known.visible:
+                guards.remove(files, (file.path for file in files.listed()))
+                return _publication(table, head, done.values(), dry_run=False)
+            renamed = {old: new for new, old in known.names.items()}
+            parts = stats.renamed(files, head.parts, renamed)
+            # versions before need files that are about to go
+            oldest = head.version + 1
+            begun = moving.begin(
+                log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
+            )
+            done[begun.version] = known
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
+    """Return what has to move and to go.
+
+    Raises:
+        ConflictError: Another writer has added a version, and so may have deleted files.
+        ForeignChangeError: Visible files came, changed or went behind the log.
+    """
+    try:
+        return _needed(log, files, table, head)
+    except (CorruptLogError, ForeignChangeError) as error:
+        if log.head().version > head.version:
+            raise ConflictError(f"{table} was changed by another writer meanwhile") from error
+        raise
+
+
+def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:
+    published = [each for each in done if each.visible]
+    return Publication(
+        table=table,
+        version=head.version,
+        moved={old: new for each in published for new, old in each.names.items()},
+        removed=tuple(sorted({path for each in published for path in each.goes})),
+        dry_run=dry_run,
+    )
+
+
+def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
+    """Return what has to move and to go.
+
+    Raises:
+        ForeignChangeError: Visible files came, changed or went behind the log.
+    """
+    begun = moves.pending(files, head)
+    if begun.visible:
+        return begun
+    listed = list(files.listed())
+    foreign.check_visible(files, table, log.entry(head.visible), head)
+    live = stats.load(files, head.parts, {}, {})
+    foreign.check_live(files, table, head, live)
+    sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
+    hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
+    visible = [f for f in folders.visible(listed) if not guards.stands_for(f.path)]
+    goes = {file.path: file.size for file in visible if file.path not in sizes}
+    foreign.check_old(log, table, head, listed, goes)
+    return Moves(
+        names={published(path): path for path in hidden},
+        sizes={published(path): sizes[path] for path in hidden},
+        goes=goes,
+    )
+
+
+def published(path: str) -> str:
+    """Return the visible name of a hidden file: in its partition folders, and no other file's."""
+    above = path.split("/")[2:-1]
+    values = [name for name in above if "=" in name]
+    commit = [name for name in above if "=" not in name]
+    stem = basename(path).rpartition(".")[0]
+    return "/".join([*values, "-".join(["part", *commit, stem]) + _PARQUET])
