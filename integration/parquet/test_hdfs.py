@@ -79,6 +79,10 @@ def test_stories_end_as_on_local_disk(table, spark):
     gone = zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, spark=spark)
     assert gone
     assert zadapter.read(table, spark=spark).count() == before
+    with pytest.raises(Exception, match="no-whole-version"):
+        spark.read.parquet(table).collect()
+    zadapter.publish(table, spark=spark)
+    assert spark.read.parquet(table).count() == before
 
 
 def test_what_is_not_there(hdfs, spark):
