@@ -60,7 +60,8 @@ LINE = "from zadapter.cli import app; app()"
 
 def data_files(folder):
     """Every file under *folder*, whatever it is called, but for those of logs and notes."""
-    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    # unlike Path.rglob, this passes over folders that vanish while it looks
+    found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
     return {
         str(path)
         for path in found

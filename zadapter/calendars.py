@@ -15,15 +15,16 @@ KEPT = "zadapter.users."
 """Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 
 
-def moving(setting_of: Callable[[str, str], str | None], types: Collection[str]) -> str | None:
+def moving(setting_of: Callable[..., str | None], types: Collection[str]) -> str | None:
     """Return the setting of the user's session that moves values of some types, if there is one.
 
     Args:
-        setting_of: Returns a setting of the session or of its clone, or else the default given.
+        setting_of: Returns a setting of the session or of its clone; a second argument is returned
+            where there is none.
         types: Types as Spark writes them.
     """
     for setting, (value, moved) in MOVING.items():
-        found = setting_of(KEPT + setting, "") or setting_of(setting, "") or ""
+        found = setting_of(KEPT + setting, "") or setting_of(setting) or ""
         if moved.intersection(types) and found.strip().upper() == value:
             return setting
     return None
