@@ -115,7 +115,8 @@ class Stories:
         """Count, sum and distinct ids by DuckDB over the files of the newest version."""
         files = zadapter.files(name, backend=self.format, spark=spark)["path"].to_pylist()
         query = f"SELECT count(*), sum(a), count(DISTINCT c) FROM read_parquet({files})"
-        return duckdb.sql(query).fetchall()
+        with duckdb.connect() as connection:
+            return connection.sql(query).fetchall()
 
     def start(self, *command):
         return subprocess.Popen(

@@ -71,7 +71,7 @@ class Gate(Network):
             return None
         _, _, credential = headers.get("Authorization", "").partition("Credential=")
         key = credential.partition("/")[0]
-        if key == READER or path.startswith("/public"):
+        if key == READER:
             return None if method in READS else "denied"
         known = key == KEY or (key == TEMPORARY and headers.get("X-Amz-Security-Token") == TOKEN)
         return None if known else "unknown"
@@ -179,7 +179,6 @@ BUCKETS = {
     "readers": {"access.key": READER},
     "temporary": {"access.key": TEMPORARY, "session.token": TOKEN},
     "nobody": {"aws.credentials.provider": f"{_S3A}.TemporaryAWSCredentialsProvider"},
-    "public": {"aws.credentials.provider": f"{_S3A}.AnonymousAWSCredentialsProvider"},
 }
 """Buckets behind the gate, by the settings of their own that a session has."""
 

@@ -42,7 +42,9 @@ def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     table = pa.table(numbers(names, 2_000))
     properties = {"columnMapping.mode": "name", "enableRowTracking": str(tracking).lower()}
     path = lake.make(spark.createDataFrame(table), **properties)
-    where = "key < 100 AND " + " AND ".join(f"{sql(name)} >= 0" for name in names)
+    # Spark puts a variable's value in the place of ${env}, so a condition cannot name it
+    asked = (sql(name) for name in names if name != "${env}")
+    where = "key < 100 AND " + " AND ".join(f"{name} >= 0" for name in asked)
 
     check(lake, path, where, 100)
 
@@ -67,9 +69,7 @@ def test_partitions_of_any_name_keep_their_rows(lake, spark):
     for name in partition:
         table = table.append_column(name, pa.array(["x y", "z"] * 1_000))
     rows = spark.createDataFrame(table)
-    path = lake.make(
-        rows, partition_by=tuple(map(sql, partition)), **{"columnMapping.mode": "name"}
-    )
+    path = lake.make(rows, partition_by=partition, **{"columnMapping.mode": "name"})
 
     check(lake, path, "key < 100 AND `zadapter path` >= 'x' AND `a.b` < 'zz'", 100)
 

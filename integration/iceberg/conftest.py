@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from integration.hostile import sql
 from integration.lakes import Lake, interrupted
 from zadapter_iceberg import IcebergBackend
 
@@ -28,7 +29,7 @@ class Tables(Lake):
         name = f"ice.db.t{next(_numbers)}"
         said = {"format-version": "2"} | {key.replace("_", "-"): v for key, v in properties.items()}
         listed = ", ".join(f"'{key}'='{value}'" for key, value in said.items())
-        columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in rows.schema)
+        columns = ", ".join(f"{sql(f.name)} {f.dataType.simpleString()}" for f in rows.schema)
         clause = f"PARTITIONED BY ({partition_by})" if partition_by else ""
         self.sql(f"CREATE TABLE {name} ({columns}) USING iceberg {clause} TBLPROPERTIES ({listed})")
         self.append(name, rows.repartition(files))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from zadapter.commit import Backoff
-from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError
+from zadapter.errors import ConflictError, EngineError, StaleRewriteError, UnknownOutcomeError
 from zadapter_iceberg import IcebergBackend, commits
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
@@ -241,7 +241,7 @@ def test_i23_a_failure_leaves_nothing_in_sparks_caches(lake, spark):
             seen.append(self._jvm.tables.size())
             raise OSError("disk full")
 
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(EngineError, match="disk full"):
         lake.optimize(name, backend=Failing)
     lake.optimize(name)
 

@@ -48,7 +48,7 @@ class Way:
         """Return the new table's columns, made of the old one's."""
         computed = self.definition.computed
         return [
-            F.expr(computed.get(f.name, quote((f.name,))))
+            (F.expr(computed[f.name]) if f.name in computed else F.col(quote((f.name,))))
             .cast(f.dataType)
             .alias(f.name, metadata={})
             for f in T.StructType.fromJson({"fields": list(self.definition.columns)})

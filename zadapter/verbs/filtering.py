@@ -46,7 +46,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     try:
         parsed = json.loads(session.sessionState().sqlParser().parseExpression(where).toJSON())
     except ParseException as error:
-        raise UsageError(f"where: {first_line(error)}") from error
+        raise UsageError(f"where={where!r}: {first_line(error)}") from error
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
         if _is_replaced(name, spark):
             raise UsageError(
@@ -77,6 +77,6 @@ def check_types(rows: DataFrame, where: str) -> frozenset[str]:
     try:
         plan: Any = rows.where(where)._jdf.queryExecution().analyzed()  # noqa: SLF001
     except AnalysisException as error:
-        raise UsageError(f"where: {first_line(error)}") from error
+        raise UsageError(f"where={where!r}: {first_line(error)}") from error
     used = plan.references().toSeq()
     return frozenset(str(used.apply(number).name()) for number in range(used.size()))
