@@ -75,21 +75,22 @@ def check_refused(table, act, error, *says):
         act()
 
     assert isinstance(refused.value, error), refused.value
-    assert [text for text in says if text not in str(refused.value)] == []
+    assert [text for text in says if text not in str(refused.value)] == [], refused.value
     assert "\n" not in str(refused.value)
     assert data_files(table.folder) == table.before
 
 
 def test_flipped_bits_in_a_data_file(table, tmp_path):
-    """The file is named, by every verb that reads it."""
+    """The file is named, by every verb that reads it; Iceberg's readers name it in a log alone."""
     file = table.files()[0]
     data = bytearray(file.read_bytes())
     data[100:20_000] = bytes(each ^ 0x55 for each in data[100:20_000])
     file.write_bytes(data)
     table.changed(file)
 
-    check_refused(table, table.optimize, DataFileError, file.name, "damaged", "restore")
-    check_refused(table, lambda: table.migrate(tmp_path / "new"), DataFileError, file.name)
+    named = "(Spark may have logged which)" if table.format == "iceberg" else file.name
+    check_refused(table, table.optimize, DataFileError, named, "damaged", "restore")
+    check_refused(table, lambda: table.migrate(tmp_path / "new"), DataFileError, named)
 
 
 def test_a_data_file_is_missing(table, tmp_path):

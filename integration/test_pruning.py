@@ -19,14 +19,14 @@ class Trials:
     @pytest.mark.parametrize("writer", [0, 1])
     def test_conditions_find_the_rows_that_a_full_scan_finds(self, lakes, writer):
         """In files by Spark and by others, before and after an optimize."""
-        trial = Trial(lakes, self.format, WRITERS[self.format][writer], 1, rows=300, conditions=30)
+        trial = Trial(lakes, self.format, WRITERS[self.format][writer], 1, rows=300, conditions=12)
 
         with settings(lakes.spark, SESSION):
             found = trial.run()
 
         assert found.wrong == []
-        assert all(found.asked[f"{when}, files"] > 20 for when in ("before", "after"))
-        assert sum(found.pruned["after, files"]) > 3
+        assert all(found.asked[f"{when}, files"] > 8 for when in ("before", "after"))
+        assert sum(found.pruned["after, files"]) > 0
 
 
 class TestDelta(Trials):

@@ -51,7 +51,7 @@ READING = (
         (
             ["OSError: Couldn't deserialize thrift: TProtocolException: Invalid data\n"],
             DataFileError,
-            ["a file of lake/t is damaged"],
+            ["a file of lake/t (Spark may have logged which) is damaged"],
         ),
         (
             [ABORTED.format("x"), "java.io.IOException: No space left on device"],

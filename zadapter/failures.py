@@ -33,6 +33,7 @@ _URI = r"(?:[a-zA-Z][\w+.-]*:/+|/)[^\s'\"`,;<>|]*[\w/]"
 _READING = re.compile(
     rf"(?:reading file|Error reading file:|Checksum error:|column in file|in file) (?P<path>{_URI})"
 )
+_WRITING = "Task failed while writing rows to"
 _PATH = re.compile(rf"(?<![\w:/.])(?P<path>{_URI})")
 _CLASS = re.compile(
     r"\bClass (?P<name>[\w.$]+) was not found"
@@ -210,10 +211,12 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
         hit = next((text for text in reversed(found) if kind.pattern.search(text)), None)
         if hit is None:
             continue
-        path = _path(found, hit)
+        reads = kind.error is DataFileError
+        # the file that is read is at fault, not the one that its rows are written to
+        path = _path([text for text in found if not (reads and _WRITING in text)], hit)
         name = _CLASS.search(hit)
         missing = (name and (name["name"] or name["last"])) or "it names"
-        shown = path or f"a file of {table}"
+        shown = path or f"a file of {table}{' (Spark may have logged which)' if reads else ''}"
         message = f"{table}: {kind.text.format(path=shown, cause=cause, name=missing)}"
         if kind.error is DataFileError:
             return DataFileError(message, path)

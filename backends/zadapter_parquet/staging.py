@@ -17,7 +17,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.encoding import Encoding
-from zadapter.leftovers import removing
+from zadapter.leftovers import remove_folder, removing
 from zadapter_parquet import guards
 from zadapter_parquet import rows as data
 from zadapter_parquet.paths import HIDDEN
@@ -64,6 +64,8 @@ def write(
             for at, path in enumerate(written)
         }
         files.move(renamed)
+        # checksums of local files, empty folders
+        remove_folder(rows.sparkSession, files.location(sparks))
     return list(renamed.values())
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 POSTGRES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
-REWRITES = 10
+REWRITES = 5
 CODE = """
 import sys, time
 from pathlib import Path
@@ -89,7 +89,7 @@ def process(role, port, folder):
 
 
 def test_a_process_that_appends_and_one_that_rewrites_lose_nothing(port, tmp_path):
-    """Until there are ten: every row that was appended is there once, in files that are there."""
+    """Until there are five: every row that was appended is there once, in files that are there."""
     _, errors = (maker := process("make", port, tmp_path)).communicate(timeout=300)
     assert maker.returncode == 0, errors[-2000:]
     both = [process(role, port, tmp_path) for role in ("append", "optimize")]

