@@ -99,11 +99,13 @@ class Story:
             change.addRows(self.data(table, part))
         change.commit()
         self.lakes.sql(f"REFRESH TABLE {self.name}")
+        if "bucket" in self.partition and rows:
+            # Spark knows their buckets; a commit before this one would be of older rows
+            self.spark_rows(rows).writeTo(self.name).append()
 
     def parts(self, rows: list[Row]) -> list[list[Row]]:
-        """Rows of one partition each; buckets are left to tables that have none."""
+        """Rows of one partition each, where their partitions are known."""
         if "bucket" in self.partition:
-            self.spark_rows(rows).writeTo(self.name).append() if rows else None
             return []
         keys = sorted({row["p"] for row in rows}) if self.partition else []
         return [[r for r in rows if r["p"] == key] for key in keys] or ([rows] if rows else [])
