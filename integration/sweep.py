@@ -32,7 +32,6 @@ _LEFT_OUT = re.compile(
 
 HADOOP = {
     "parquet.block.size": "2048",
-    "parquet.bloom.filter.enabled": "true",
     "parquet.column.statistics.enabled": "false",
     "parquet.columnindex.truncate.length": "1",
     "parquet.compression": "gzip",

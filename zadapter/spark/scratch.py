@@ -45,7 +45,7 @@ _OWN = "spark.sql."
 _HARMLESS = (
     # resources
     r"adaptive\..*", r"shuffle.*", r".*\.shuffleDependency\..*", r"leafNodeDefaultParallelism",
-    r"autoBroadcastJoinThreshold", r"broadcastTimeout", r"maxBroadcastTableSize",
+    r"autoBroadcastJoinThreshold", r"broadcastTimeout",
     r"files\.(maxPartitionBytes|maxPartitionNum|minPartitionNum|openCostInBytes)",
     r"sources\.(parallelPartitionDiscovery\..*|ignoreDataLocality|useListFilesFileSystemList)",
     # ways around a generated method or a batch that is too large
@@ -63,6 +63,7 @@ HARMLESS = re.compile("|".join(_HARMLESS))
 """Settings that keep the user's values, without the prefix of Spark's own."""
 _OF_NO_EXPRESSION = re.compile(
     r"(legacy\.)?(parquet|files|sources|variant|analyzer|optimizer|execution\.arrow)\..*"
+    r"|maxBroadcastTableSize"
 )
 """Settings that the value of no expression depends on, without that prefix."""
 
