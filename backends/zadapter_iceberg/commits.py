@@ -6,13 +6,15 @@ retries repeat that check.
 
 Equality deletes that had arrived before that snapshot apply to the new files only if these get the
 sequence number of the snapshot that was read.  Then Iceberg neither checks for later ones nor keeps
-them: it drops all that are older than every other data file.  So they are added again with the
-sequence numbers they have, and what is committed is what was looked at, without any retry.
+them: it drops all that are older than every other data file.  So copies are added with the sequence
+numbers they have, and what is committed is what was looked at, without any retry.  Copies, since
+Iceberg's own expiry of snapshots deletes whatever a commit has dropped, even if it is live again.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from zadapter.errors import (
     ConflictError,
@@ -71,7 +73,7 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
     try:
         transaction = located.table.newTransaction()
         _name_layout(transaction, rewrite)
-        late = _exchange(transaction, located, rewrite)
+        late = _exchange(jvm, transaction, located, rewrite)
         check_present(rewrite.sizes, lambda uri: size_of(located, uri))
         if late:
             _swap(transaction, located, rewrite, late)
@@ -103,7 +105,9 @@ def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
         update.commit()
 
 
-def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> dict[str, JavaObject]:
+def _exchange(
+    jvm: Jvm, transaction: JavaObject, located: Located, rewrite: Rewrite
+) -> dict[str, JavaObject]:
     """Stage the exchange, and return the equality deletes that are kept by it, by their paths."""
     files: Files = rewrite.staged.handle
     late: dict[str, JavaObject] = rewrite.base.handle.late(_removed(rewrite))
@@ -112,7 +116,8 @@ def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> di
     if late:
         update.dataSequenceNumber(files.sequence)
     for delete in late.values():
-        update.deleteFile(delete).addFile(delete, delete.dataSequenceNumber())
+        update.deleteFile(delete)
+        update.addFile(_copied(jvm, located, delete), delete.dataSequenceNumber())
     update.set(COMMIT, rewrite.id)
     if located.branch is not None:
         update.toBranch(located.branch)
@@ -123,6 +128,23 @@ def _exchange(transaction: JavaObject, located: Located, rewrite: Rewrite) -> di
             update.addFile(files.added[path])
     update.commit()
     return late
+
+
+def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
+    """Return a delete file as a new file that holds the same.
+
+    It is not removed if the commit fails, whose outcome may be unknown: it is small.
+    """
+    table, root = located.table, jvm.root
+    name = str(delete.location()).rpartition("/")[2]
+    place = table.locationProvider().newDataLocation(f"{uuid4().hex}-{name}")
+    source = table.io().newInputFile(delete.location()).newStream()
+    target = table.io().newOutputFile(place).create()
+    root.org.apache.hadoop.io.IOUtils.copyBytes(source, target, 1 << 16, True)  # noqa: FBT003
+    spec = table.specs().get(delete.specId())
+    made = jvm.iceberg.FileMetadata.deleteFileBuilder(spec).copy(delete)
+    columns = jvm.iceberg.util.ArrayUtil.toIntArray(delete.equalityFieldIds())
+    return made.ofEqualityDeletes(columns).withPath(place).build()
 
 
 def _swap(

@@ -1,5 +1,8 @@
 """Equality deletes that arrive while a rewrite is under way stay effective."""
 
+import time
+from pathlib import Path
+
 import pytest
 
 from zadapter.commit import Backoff
@@ -73,3 +76,25 @@ def test_other_branches_take_no_equality_delete_with_them(lake, spark, table, be
     lake.optimize(table, backend=between(rivals), backoff=AT_ONCE)
 
     assert keys(lake, table) == [*range(12), *range(13, 2_000)]
+
+
+def test_an_expiry_by_icebergs_own_classes_deletes_nothing_that_is_live(
+    lake, spark, table, between
+):
+    """It deletes what an expired commit has dropped (``IncrementalFileCleanup``), live or not."""
+
+    def rivals():
+        lake.delete_equal(table, 12)
+        lake.append(table, numbers(spark, 5_000, 3))
+
+    lake.optimize(table, backend=between(rivals), backoff=AT_ONCE)
+    lake.append(table, numbers(spark, 6_000, 1))
+    load = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable  # noqa: SLF001
+    time.sleep(0.05)
+    expiry = load(spark._jsparkSession, table).expireSnapshots()  # noqa: SLF001
+    expiry.expireOlderThan(int(time.time() * 1_000)).retainLast(1).commit()
+
+    lake.sql(f"REFRESH TABLE {table}")
+    deletes = lake.load(f"{table}.delete_files").select("file_path").collect()
+    assert all(Path(row.file_path.removeprefix("file:")).exists() for row in deletes)
+    assert keys(lake, table) == [*range(12), *range(13, 2_000), 5_000, 5_001, 5_002, 6_000]
