@@ -188,3 +188,20 @@ def test_sums_do_not_overflow(spark):
 
     assert together(parts, 0) == whole(rows)
     assert int(whole(rows).checksum[:32], 16) > 1 << 64
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("0D", "-0D"),
+        ("0F", "-0F"),
+        ("array(named_struct('x', 0D))", "array(named_struct('x', -0D))"),
+        ("cast(1.5D AS variant)", "cast(1.5BD AS variant)"),
+        ("cast('2020-01-01' AS variant)", "cast(date'2020-01-01' AS variant)"),
+    ],
+)
+def test_values_that_spark_takes_for_equal_differ(spark, one, other):
+    """The signs of zeros, and the types within variants."""
+    found = [whole_of(spark.sql(f"SELECT {value} AS v")) for value in (one, other)]
+
+    assert found[0] != found[1]

@@ -133,7 +133,11 @@ def _words(column: Column, type_: T.DataType) -> list[Column]:
     if isinstance(type_, T.StringType) and type_.collation != _BYTEWISE:
         inner = [column.cast("binary")]  # texts that the collation takes for equal are not the same
     elif isinstance(type_, T.VariantType):
-        inner = [F.to_json(column)]  # Spark hashes no variants
+        # Spark hashes no variants, and 1.5 is the same text in all types
+        inner = [F.to_json(column), F.schema_of_variant(column)]
+    elif isinstance(type_, T.FractionalType) and not isinstance(type_, T.DecimalType):
+        # 0.0 and -0.0 have the same hash
+        inner = [column, F.when(column == 0, column.cast("string"))]
     elif isinstance(type_, T.StructType):
         inner = [
             word for field in type_ for word in _words(column.getField(field.name), field.dataType)
