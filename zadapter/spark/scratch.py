@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter import calendars
@@ -81,7 +82,9 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
     before = sessions.getActiveSession()
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
+    to_df = RDD.toDF
     made = SparkSession(spark.sparkContext, clone)
+    RDD.toDF = to_df  # PySpark has it make rows of whichever session was made last
     users = {key: str(spark.conf.get(key)) for key in calendars.MOVING}
     _reset(made, expressions=expressions)
     kept = {calendars.KEPT + key: value for key, value in users.items()}
