@@ -41,6 +41,8 @@ HOLDING = (
     '{{"fs.s3a.secret.key": "{}", "path": "x"}}',
     '"{{\\"password\\": \\"{}\\"}}"',
     "Map(client_secret -> 1, credential={}, other=2)",
+    "Map(fs.s3a.secret.key -> {}, other -> 2)",
+    "CALL c.system.f(password => '{}')",
     "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
     "gs.encryption.key = {}",
 )

@@ -21,7 +21,7 @@ _FILE = r"[^\s&,;]*/[^\s&,;]*\.parquet"
 """The rest of a path whose folder is named like a secret: ``token=a/part-0.parquet``."""
 
 _ASSIGNED = (
-    rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=:]|%3D)[ \t]*)(?!{_FILE})"""
+    rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=-]>|[=:]|%3D)[ \t]*)(?!{_FILE})"""
     rf"(?:{_VALUE})"
 )
 
