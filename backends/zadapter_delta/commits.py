@@ -7,7 +7,7 @@ to snapshot isolation by itself: appends never conflict, and streams see no new 
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -109,7 +109,7 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
     tracking = jvm.module(jvm.delta, "RowTracking")
     tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: rewrite.id}))
     refuse_another(jvm, rewrite.base)
-    check_present(rewrite.sizes, lambda uri: size_of(jvm, located.log, uri))
+    check_present(rewrite.sizes, sizes(jvm, located.log))
     try:
         return int(transaction.commit(jvm.seq(actions), _operation(jvm, rewrite), tags))
     except Exception as error:
@@ -130,16 +130,21 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
         raise ReplacedTableError(planned.table)
 
 
-def size_of(jvm: Jvm, log: JavaObject, uri: str) -> int | None:
-    """Return the bytes of a file; None: it is not there."""
-    path = jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri))
-    try:
-        files = path.getFileSystem(log.newDeltaHadoopConf())
-        return int(files.getFileStatus(path).getLen())
-    except Exception as error:
-        if any("FileNotFoundException" in cause for cause in causes(error)):
-            return None
-        raise
+def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:
+    """Return what tells the bytes of a file in any thread; None: it is not there."""
+    # in other threads, Delta would go by the settings of the default session
+    conf = log.newDeltaHadoopConf()
+
+    def size_of(uri: str) -> int | None:
+        path = jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri))
+        try:
+            return int(path.getFileSystem(conf).getFileStatus(path).getLen())
+        except Exception as error:
+            if any("FileNotFoundException" in cause for cause in causes(error)):
+                return None
+            raise
+
+    return size_of
 
 
 def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:

@@ -17,7 +17,7 @@ from zadapter.filestats import partition
 from zadapter.locations import check_present
 from zadapter.table import Load, Snapshot, Source
 from zadapter.thrown import first_line
-from zadapter_delta.commits import COMMIT_TAG, as_new, refuse_another, set_property, size_of
+from zadapter_delta.commits import COMMIT_TAG, as_new, refuse_another, set_property, sizes
 from zadapter_delta.definitions import KEPT
 from zadapter_delta.definitions import metadata as made
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -125,7 +125,7 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
     adopted = [add for add in added if isinstance(add, dict)]
     if not new:
         refuse_another(jvm, load_.base)
-        check_present(load_.sizes, lambda uri: size_of(jvm, located.log, uri))
+        check_present(load_.sizes, sizes(jvm, located.log))
     actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
     if adopted:
         actions.addAll(_java(jvm, adopted))

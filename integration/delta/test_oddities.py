@@ -1,6 +1,7 @@
 """Tables that others write in ways we would not, and settings that turn meanings around."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import deltalake
@@ -12,7 +13,11 @@ from pyspark.sql import SparkSession
 import zadapter
 from integration.lakes import settings
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
+from zadapter.spark.scratch import scratch
 from zadapter_delta import DeltaBackend
+from zadapter_delta.commits import sizes
+from zadapter_delta.jvm import Jvm
+from zadapter_delta.tables import log_of
 
 
 def test_an_empty_text_is_no_null(lake, tmp_path):
@@ -225,3 +230,17 @@ def test_a_path_with_a_backtick_is_found(lake, spark):
 
     assert lake.optimize("delta.`" + table.replace("`", "``") + "`").rows == 99
     assert lake.optimize(Path(table)).nothing_to_do
+
+
+def test_new_files_are_looked_for_by_the_settings_of_the_callers_session(spark, lake):
+    """Stores are asked in other threads, where Delta goes by the default session's settings."""
+    path = lake.make(spark.range(1))
+    other = spark.newSession()
+    other.conf.set("fs.mine.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+
+    with scratch(other) as own, ThreadPoolExecutor(1) as pool:
+        jvm = Jvm(own)
+        look = sizes(jvm, log_of(jvm, path))
+        # it is found, and only then complains
+        with pytest.raises(Exception, match="Wrong FS: mine:/x"):
+            pool.submit(look, "mine:/x").result()
