@@ -84,7 +84,8 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     to_df = RDD.toDF
     made = SparkSession(spark.sparkContext, clone)
-    RDD.toDF = to_df  # PySpark has it make rows of whichever session was made last
+    # PySpark has it make rows of whichever session was made last
+    RDD.toDF = to_df  # type: ignore[method-assign]
     users = {key: str(spark.conf.get(key)) for key in calendars.MOVING}
     _reset(made, expressions=expressions)
     kept = {calendars.KEPT + key: value for key, value in users.items()}
