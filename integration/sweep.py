@@ -146,7 +146,9 @@ class Folders:
         table = self.copied()
         zadapter.append(table, self.more, **asked)
         found = [zadapter.read(each, **asked) for each in (self.origin, table)]
-        return [(each.schema.json(), sorted(map(repr, each.collect()))) for each in found]
+        return [
+            (each.schema.json(), sorted(map(repr, each.toArrow().to_pylist()))) for each in found
+        ]
 
     def session(self, settings):
         """Return a session with these settings, as far as it takes them."""

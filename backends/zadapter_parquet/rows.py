@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ from zadapter.errors import SessionError
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
-_DROPPING = ("mapreduce.input.pathFilter.class", "parquet.read.filter")
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -72,7 +70,6 @@ def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str])
         SessionError: Spark would read other days and moments than are stored.
     """
     _refuse_moving(spark, columns)
-    _refuse_dropping(spark)
     return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
 
 
@@ -85,18 +82,6 @@ def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
             "for others than the files and their bounds say; set it back, or, if it is the files "
             "that are wrong, have Spark write them anew first"
         )
-
-
-def _refuse_dropping(spark: SparkSession) -> None:
-    """Refuse a session whose Hadoop settings have files or rows passed over."""
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - PySpark has no such call
-    conf = state.newHadoopConf()
-    for setting in _DROPPING:
-        if conf.get(setting):
-            raise SessionError(
-                f"{setting} is {conf.get(setting)} in this session, so Spark may pass over files "
-                "or rows of the table; unset it"
-            )
 
 
 def file_of_row(rows: DataFrame) -> Column:
