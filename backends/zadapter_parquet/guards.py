@@ -6,15 +6,14 @@ read rows twice, or a part of the rows.
 
 from collections.abc import Iterable
 from posixpath import dirname
-from uuid import uuid4
 
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 
 WRITING = "0-zadapter-is-writing-so-read-by-zadapter.files.parquet"
 """Stands beside what Spark writes under its own names."""
-INCOMPLETE = "0-no-whole-version-so-read-by-zadapter.files-or-run-zadapter.publish"
-"""Begins the name of what stands in visible folders whose files are no version of the table."""
+INCOMPLETE = "0-no-whole-version-so-read-by-zadapter.files-or-run-zadapter.publish.parquet"
+"""Stands in visible folders whose files are no version of the table."""
 NOTE = f"{HIDDEN}/README/list-live-files-by-zadapter.files-or-run-zadapter.publish"
 """Stops engines that take every file of the folder for Parquet, whatever its name."""
 TEXT = b"""\
@@ -31,19 +30,13 @@ def note(files: Files) -> None:
 
 def stands_for(path: str) -> bool:
     """Tell whether a visible file is a guard."""
-    return path.rpartition("/")[2].startswith(INCOMPLETE)
+    return path.rpartition("/")[2] == INCOMPLETE
 
 
-def put(files: Files, paths: Iterable[str]) -> list[str]:
-    """Have engines stop at the visible folders that *paths* lie in; return the guards.
-
-    Each has a name of its own, so that whoever removes it late removes nobody else's.
-    """
-    folders = sorted({dirname(path) for path in paths})
-    guards = [f"{each}/{INCOMPLETE}-{uuid4().hex}.parquet".lstrip("/") for each in folders]
-    for guard in guards:
-        files.write(guard, TEXT)
-    return guards
+def put(files: Files, paths: Iterable[str]) -> None:
+    """Have engines stop at the visible folders that *paths* lie in."""
+    for folder in sorted({dirname(path) for path in paths}):
+        files.write(f"{folder}/{INCOMPLETE}".lstrip("/"), TEXT)
 
 
 def remove(files: Files, paths: Iterable[str]) -> None:
