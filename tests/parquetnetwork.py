@@ -129,7 +129,7 @@ class Network(MemoryStore):
     def look(self):
         """Note what an engine sees that walks the folder; None: it stops with an error."""
         visible = sorted(path for path in self.held if path.endswith(".parquet"))
-        guarded = any(path.endswith(guards.INCOMPLETE) for path in visible)
+        guarded = any(guards.stands_for(path) for path in visible)
         rows = [row for path in visible if not guarded for row in self.rows[path]]
         found = None if guarded else tuple(sorted(rows))
         self.seen.add(found)

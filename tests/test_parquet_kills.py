@@ -239,7 +239,8 @@ def test_the_failpoints_are_all_accesses_that_change_the_store(tmp_path):
         "delete data/*/0.rows", "delete stats/*.stats",
         f"replace {NOTE.removeprefix('_zadapter/')}", "fsync README",
         "replace data/*/0.rows", "delete part-*-0.parquet",
-        f"replace {INCOMPLETE}", f"delete {INCOMPLETE}", "replace part-*-0.parquet",
+        f"replace {INCOMPLETE}-*.parquet", f"delete {INCOMPLETE}-*.parquet",
+        "replace part-*-0.parquet",
         "delete one.parquet", "delete two.parquet",
         "the end",
     }  # fmt: skip

@@ -169,10 +169,73 @@ def test_a_publisher_that_comes_late_changes_nothing(folder, monkeypatch):
     with pytest.raises(Exception, match=r"meanwhile|behind"):
         moving.settled(log, files, folder.table, begun)
 
-    kept = {path for path in everything(folder) if path.name != guards.INCOMPLETE}
+    kept = {path for path in everything(folder) if not guards.stands_for(path.name)}
     assert kept == set(before)
     folder.publish()
     assert folder.walked() == folder.rows() == [1, 3, 4, 5]
+
+
+def once(do, real):
+    """Call *do* with the first arguments instead of *real*."""
+    calls = iter([do])
+
+    def called(*args):
+        return next(calls, real)(*args)
+
+    return called
+
+
+def guarded(folder):
+    return any(map(guards.stands_for, visible(folder)))
+
+
+def test_a_late_publisher_leaves_the_guards_of_others(folder, monkeypatch):
+    """It was about to remove its own, while the folder was published twice."""
+    remove, found = guards.remove, []
+
+    def late(files, paths):
+        folder.publish()
+        folder.append([6, 7])
+        folder.delete(0)
+        interrupted(folder, monkeypatch, 1)
+        remove(files, paths)
+        found.append(guarded(folder))
+
+    monkeypatch.setattr(guards, "remove", once(late, remove))
+    folder.publish()
+
+    assert found == [True]
+    assert folder.walked() == folder.rows() == [1, 3, 4, 5, 6, 7]
+
+
+def test_a_publisher_with_nothing_to_do_leaves_the_guards_of_others(folder, monkeypatch):
+    """Vacuum has begun to take files of the version that it has seen."""
+    folder.publish()
+    remove, delete, found = guards.remove, LocalFiles.delete, []
+
+    def late(files, paths):
+        folder.delete(0)
+        folder.delete(4)
+
+        def stopped(store, gone):
+            delete(store, [path for path in gone if not path.startswith("_zadapter")][:1])
+            remove(files, paths)
+            found.append(guarded(folder))
+            delete(store, gone)
+
+        def visible_ones(store, gone):
+            gone = list(gone)
+            first = not found and any(not path.startswith("_zadapter") for path in gone)
+            (stopped if first else delete)(store, gone)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalFiles, "delete", visible_ones)
+            folder.vacuum(NOW)
+
+    monkeypatch.setattr(guards, "remove", once(late, remove))
+    folder.publish()
+
+    assert found == [True]
 
 
 def test_nothing_is_deleted_where_a_file_got_lost(folder, monkeypatch):

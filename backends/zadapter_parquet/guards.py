@@ -12,8 +12,12 @@ from zadapter_parquet.stores import Files
 
 WRITING = "0-zadapter-is-writing-so-read-by-zadapter.files.parquet"
 """Stands beside what Spark writes under its own names."""
-INCOMPLETE = "0-no-whole-version-so-read-by-zadapter.files-or-run-zadapter.publish.parquet"
-"""Stands in visible folders whose files are no version of the table."""
+INCOMPLETE = "0-no-whole-version-so-read-by-zadapter.files-or-run-zadapter.publish"
+"""How guards begin in visible folders whose files are no version of the table.
+
+Who guards adds a name of its own: somebody slow would else remove the guard that another one, who
+does something else, has put there since.
+"""
 NOTE = f"{HIDDEN}/README/list-live-files-by-zadapter.files-or-run-zadapter.publish"
 """Stops engines that take every file of the folder for Parquet, whatever its name."""
 TEXT = b"""\
@@ -30,13 +34,22 @@ def note(files: Files) -> None:
 
 def stands_for(path: str) -> bool:
     """Tell whether a visible file is a guard."""
-    return path.rpartition("/")[2] == INCOMPLETE
+    return path.rpartition("/")[2].startswith(INCOMPLETE)
 
 
-def put(files: Files, paths: Iterable[str]) -> None:
-    """Have engines stop at the visible folders that *paths* lie in."""
-    for folder in sorted({dirname(path) for path in paths}):
-        files.write(f"{folder}/{INCOMPLETE}".lstrip("/"), TEXT)
+def put(files: Files, paths: Iterable[str], what: str) -> list[str]:
+    """Have engines stop at the visible folders that *paths* lie in, and return the guards.
+
+    Args:
+        files: The table's files.
+        paths: Visible files that come or go.
+        what: Names what is done; no other guard is called so unless it is for the same.
+    """
+    folders = sorted({dirname(path) for path in paths})
+    made = [f"{folder}/{INCOMPLETE}-{what}.parquet".lstrip("/") for folder in folders]
+    for guard in made:
+        files.write(guard, TEXT)
+    return made
 
 
 def remove(files: Files, paths: Iterable[str]) -> None:

@@ -97,7 +97,7 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
         ForeignChangeError: A file is neither at its old nor at its new place, or may not be
             deleted; nothing was.
     """
-    guards.put(files, known.visible)
+    guarded = guards.put(files, known.visible, str(head.version))
     files.move({old: new for new, old in known.names.items()})
     if not known.visible:
         guards.note(files)
@@ -105,6 +105,8 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
     listed = list(files.listed())
     newest = log.newest()
     if newest is None or newest.version != head.version:
+        if newest is not None and newest.moves != head.moves:
+            guards.remove(files, guarded)  # who has finished it may have removed them before
         raise ConflictError(f"{table} was published by another writer meanwhile")
     there = {file.path: file.size for file in listed}
     if lost := sorted(path for path, size in known.sizes.items() if there.get(path) != size):

@@ -36,9 +36,12 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
             head = log.head()
             done[head.version] = moves.pending(files, head)
             head = moving.settled(log, files, table, head)
+            standing = [f.path for f in files.listed() if guards.stands_for(f.path)]
             known = _unless_outrun(log, files, table, head)
             if not known.visible:
-                guards.remove(files, (file.path for file in files.listed()))
+                # a guard that was there before is nobody's any more, unless there are news
+                _check_newest(log, table, head)
+                guards.remove(files, standing)
                 return _publication(table, head, done.values(), dry_run=False)
             renamed = {old: new for new, old in known.names.items()}
             parts = stats.renamed(files, head.parts, renamed)
@@ -61,9 +64,13 @@ def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
     try:
         return _needed(log, files, table, head)
     except (CorruptLogError, ForeignChangeError) as error:
-        if log.head().version > head.version:
-            raise ConflictError(f"{table} was changed by another writer meanwhile") from error
+        _check_newest(log, table, head, error)
         raise
+
+
+def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = None) -> None:
+    if log.head().version > head.version:
+        raise ConflictError(f"{table} was changed by another writer meanwhile") from cause
 
 
 def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:

@@ -71,7 +71,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
         _unneeded(files, log, table, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
     )
     # engines that list the folder must not take what is left for a version
-    guards.put(files, (path for path in gone if not path.startswith(HIDDEN)))
+    guards.put(files, (path for path in gone if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(gone)
     for folder, paths in orphans.items():
         if _rule_out(log, table, folder):
