@@ -13,7 +13,7 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import guards, moving, retention
+from zadapter_parquet import guards, moves, moving, shared
 from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import Log
 
@@ -269,10 +269,56 @@ def test_a_file_that_another_program_has_written_again_stays(folder):
 
 
 def test_files_that_another_table_has_stay_where_they_are(folder):
-    retention.share(folder.snapshot().handle.files)
+    shared.share(folder.snapshot().handle.files)
 
     with pytest.raises(UnsupportedError, match="migrated in place"):
         folder.publish()
+
+
+def lying(folder):
+    """Where the files of the current version lie."""
+    snapshot = folder.snapshot()
+    paths = folder.backend.files(snapshot)["path"].to_pylist()
+    files, head = snapshot.handle.files, snapshot.handle.version.head
+    return {folder.root / path for path in moves.places(files, head, paths)}
+
+
+@pytest.mark.parametrize("act", ["append", "delete", "rewrite", "restore"])
+def test_a_write_leaves_files_that_another_table_has(folder, act):
+    """They would have to get other names; once the other table is gone, they do."""
+    shared.share(folder.snapshot().handle.files)
+    age(folder.root)
+    theirs = lying(folder)
+
+    WRITERS[act](folder)
+
+    assert all(path.exists() for path in theirs)
+    rows = folder.rows()
+    with pytest.raises(UnsupportedError, match="migrated in place"):
+        folder.vacuum(NOW)
+    for note in folder.hidden("shared"):
+        note.unlink()
+    folder.publish()
+    assert folder.walked() == folder.rows() == rows
+    assert not list((folder.root / "_zadapter").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("act", WRITERS)
+def test_nobody_goes_on_publishing_files_that_another_table_has(folder, monkeypatch, act):
+    """It was migrated in place after a publisher was killed."""
+    interrupted(folder, monkeypatch, 1)
+    theirs = lying(folder)
+    shared.share(folder.snapshot().handle.files)
+
+    with pytest.raises(UnsupportedError, match="migrated in place"):
+        WRITERS[act](folder)
+
+    assert all(path.exists() for path in theirs)
+    assert folder.rows() == [0, 1, 3, 4, 5]
+    for note in folder.hidden("shared"):
+        note.unlink()
+    folder.publish()
+    assert folder.walked() == [0, 1, 3, 4, 5]
 
 
 def test_damaged_moves_stop_everybody(folder, monkeypatch):

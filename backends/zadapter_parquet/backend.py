@@ -39,6 +39,7 @@ from zadapter_parquet import (
     publishing,
     registration,
     retention,
+    shared,
     staging,
     stats,
     untold,
@@ -274,7 +275,7 @@ class ParquetBackend:
 
     def protect(self, snapshot: Snapshot) -> str:
         """Leave a note that vacuum respects."""
-        return retention.share(snapshot.handle.files)
+        return shared.share(snapshot.handle.files)
 
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a table of one version.

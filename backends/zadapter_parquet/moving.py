@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from zadapter.errors import ConflictError, ForeignChangeError
-from zadapter_parquet import changes, folders, foreign, guards, moves
+from zadapter_parquet import changes, folders, foreign, guards, moves, shared
 from zadapter_parquet.entries import FORMAT, Entry, Operation
 from zadapter_parquet.former import successor
 from zadapter_parquet.log import TRIES, Log
@@ -35,17 +35,23 @@ def settle(log: Log, files: Files, table: str) -> Entry:
 def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
     """Return *head*, or the version after it that is the same with all files in place.
 
-    The files of a table of the log's first format get the names of today.
+    The files of a table of the log's first format get the names of today. Files that another table
+    has, too, stay where they are, and so does the list of those that are to move.
 
     Raises:
         ConflictError: Another writer has added a version.
         ForeignChangeError: A file is neither at its old nor at its new place.
+        UnsupportedError: Files are being published that another table has.
     """
     if head.format < FORMAT:
         head = begin(log, files, head, Operation.MOVE, _renamed(files))
     if head.moves is None:
         return head
     known = moves.pending(files, head)
+    if known.visible:
+        shared.refuse(files, table)
+    elif shared.notes(files):
+        return head
     _finish(log, files, table, head, known)
     said: dict[str, Any] = {"visible": head.version + 1} if known.visible else {}
     operation = Operation.PUBLISH if known.visible else Operation.MOVE

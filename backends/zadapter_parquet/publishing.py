@@ -6,7 +6,7 @@ from posixpath import basename
 
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError
 from zadapter.table import Publication
-from zadapter_parquet import folders, foreign, guards, moves, moving, retention, stats
+from zadapter_parquet import folders, foreign, guards, moves, moving, shared, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import TRIES, Log
 from zadapter_parquet.moves import Moves
@@ -25,7 +25,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
         UnknownOutcomeError: It is not known whether the log has taken it up.
         UnsupportedError: Another table has the same files.
     """
-    retention.refuse_shared(files, table)
+    shared.refuse(files, table)
     log = Log(files, table)
     if dry_run:
         head = log.head()
@@ -36,6 +36,9 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
             head = log.head()
             done[head.version] = moves.pending(files, head)
             head = moving.settled(log, files, table, head)
+            if head.moves is not None:  # another table has the files since just now
+                shared.refuse(files, table)
+                continue
             standing = [f.path for f in files.listed() if guards.stands_for(f.path)]
             known = _unless_outrun(log, files, table, head)
             if not known.visible:

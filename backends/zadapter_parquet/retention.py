@@ -6,40 +6,13 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
-from zadapter.errors import (
-    ConflictError,
-    CorruptLogError,
-    UnsupportedError,
-)
-from zadapter_parquet import changes, foreign, guards, moves, moving, staging, stats
+from zadapter.errors import ConflictError, CorruptLogError
+from zadapter_parquet import changes, foreign, guards, moves, moving, shared, staging, stats
 from zadapter_parquet.entries import Entry, Operation, Part
 from zadapter_parquet.former import successor
 from zadapter_parquet.log import FOLDER, TRIES, Log, path_of
 from zadapter_parquet.paths import ASIDE, HIDDEN
 from zadapter_parquet.stores import Files
-
-SHARED = f"{HIDDEN}/shared"
-"""Notes of tables that have the same files."""
-
-
-def share(files: Files) -> str:
-    """Have vacuum leave this table alone: another one has its files, too. Say how."""
-    path = f"{SHARED}/{uuid4().hex}"
-    files.write(path, b"")
-    return f"{path} keeps zadapter.vacuum() from deleting its files"
-
-
-def refuse_shared(files: Files, table: str) -> None:
-    """Refuse to delete or to move files that another table has, too.
-
-    Raises:
-        UnsupportedError: There is such a table.
-    """
-    if shared := [file.path for file in files.listed(SHARED)]:
-        raise UnsupportedError(
-            f"{table}: a table that was migrated in place has the same files; delete {shared[0]} "
-            "when that table is gone"
-        )
 
 
 def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
@@ -53,7 +26,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
         UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
         UnsupportedError: Another table has the same files.
     """
-    refuse_shared(files, table)
+    shared.refuse(files, table)
     log = Log(files, table)
     if not dry_run:
         moving.settle(log, files, table)
@@ -70,6 +43,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     gone = sorted(
         _unneeded(files, log, table, oldest, cutoff), key=lambda path: path.startswith(stats.FOLDER)
     )
+    shared.refuse(files, table)  # it may be new
     # engines that list the folder must not take what is left for a version
     guards.put(files, (path for path in gone if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(gone)
