@@ -13,7 +13,7 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import guards, moves, moving, shared
+from zadapter_parquet import foreign, guards, moves, moving, shared
 from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import Log
 
@@ -130,6 +130,52 @@ def test_rows_are_read_while_files_move(folder, monkeypatch, moves):
     with pytest.raises(Exception, match=guards.INCOMPLETE):
         folder.walked()
     assert folder.publish(dry_run=True).removed == ("two.parquet",)
+
+
+def test_a_folder_that_is_published_amid_a_look_has_no_foreign_files(folder, monkeypatch):
+    """The advice would be to append rows that the table has."""
+    check = foreign.check_visible
+
+    def late(*args):
+        folder.publish()
+        check(*args)
+
+    monkeypatch.setattr(foreign, "check_visible", once(late, check))
+
+    assert folder.rows() == [0, 1, 3, 4, 5]
+    folder.append([6])
+    monkeypatch.setattr(foreign, "check_visible", once(late, check))
+    assert folder.publish(dry_run=True).nothing_to_do
+
+
+def test_a_file_that_moves_amid_a_look_is_there(folder, monkeypatch):
+    """It is listed neither at its old place nor at its new one."""
+    interrupted(folder, monkeypatch, 0)
+    listed = LocalFiles.listed
+
+    def neither(files, within=""):
+        return iter([f for f in listed(files, within) if "/data/" not in f.path])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFiles, "listed", neither)
+        assert folder.rows() == [0, 1, 3, 4, 5]
+        assert folder.backend.vacuum(folder.table, NOW, dry_run=True)
+
+
+def test_a_version_that_was_published_away_has_expired(folder, monkeypatch):
+    seen, version = folder.snapshot(), folder.snapshot().version
+    check = foreign.check_live
+
+    def late(*args):
+        folder.publish()
+        check(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(foreign, "check_live", once(late, check))
+        with pytest.raises(VersionExpiredError):
+            folder.backend.restore(folder.table, version)
+    with pytest.raises(VersionExpiredError):
+        folder.backend.read(seen, folder.backend.files(seen))
 
 
 WRITERS = {

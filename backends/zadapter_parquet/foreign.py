@@ -10,7 +10,7 @@ from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.guards import stands_for
 from zadapter_parquet.log import Log, path_of
-from zadapter_parquet.moves import pending, places
+from zadapter_parquet.moves import has, pending, places
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found
 
@@ -46,7 +46,9 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
         raise ForeignChangeError(table, "changed", edited, RESTORE)
     live = _sizes(stats.load(files, head.parts, {}, {}))
     on_the_way = {new for new, old in moving.names.items() if old in there}
-    if gone := sorted((live.keys() & known.keys()) - found.keys() - on_the_way):
+    absent = sorted((live.keys() & known.keys()) - found.keys() - on_the_way)
+    # a file that moved while they were listed was perhaps seen at neither place
+    if gone := [path for path in absent if not has(files, moving, path)]:
         raise ForeignChangeError(table, "went", gone, RESTORE)
 
 
@@ -67,7 +69,9 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
         ForeignChangeError: There are some.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
-    found = map_files(files.size, places(files, head, paths), files.uri)
+    found = list(map_files(files.size, places(files, head, paths), files.uri))
+    if None in found:  # it has perhaps moved since it was looked for
+        found = list(map_files(files.size, places(files, head, paths), files.uri))
     told = list(zip(paths, sizes, found, strict=True))
     if gone := [path for path, _, now in told if now is None]:
         raise ForeignChangeError(table, "went", gone, RESTORE)

@@ -71,3 +71,9 @@ def places(files: Files, head: Entry, paths: Sequence[str]) -> list[str]:
     moving = [path for path in paths if path in old]
     there = dict(zip(moving, map_files(files.has, moving, files.uri), strict=True))
     return [path if there.get(path, True) else old[path] for path in paths]
+
+
+def has(files: Files, moving: Moves, path: str) -> bool:
+    """Tell whether a file is at one of its places, with a look at the old one first."""
+    old = moving.names.get(path)
+    return (old is not None and files.has(old)) or files.has(path)

@@ -28,8 +28,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
     shared.refuse(files, table)
     log = Log(files, table)
     if dry_run:
-        head = log.head()
-        return _publication(table, head, [_needed(log, files, table, head)], dry_run=True)
+        return _planned(log, files, table)
     done: dict[int, Moves] = {}
     for _ in range(TRIES):
         with suppress(ConflictError):
@@ -54,6 +53,15 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
                 log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
             )
             done[begun.version] = known
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+def _planned(log: Log, files: Files, table: str) -> Publication:
+    for _ in range(TRIES):
+        with suppress(ConflictError):
+            head = log.head()
+            known = _unless_outrun(log, files, table, head)
+            return _publication(table, head, [known], dry_run=True)
     raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
 
 

@@ -99,12 +99,17 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     """
     head = log.head()
     oldest = max(oldest, head.oldest)
-    on_the_way = moves.pending(files, head).names
+    moving_ = moves.pending(files, head)
+    on_the_way = moving_.names
     made = {successor(file.path): file.modified // 1_000 for file in files.listed()}
     needed = _needs(files, log.between(oldest - 1, head.version))
     # a file that is moving lies at one of two places
-    needed = {path if path in made else on_the_way.get(path, path) for path in needed}
-    if missing := sorted(needed - made.keys()):
+    lying = {path if path in made else on_the_way.get(path, path) for path in needed}
+    absent = {path for path in needed if not {path, on_the_way.get(path)} & made.keys()}
+    # a file that moved while they were listed was perhaps seen at neither place
+    missing = sorted(path for path in absent if not moves.has(files, moving_, path))
+    needed |= lying
+    if missing:
         if log.head().version > head.version:
             raise ConflictError(f"{table}: files were moved meanwhile; nothing was deleted")
         raise CorruptLogError(
