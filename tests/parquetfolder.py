@@ -145,10 +145,10 @@ class Folder:
     def publish(self, *, dry_run=False):
         return self.backend.publish_folder(self.table, dry_run=dry_run)
 
-    def stage(self, snapshot, numbers, layout=None):
+    def stage(self, snapshot, numbers, layout=None, below=""):
         """Write a file that no commit speaks of yet."""
         folder = f"{staging.DATA}/{uuid4().hex}"
-        path = f"{folder}/0.rows"
+        path = f"{folder}/{below}0.rows"
         put(self.root / path, numbers)
         written = Written(paths={path: path}, handle=(folder, layout))
         read = registration.read_footers(snapshot.handle.files, [path])

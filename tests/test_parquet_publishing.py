@@ -8,12 +8,13 @@ import pytest
 from tests.parquetfolder import made, put
 from tests.parquetformer import age
 from zadapter.errors import (
+    ConflictError,
     CorruptLogError,
     ForeignChangeError,
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import foreign, guards, moves, moving, shared
+from zadapter_parquet import foreign, guards, loads, moves, moving, shared
 from zadapter_parquet.local import LocalFiles
 from zadapter_parquet.log import Log
 
@@ -365,6 +366,28 @@ def test_nobody_goes_on_publishing_files_that_another_table_has(folder, monkeypa
         note.unlink()
     folder.publish()
     assert folder.walked() == [0, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["p=x._COPYING_", ".p=1"])
+def test_files_that_engines_would_not_see_stay_where_they_are(folder, name):
+    snapshot = folder.snapshot()
+    folder.add(snapshot, folder.stage(snapshot, [6], below=f"{name}/rows/"))
+
+    for dry_run in (True, False):
+        with pytest.raises(UnsupportedError, match="pass over"):
+            folder.publish(dry_run=dry_run)
+
+    assert folder.rows() == [0, 1, 3, 4, 5, 6]
+
+
+def test_a_table_whose_publisher_was_killed_is_not_dropped(folder, monkeypatch):
+    interrupted(folder, monkeypatch, 1)
+    files, table = LocalFiles(folder.root), folder.snapshot().id
+
+    with pytest.raises(ConflictError):
+        loads.drop(files, folder.table, table)
+
+    assert folder.rows() == [0, 1, 3, 4, 5]
 
 
 def test_damaged_moves_stop_everybody(folder, monkeypatch):

@@ -21,7 +21,12 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def visible(files: Iterable[Found]) -> list[Found]:
     """Return the files that Spark would read: none whose path has a hidden part."""
-    return [file for file in files if not any(map(_hidden, file.path.split("/")))]
+    return [file for file in files if not hidden(file.path)]
+
+
+def hidden(path: str) -> bool:
+    """Tell whether Spark passes over a file."""
+    return any(map(_hidden, path.split("/")))
 
 
 def _hidden(name: str) -> bool:

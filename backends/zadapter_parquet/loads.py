@@ -190,7 +190,7 @@ def drop(files: Files, table: str, id_: str) -> None:
     """
     log = Log(files, table)
     head = log.head()
-    if head.version > head.oldest or head.table != id_:
+    if head.version > head.oldest or head.moves is not None or head.table != id_:
         raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
     nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from posixpath import basename
 
-from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError
+from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
 from zadapter.table import Publication
 from zadapter_parquet import folders, foreign, guards, moves, moving, shared, stats
 from zadapter_parquet.entries import Entry, Operation
@@ -23,7 +23,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
         ConflictError: Other writers were faster.
         ForeignChangeError: Visible files came, changed or went behind the log.
         UnknownOutcomeError: It is not known whether the log has taken it up.
-        UnsupportedError: Another table has the same files.
+        UnsupportedError: Another table has the same files, or engines would not see some.
     """
     shared.refuse(files, table)
     log = Log(files, table)
@@ -110,6 +110,7 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
     foreign.check_live(files, table, head, live)
     sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
     hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
+    _check_seen(table, [published(path) for path in hidden])
     visible = [f for f in folders.visible(listed) if not guards.stands_for(f.path)]
     goes = {file.path: file.size for file in visible if file.path not in sizes}
     foreign.check_old(log, table, head, listed, goes)
@@ -118,6 +119,19 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
         sizes={published(path): sizes[path] for path in hidden},
         goes=goes,
     )
+
+
+def _check_seen(table: str, paths: list[str]) -> None:
+    """Refuse names that engines pass over.
+
+    Raises:
+        UnsupportedError: There are some: of partition columns such as ``.day``, say.
+    """
+    if unseen := next((path for path in paths if folders.hidden(path)), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: Spark would pass over {unseen!r}, since a folder of "
+            "this name is hidden; rename the partition column, or give it another value"
+        )
 
 
 def published(path: str) -> str:
