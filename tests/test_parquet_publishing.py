@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.parquetfolder import made, put
+from tests.parquetfolder import Folder, made, put
 from tests.parquetformer import age
 from zadapter.errors import (
     ConflictError,
@@ -378,6 +378,22 @@ def test_files_that_engines_would_not_see_stay_where_they_are(folder, name):
             folder.publish(dry_run=dry_run)
 
     assert folder.rows() == [0, 1, 3, 4, 5, 6]
+
+
+def test_files_in_folders_that_are_no_partitions_are_rewritten_first(tmp_path):
+    """Spark reads what lies beside one another: it would see the new files alone."""
+    put(tmp_path / "table" / "2020" / "one.parquet", [0])
+    put(tmp_path / "table" / "2021" / "two.parquet", [1])
+    folder = Folder(tmp_path / "table")
+    folder.append([2])
+
+    with pytest.raises(UnsupportedError, match="no partition"):
+        folder.publish()
+
+    folder.rewrite()
+    folder.publish()
+    assert folder.walked() == folder.rows() == [0, 1, 2]
+    assert len(visible(folder)) == 1
 
 
 def test_a_table_whose_publisher_was_killed_is_not_dropped(folder, monkeypatch):

@@ -111,6 +111,8 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
     sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
     hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
     _check_seen(table, [published(path) for path in hidden])
+    if hidden and not head.partition:
+        _check_level(table, sorted(sizes.keys() - hidden))
     visible = [f for f in folders.visible(listed) if not guards.stands_for(f.path)]
     goes = {file.path: file.size for file in visible if file.path not in sizes}
     foreign.check_old(log, table, head, listed, goes)
@@ -131,6 +133,19 @@ def _check_seen(table: str, paths: list[str]) -> None:
         raise UnsupportedError(
             f"{table} cannot be published: Spark would pass over {unseen!r}, since a folder of "
             "this name is hidden; rename the partition column, or give it another value"
+        )
+
+
+def _check_level(table: str, paths: list[str]) -> None:
+    """Refuse live files in folders below: Spark reads files beside one another, without a word.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    if below := next((path for path in paths if "/" in path), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: {below!r} lies in a folder that is no partition, so "
+            "Spark would pass over it; rewrite all files first, by zadapter.optimize(force=True)"
         )
 
 
