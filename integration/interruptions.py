@@ -70,8 +70,8 @@ def data_files(folder):
 
 
 def is_of_rows(path):
-    """Tell a file that Spark writes from the note that zadapter writes before."""
-    return path.endswith(".parquet") and "zadapter-is-writing" not in path
+    """Tell a file of rows from the note that zadapter writes before."""
+    return path.endswith((".parquet", ".rows")) and "zadapter-is-writing" not in path
 
 
 def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
