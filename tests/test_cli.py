@@ -153,6 +153,7 @@ def test_settings_are_pairs():
     [
         ("--conf", "fs.s3a.secret.key:hidden"),
         ("--conf", "fs.s3a.secret.key hidden"),
+        ("--conf", "fs.s3a.secret.key", "hidden"),
         ("--conf", "hidden"),
         ("--conf", "=hidden"),
         ("--backend", "password=hidden"),

@@ -16,6 +16,11 @@ from zadapter.errors import (
 from zadapter.failures import explain, explained
 
 FILE = "file:///lake/t/part-0-c000.snappy.parquet"
+PYTHON = (
+    "org.apache.spark.api.python.PythonException: An exception was thrown from the Python worker. "
+    'Please see the stack trace below.\nTraceback (most recent call last):\n  File "/jobs/CRC.py", '
+    "line 3, in look\n{}\n"
+)
 ABORTED = (
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed "
     "1 times, most recent failure: Lost task 0.0 (TID 8) (host executor driver): {}\n"
@@ -98,6 +103,14 @@ READING = (
             [ABORTED.format("z"), "org.example.OddException: \n\nsome text\nmore of it"],
             EngineError,
             ["OddException: some text", "as the exception's cause"],
+        ),
+        (
+            [
+                ABORTED.format("u"),
+                PYTHON.format("ValueError: the table has no entry for 7"),
+            ],
+            EngineError,
+            ["a Python function", "ValueError: the table has no entry for 7"],
         ),
         ([], EngineError, ["no message"]),
     ],

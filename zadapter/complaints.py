@@ -14,6 +14,7 @@ from zadapter.interrupts import Interrupted, terminate
 from zadapter.masking import masked
 from zadapter.thrown import first_line
 
+_SURPLUS = "Got unexpected extra argument"
 _SIGNALLED = 128
 """What shells add to the number of the signal that has ended a process."""
 
@@ -23,11 +24,15 @@ class Command(TyperCommand):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments."""
+        typed = str(args)  # parsing takes them away
         try:
             return super().make_context(*args, **kwargs)
         except Exception as error:
             message = getattr(error, "message", None)
             if isinstance(message, str):
+                if _SURPLUS in message and "--conf" in typed:
+                    # a blank after the key: the value may be a secret
+                    message = f"{_SURPLUS}s; --conf takes key=value, without a blank between"
                 error.message = masked(message)  # type: ignore[attr-defined]
             raise
 

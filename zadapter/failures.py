@@ -33,6 +33,7 @@ _URI = r"(?:[a-zA-Z][\w+.-]*:/+|/)[^\s'\"`,;<>|]*[\w/]"
 _READING = re.compile(
     rf"(?:reading file|Error reading file:|Checksum error:|column in file|in file) (?P<path>{_URI})"
 )
+_WORKER = "An exception was thrown from the Python worker"
 _WRITING = "Task failed while writing rows to"
 _PATH = re.compile(rf"(?<![\w:/.])(?P<path>{_URI})")
 _CLASS = re.compile(
@@ -92,7 +93,7 @@ _KINDS = (
     ),
     _kind(
         r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
-        r"|is not a Parquet file|ChecksumException|Checksum error|could not verify page|CRC"
+        r"|is not a Parquet file|ChecksumException|Checksum error|could not verify page"
         r"|FAILED_TO_UNCOMPRESS|ZstdException|ZstdIOException|magic bytes not found"
         r"|Couldn't deserialize thrift|can not read class org.apache.parquet|InvalidAvroMagic"
         r"|Not an Avro data file|Invalid sync|AvroRuntimeException|Not a data file",
@@ -206,6 +207,12 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
         table: What is being worked on.
         found: The exceptions as text, outermost first.
     """
+    by_python = next((text for text in reversed(found) if _WORKER in text), None)
+    if by_python is not None:
+        return EngineError(
+            f"{table}: a Python function of the rows has failed: {_raised(by_python)}; mend it, "
+            "and run it again"
+        )
     cause = _root(found)
     for kind in _KINDS:
         hit = next((text for text in reversed(found) if kind.pattern.search(text)), None)
@@ -225,6 +232,12 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
         f"{table}: {cause}; this comes from Spark, the format or a library. The same call in "
         "Python shows all of it, as the exception's cause"
     )
+
+
+def _raised(traceback: str) -> str:
+    """Return the exception at the end of a traceback of Python within one of Spark."""
+    lines = traceback.partition("\n\tat ")[0].splitlines()
+    return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
 
 
 def _root(found: Sequence[str]) -> str:

@@ -13,15 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter import filestats
 from zadapter.definition import Definition
 from zadapter.encoding import Encoding
-from zadapter.errors import (
-    ConflictError,
-    ForeignChangeError,
-    ReplacedTableError,
-    StaleRewriteError,
-    UnsupportedError,
-    UsageError,
-    VersionExpiredError,
-)
+from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
 from zadapter.layout import Layout
 from zadapter.layouts import Layouts
 from zadapter.locations import check_present
@@ -53,8 +45,8 @@ from zadapter_parquet import (
     untold,
 )
 from zadapter_parquet import rows as data
-from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.log import TRIES, Log
+from zadapter_parquet.entries import Operation
+from zadapter_parquet.log import Log
 from zadapter_parquet.opening import opened
 from zadapter_parquet.stores import Files, check_writable
 from zadapter_parquet.versions import Version, snapshot, with_partition
@@ -84,7 +76,7 @@ class ParquetBackend:
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
         if since is None:
-            return snapshot(table, files, Version(entry=_looked_at(log, files, table)))
+            return snapshot(table, files, Version(entry=foreign.looked_at(log, files, table)))
         entry = log.head()
         news = list(log.between(since.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
@@ -133,13 +125,7 @@ class ParquetBackend:
         """
         store: Files = snapshot.handle.files
         head = snapshot.handle.version.head
-        try:
-            foreign.check_live(store, snapshot.table, head, files)
-        except ForeignChangeError as error:
-            oldest = Log(store, snapshot.table).head().oldest
-            if 0 <= snapshot.version < oldest:
-                raise VersionExpiredError(snapshot.table, snapshot.version, oldest) from error
-            raise
+        foreign.check_readable(store, snapshot.table, snapshot.version, head, files)
         columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
         values = {name: filestats.partition(files, name) for name in snapshot.partition}
         return data.read(
@@ -301,21 +287,3 @@ class ParquetBackend:
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def _looked_at(log: Log, files: Files, table: str) -> Entry:
-    """Return the current version, after a look at the folder.
-
-    Raises:
-        ForeignChangeError: There are files that the log does not know.
-    """
-    for _ in range(TRIES):
-        head = log.head()
-        try:
-            foreign.check_visible(files, table, log.entry(head.visible), head)
-        except ForeignChangeError:
-            if log.head().version == head.version:
-                raise
-        else:
-            return head
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")

@@ -4,17 +4,35 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from zadapter.errors import ForeignChangeError
+from zadapter.errors import ConflictError, ForeignChangeError, VersionExpiredError
 from zadapter.locations import map_files
 from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.guards import stands_for
-from zadapter_parquet.log import Log, path_of
+from zadapter_parquet.log import TRIES, Log, path_of
 from zadapter_parquet.moves import has, pending, places
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found
 
 RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
+
+
+def looked_at(log: Log, files: Files, table: str) -> Entry:
+    """Return the current version, after a look at the folder.
+
+    Raises:
+        ForeignChangeError: There are files that the log does not know.
+    """
+    for _ in range(TRIES):
+        head = log.head()
+        try:
+            check_visible(files, table, log.entry(head.visible), head)
+        except ForeignChangeError:
+            if log.head().version == head.version:
+                raise
+        else:
+            return head
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
 
 
 def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:
@@ -77,6 +95,29 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
         raise ForeignChangeError(table, "went", gone, RESTORE)
     if edited := [path for path, size, now in told if now != size]:
         raise ForeignChangeError(table, "changed", edited, RESTORE)
+
+
+def check_readable(files: Files, table: str, version: int, head: Entry, live: pa.Table) -> None:
+    """Refuse files of a version that cannot be read, as :func:`check_live` does.
+
+    Args:
+        files: The table's files.
+        table: The table as the caller named it.
+        version: The version.
+        head: The current version, as it was known when the version was looked up.
+        live: File table of those that are about to be read.
+
+    Raises:
+        ForeignChangeError: Files are gone or have another size.
+        VersionExpiredError: Others have published the folder, or vacuumed it, since.
+    """
+    try:
+        check_live(files, table, head, live)
+    except ForeignChangeError as error:
+        oldest = Log(files, table).head().oldest
+        if 0 <= version < oldest:
+            raise VersionExpiredError(table, version, oldest) from error
+        raise
 
 
 def check_old(
