@@ -130,8 +130,8 @@ def answer(monkeypatch, lake, kind, *, lands):
     """Have the answer to every commit go wrong."""
     real = commits._exchange  # noqa: SLF001
 
-    def broken(transaction, located, rewrite):
-        real(transaction, located, rewrite)
+    def broken(jvm, transaction, located, rewrite):
+        real(jvm, transaction, located, rewrite)
         if lands:
             transaction.commitTransaction()
         raise_as_java(lake, kind)
