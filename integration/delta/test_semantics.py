@@ -48,7 +48,7 @@ def test_d13_d15_vectors_are_applied_and_nothing_is_new(lake, spark):
     assert all("deletionVector" in a["remove"] for a in last if "remove" in a)
     assert before == lake.rows(table)
     live = deltalake.DeltaTable(table).file_uris()
-    assert duckdb.execute("SELECT count(*) FROM read_parquet($1)", [live]).fetchone() == (900,)
+    assert duckdb.execute("SELECT count(*) FROM read_parquet($1)", [live]).fetchall()[0] == (900,)
     assert report.rows == 900
     feed = spark.read.format("delta").option("readChangeFeed", "true")
     assert feed.option("startingVersion", report.versions[0]).load(table).count() == 0
@@ -65,13 +65,13 @@ def test_duckdb_sees_the_same_rows_and_smaller_boxes(lake, spark):
     table = lake.make(spark.range(5_000).selectExpr("(id * 7919) % 5000 a", "id b"))
     query = "SELECT count(*), sum(a), sum(hash(a, b)) FROM read_parquet($1)"
     live = lambda: deltalake.DeltaTable(table).file_uris()  # noqa: E731
-    before = duckdb.execute(query, [live()]).fetchone()
+    before = duckdb.execute(query, [live()]).fetchall()[0]
 
     report = lake.optimize(table)
 
-    assert before == duckdb.execute(query, [live()]).fetchone()
+    assert before == duckdb.execute(query, [live()]).fetchall()[0]
     ranges = sorted(
-        duckdb.execute("SELECT min(a), max(a) FROM read_parquet($1)", [uri]).fetchone()
+        duckdb.execute("SELECT min(a), max(a) FROM read_parquet($1)", [uri]).fetchall()[0]
         for uri in live()
     )
     assert len(ranges) == report.files_added > 4

@@ -43,7 +43,7 @@ def check(spark, folder, wanted, where, mask):
         assert text(zadapter.read(folder, **asked).toArrow()) == text(wanted)
         found = zadapter.files(folder, where=where, **asked)["path"].to_pylist()
         kept = duckdb.sql(f"SELECT count(*) FROM read_parquet({found}) WHERE key < 9")
-        assert kept.fetchone() == (pc.sum(pc.less(wanted["key"], 9)).as_py(),)
+        assert kept.fetchall()[0] == (pc.sum(pc.less(wanted["key"], 9)).as_py(),)
         report = zadapter.optimize(folder, by=["key"], target_file_size="2KB", **asked)
         assert text(live(folder)) == text(wanted)
     assert report.nothing_to_do
@@ -55,7 +55,8 @@ def test_columns_of_any_name_keep_their_rows(spark, tmp_path):
     """Of helpers, of metadata, and such as have to be quoted."""
     table = pa.table(numbers(("key", *NAMES)))
     folder = write(tmp_path / "names", table)
-    where = " AND ".join(f"{sql(name)} >= 0" for name in NAMES)
+    # Spark puts a variable's value in the place of ${env}, so a condition cannot name it
+    where = " AND ".join(f"{sql(name)} >= 0" for name in NAMES if name != "${env}")
     where = f"key < 9 AND {where} AND {sql('zadapter path')} < 55 AND `_metadata` > 1"
     some = pc.less(table["zadapter path"], 55)
     mask = pc.and_(pc.and_(pc.less(table["key"], 9), some), pc.greater(table["_metadata"], 1))
