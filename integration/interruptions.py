@@ -65,7 +65,8 @@ def data_files(folder):
     return {
         str(path)
         for path in found
-        if not LOGS & set(path.parts) and not path.name.lstrip(".").startswith("migration-")
+        if not LOGS & set(path.relative_to(folder).parts)
+        and not path.name.lstrip(".").startswith("migration-")
     }
 
 

@@ -38,7 +38,7 @@ class TestDelta(Stories):
 
         written, output, errors = interrupted(process, target, set())
 
-        assert written
+        assert written, (output, errors[-3000:])
         assert process.returncode == 0, errors
         assert "the same call again finishes the migration" in json.loads(output)[0]
         assert data_files(target) == set()
