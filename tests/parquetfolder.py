@@ -150,7 +150,7 @@ class Folder:
         folder = f"{staging.DATA}/{uuid4().hex}"
         path = f"{folder}/{below}0.rows"
         put(self.root / path, numbers)
-        written = Written(paths={path: path}, handle=(folder, layout))
+        written = Written(paths={path: path}, handle=(folder, layout, False))
         read = registration.read_footers(snapshot.handle.files, [path])
         files = file_table(snapshot, {path: read[path].footer})
         return self.backend.stage(snapshot, written, files)

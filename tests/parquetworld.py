@@ -103,7 +103,7 @@ class World:
         for path, rows in zip(paths, contents, strict=True):
             self.rows[path] = self.rows[publishing.published(path)] = rows
             self.store.write(path, b"x")
-        handle = (folder, None)
+        handle = (folder, None, False)
         return Staged(files=table_of(paths), paths={p: p for p in paths}, handle=handle)
 
     def _publish(self, operation, base, removed, staged):

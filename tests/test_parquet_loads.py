@@ -69,7 +69,7 @@ def staged(files, base, *names):
     paths = [f"{folder}/{name}" for name in names]
     for path in paths:
         files.write(path, b"x")
-    return Staged(paths={}, files=table_of(paths), handle=(folder, None))
+    return Staged(paths={}, files=table_of(paths), handle=(folder, None, False))
 
 
 def load_of(base, *parts, **said):
@@ -135,7 +135,7 @@ def test_more_files_become_the_next_version(files):
     base = head(files)
     files.write("_zadapter/data/x/a", b"x")
     news = Staged(
-        paths={}, files=table_of(["_zadapter/data/x/a"]), handle=("_zadapter/data/x", None)
+        paths={}, files=table_of(["_zadapter/data/x/a"]), handle=("_zadapter/data/x", None, False)
     )
     load_ = Load(base=base, staged=(news,), source=replace(SOURCE, version=8))
 

@@ -32,6 +32,8 @@ class Encoding:
     """Rows in a row group, at most; None leaves that to the format."""
     plain: frozenset[Parts] = frozenset()
     """Columns written without a dictionary."""
+    whole: bool = False
+    """Whether the rows are those of all files, so that none stays beside what is written."""
 
     def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
         """Return what Spark hands on to its Parquet writer, as options or the session's settings.

@@ -145,18 +145,22 @@ class ParquetBackend:
         # a table that is yet to be made may be written in parts, and is committed at once
         parts = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if parts else f"{staging.DATA}/{uuid4().hex}"
-        paths = staging.write(store, rows, folder, tuple(snapshot.partition), encoding)
+        int96 = entry.int96 and not encoding.whole
+        columns = tuple(snapshot.partition)
+        paths = staging.write(store, rows, folder, columns, encoding, int96=int96)
         uris = data.uris(self._spark, map(store.location, paths))
         return Written(
             paths=dict(zip(paths, uris, strict=True)),
-            handle=(folder, None if layout is None else layout.id),
+            handle=(folder, None if layout is None else layout.id, int96),
         )
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with the stats of the footers."""
         files = files.filter(pc.greater(files["rows"], 0))
-        _, layout = written.handle
+        _, layout, int96 = written.handle
         known = with_partition(files, dict(snapshot.partition), layout)
+        if int96:
+            known = untold.completed(self._spark, snapshot, known)
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
@@ -182,7 +186,7 @@ class ParquetBackend:
         """
         table, store = change.base.table, change.base.handle.files
         version: Version = change.base.handle.version
-        folder, _ = change.staged.handle
+        folder, _, int96 = change.staged.handle
         if folder in version.aborted:
             raise StaleRewriteError(table, [folder])
         log, base = Log(store, table), version.entry
@@ -199,12 +203,13 @@ class ParquetBackend:
             raise StaleRewriteError(table, [folder]) from error
         by_uri = {uri: path for path, uri in change.staged.paths.items()}
         check_present(change.sizes, lambda uri: store.size(by_uri[uri]))
-        said = changes.exchanged(
-            store, base, [e.removed for e in change.exchanges], [e.added for e in change.exchanges]
-        )
-        entry = changes.following(
-            log, base, Operation(operation), transaction=change.id, folder=folder, **said
-        )
+        removed = [exchange.removed for exchange in change.exchanges]
+        added = [exchange.added for exchange in change.exchanges]
+        # engines would shift moments where files differ
+        if int96 != base.int96 and not changes.is_whole(base, removed):
+            raise StaleRewriteError(table, ["how files store moments"])
+        said = changes.exchanged(store, base, removed, added) | {"int96": int96, "folder": folder}
+        entry = changes.following(log, base, Operation(operation), transaction=change.id, **said)
         log.claim(entry)
         return entry.version
 

@@ -27,6 +27,11 @@ def first(files: Files, found: Entry, table: pa.Table) -> Entry:
     )
 
 
+def is_whole(base: Entry, removed: Sequence[pa.Table]) -> bool:
+    """Tell whether all files of *base* are *removed*."""
+    return bool(sum(files.num_rows for files in removed) == base.files)
+
+
 def exchanged(
     files: Files, base: Entry, removed: Sequence[pa.Table], added: Sequence[pa.Table]
 ) -> dict[str, Any]:

@@ -96,6 +96,8 @@ class Entry:
     """Files that lie at their old or their new place (``moving``); None: all are at their place."""
     visible: int = 0
     """The version whose visible files are those that the folder may hold."""
+    int96: bool = False
+    """Whether moments are INT96, as in the files that Spark wrote before."""
     format: int = FORMAT
     """Of the entry as it lies in the log; new ones have the newest."""
 

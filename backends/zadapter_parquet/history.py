@@ -95,7 +95,7 @@ def restore(files: Files, table: str, version: int) -> int:
     raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
 
 
-_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source")
+_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")
 
 
 def _difference(now: pa.Table, before: pa.Table) -> dict[str, int]:

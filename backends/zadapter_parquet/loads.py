@@ -27,7 +27,7 @@ from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError
 from zadapter.layout import orders
 from zadapter.names import Parts, leaves
 from zadapter.table import Load, Snapshot, Source
-from zadapter_parquet import changes, moving, staging
+from zadapter_parquet import changes, guards, moving, staging
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN
@@ -88,7 +88,8 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
     """
     if _is_table(Log(files, table).newest()):
         raise UsageError(f"{table} is a table already")
-    visible = next((f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/")), None)
+    others = (f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/"))
+    visible = next((path for path in others if not guards.stands_for(path)), None)
     if visible is not None:
         raise UsageError(f"{table} holds {visible} already; name an empty folder, or a new one")
     comment = {} if definition.comment is None else {COMMENT: definition.comment}
@@ -135,25 +136,38 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     except FileNotFoundError as error:  # vacuum has ruled this commit out
         raise StaleRewriteError(table, sorted(folders)) from error
     if version.entry.version == UNREGISTERED:
-        probe(store)
-        last = log.newest()
-        if _is_table(last):
-            raise ConflictError(f"{table} was made by somebody else meanwhile")
-        entry = _first(store, load_, files)
-        if last is not None:
-            # nobody goes back to the table that was dropped
-            entry = replace(changes.placed(log, last, entry), oldest=last.version + 1)
-    else:
-        if not log.has(version.entry):
-            raise ReplacedTableError(table)
-        current = moving.settled(log, store, table, version.entry)
-        said = changes.exchanged(store, current, [_no_files(base)], [files])
-        (folder,) = folders
-        entry = changes.following(
-            log, current, Operation.MIGRATE,
-            transaction=load_.id, folder=folder, source=load_.source, **said,
-        )  # fmt: skip
+        return _begin(log, load_, files)
+    if not log.has(version.entry):
+        raise ReplacedTableError(table)
+    current = moving.settled(log, store, table, version.entry)
+    said = changes.exchanged(store, current, [_no_files(base)], [files])
+    (folder,) = folders
+    entry = changes.following(
+        log, current, Operation.MIGRATE,
+        transaction=load_.id, folder=folder, source=load_.source, **said,
+    )  # fmt: skip
     log.claim(entry)
+    return entry.version
+
+
+def _begin(log: Log, load_: Load, files: pa.Table) -> int:
+    """Make the files those of the first version."""
+    table, store = load_.base.table, load_.base.handle.files
+    probe(store)
+    last = log.newest()
+    if _is_table(last):
+        raise ConflictError(f"{table} was made by somebody else meanwhile")
+    entry = _first(store, load_, files)
+    if last is not None:
+        # nobody goes back to the table that was dropped
+        entry = replace(changes.placed(log, last, entry), oldest=last.version + 1)
+    # without a guard, engines that pass over hidden files take the table for empty
+    standing = guards.put(store, [guards.INCOMPLETE], load_.id)
+    try:
+        log.claim(entry)
+    except ConflictError:
+        guards.remove(store, standing)
+        raise
     return entry.version
 
 
@@ -195,4 +209,5 @@ def drop(files: Files, table: str, id_: str) -> None:
     nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(changes.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing))
     parts = [part.path for part in head.parts]
-    files.delete([file.path for file in files.listed(str(head.folder))] + parts)
+    standing = [file.path for file in files.listed() if guards.stands_for(file.path)]
+    files.delete([file.path for file in files.listed(str(head.folder))] + parts + standing)

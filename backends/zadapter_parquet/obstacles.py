@@ -28,6 +28,12 @@ def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
     return (*_unread(metadata), *(() if note is None else _lost(note)))
 
 
+def has_int96(metadata: pq.FileMetaData) -> bool:
+    """Tell whether moments are stored as INT96, Spark's default."""
+    columns = map(metadata.schema.column, range(metadata.num_columns))
+    return any(column.physical_type == "INT96" for column in columns)
+
+
 def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
     """Yield what the first row group has that Spark's reader lacks; writers do not change it."""
     group = metadata.row_group(0) if metadata.num_row_groups else None

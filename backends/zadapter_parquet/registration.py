@@ -18,7 +18,7 @@ from zadapter.thrown import first_line
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log
-from zadapter_parquet.obstacles import obstacles
+from zadapter_parquet.obstacles import has_int96, obstacles
 from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files, Found, probe
 from zadapter_parquet.versions import Version, snapshot, with_partition
@@ -45,6 +45,8 @@ class Read:
     """Parquet's schema as text: files with the same one have the same columns."""
     obstacles: tuple[str, ...] = ()
     """Columns that Spark does not read, or would write as something else."""
+    int96: bool = False
+    """Whether it has a column of that type."""
 
 
 def found(spark: SparkSession, files: Files, table: str) -> Version:
@@ -106,6 +108,7 @@ def _entry(
         size=sum(file.size for file in listed),
         rows=sum(each.footer.rows for each in read.values()),
         oldest=0,
+        int96=any(each.int96 for each in read.values()),
     )
 
 
@@ -168,6 +171,7 @@ def _read(store: Files, path: str) -> Read:
                 footer=parse(file.size(), metadata),
                 columns=columns,
                 obstacles=obstacles(metadata),
+                int96=has_int96(metadata),
             )
     except (pa.ArrowException, OSError) as error:
         raise UnsupportedError(

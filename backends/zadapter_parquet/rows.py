@@ -19,6 +19,7 @@ from zadapter.errors import SessionError
 from zadapter.names import quote
 from zadapter_parquet.folders import NULL
 
+_MOMENTS = "spark.sql.parquet.outputTimestampType"
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -138,7 +139,14 @@ def schema_of(spark: SparkSession, location: str) -> str:
     return spark.read.options(**_STRICT).parquet(_no_pattern(location)).schema.json()
 
 
-def write(rows: DataFrame, location: str, partition: Mapping[str, str], encoding: Encoding) -> None:
+def write(
+    rows: DataFrame,
+    location: str,
+    partition: Mapping[str, str],
+    encoding: Encoding,
+    *,
+    int96: bool,
+) -> None:
     """Write each partition of *rows* as one file for each of its partition values.
 
     Args:
@@ -146,6 +154,8 @@ def write(rows: DataFrame, location: str, partition: Mapping[str, str], encoding
         location: A folder that is not there yet, unescaped.
         partition: Columns that become folders, by what the folders name them.
         encoding: How the rows are put into Parquet.
+        int96: Whether moments are, as those of other files are: DuckDB takes INT96 for a time
+            without a zone, and shifts one or the other where files differ.
     """
     options = {
         "maxRecordsPerFile": "0",
@@ -155,7 +165,14 @@ def write(rows: DataFrame, location: str, partition: Mapping[str, str], encoding
     others = [F.col(quote((name,))) for name in rows.columns if name not in partition.values()]
     folders = [_no_lost_text(rows, name).alias(folder) for folder, name in partition.items()]
     placed = rows.select(*others, *folders) if partition else rows
-    placed.write.mode("error").options(**options).partitionBy(*partition).parquet(location)
+    writer = placed.write.mode("error").options(**options).partitionBy(*partition)
+    spark = rows.sparkSession
+    before = str(spark.conf.get(_MOMENTS))
+    spark.conf.set(_MOMENTS, "INT96" if int96 else "TIMESTAMP_MICROS")
+    try:
+        writer.parquet(location)
+    finally:
+        spark.conf.set(_MOMENTS, before)
 
 
 def _no_lost_text(rows: DataFrame, name: str) -> Column:

@@ -34,7 +34,13 @@ _SPECIAL = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 
 
 def write(
-    files: Files, rows: DataFrame, folder: str, partition: Sequence[str], encoding: Encoding
+    files: Files,
+    rows: DataFrame,
+    folder: str,
+    partition: Sequence[str],
+    encoding: Encoding,
+    *,
+    int96: bool = False,
 ) -> list[str]:
     """Write each partition of *rows* as one file for each of its partition values.
 
@@ -44,6 +50,7 @@ def write(
         folder: Within the table; may hold files of the same commit.
         partition: Columns whose values stand in the files' paths and not in the files.
         encoding: How the rows are put into Parquet.
+        int96: Whether moments are.
 
     Returns:
         The paths of the files.
@@ -56,7 +63,7 @@ def write(
     # an engine that asks for **/day=*/* must not find what Spark has not finished
     columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition)}
     with _guarded(files, rows.sparkSession, own):
-        data.write(rows, files.location(sparks), columns, encoding)
+        data.write(rows, files.location(sparks), columns, encoding, int96=int96)
         found = (file.path for file in files.listed(sparks))
         written = sorted(path for path in found if path.endswith(_SPARKS_ENDING))
         renamed = {

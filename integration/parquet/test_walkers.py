@@ -59,7 +59,7 @@ def values_or_none(read, spark, table):
 def check(spark, table, *versions):
     """What engines see is one of *versions*; return it."""
     found = {name: values_or_none(read, spark, table) for name, read in ENGINES.items()}
-    wrong = {name: len(rows) for name, rows in found.items() if rows and rows not in versions}
+    wrong = {name: len(r) for name, r in found.items() if r is not None and r not in versions}
     assert wrong == {}
     return found
 
@@ -94,6 +94,24 @@ def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
     zadapter.publish(table, spark=spark)
     newest = sorted([c for c in everything if c % 2] + [c for c in range(5) if c % 2])
     check_readable(first, check(spark, table, newest))
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_a4_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partition_by):
+    """All its files are hidden until it is published."""
+    rows = spark.range(ROWS).selectExpr("id AS c", "int(id % 3) AS p")
+    source, table = f"{lake.folder}/delta", f"{lake.folder}/migrated"
+    rows.write.format("delta").partitionBy(*partition_by).save(source)
+    zadapter.migrate(source, to="parquet", target=table, spark=spark)
+
+    check(spark, table)
+    assert zadapter.read(table, spark=spark).count() == ROWS
+
+    zadapter.publish(table, spark=spark)
+    seen = check(spark, table, sorted(range(ROWS)))
+    assert all(
+        seen[name] for name in ("spark", "pyarrow.dataset", "pandas", "duckdb /**/*.parquet")
+    )
 
 
 def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):

@@ -27,6 +27,7 @@ SAFE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # before 1582, footers would speak of the Julian calendar
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # values of CHAR columns stay as they are stored
     "spark.sql.readSideCharPadding": "false",
     # a task for each file that is looked for: 24 s for 5 000 files on 2 cores, 1.5 s by fewer tasks

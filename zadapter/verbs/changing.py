@@ -1,10 +1,11 @@
 """``append``, ``overwrite`` and ``delete``, for tables whose format has no engine that writes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -31,6 +32,8 @@ from zadapter.verbs.asking import open_table
 from zadapter.verbs.filtering import check_functions
 from zadapter.verbs.question import named
 from zadapter.verbs.reading import pruned
+
+T = TypeVar("T")
 
 _TRIES = 8
 
@@ -60,11 +63,7 @@ def append(
         UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
     """
     with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
-        snapshot = opened.snapshot(named(table))
-        nothing = opened.files(snapshot).slice(0, 0)
-        fitting = _fitting(_on(own, rows), opened.read(snapshot, nothing))
-        change = _staged(opened, snapshot, fitting, own, nothing)
-        return _landed(opened, change, "append", backoff or Backoff(), own)
+        return _anew(lambda: _append(opened, named(table), rows, backoff or Backoff(), own))
 
 
 @explained
@@ -99,10 +98,7 @@ def delete(
         raise UsageError("where= is empty; to delete all rows, say 'true'")
     with _writing(table, backend, spark) as (opened, own, users):
         check_functions(where, users)
-        for _ in range(_TRIES - 1):
-            with suppress(StaleRewriteError):
-                return _delete(opened, named(table), where, backoff or Backoff(), own)
-        return _delete(opened, named(table), where, backoff or Backoff(), own)
+        return _anew(lambda: _delete(opened, named(table), where, backoff or Backoff(), own))
 
 
 @explained
@@ -219,6 +215,24 @@ def _landed(
     with discarding(spark, [change.staged]):
         log = Through(opened, partial(opened.publish, operation=operation))
         return publish(log, change, backoff).version
+
+
+def _anew(change: Callable[[], T]) -> T:
+    """Make a change, and make it anew if others have rewritten the files that it is about."""
+    for _ in range(_TRIES - 1):
+        with suppress(StaleRewriteError):
+            return change()
+    return change()
+
+
+def _append(
+    opened: Versioned, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
+) -> int | None:
+    snapshot = opened.snapshot(table)
+    nothing = opened.files(snapshot).slice(0, 0)
+    fitting = _fitting(_on(spark, rows), opened.read(snapshot, nothing))
+    change = _staged(opened, snapshot, fitting, spark, nothing)
+    return _landed(opened, change, "append", backoff, spark)
 
 
 def _delete(

@@ -1,6 +1,7 @@
 """Writing one job's rows along its layout."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -32,6 +33,7 @@ def write(
     """
     snapshot, backend = prepared.snapshot, prepared.backend
     how = encoding(backend, snapshot, work.job, work.layout.request, spark, work)
+    how = replace(how, whole=work.job.files.num_rows == prepared.files.num_rows)
     rows = backend.read(snapshot, work.job.files)
     moved = clustered(rows, work.layout, snapshot, checksum=checksum)
     return backend.write(snapshot, moved.rows, work.layout, how), moved
