@@ -31,14 +31,23 @@ def by_duckdb(table, pattern, *, union=False):
 def by_fastparquet(table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas will drop it
-        return pd.read_parquet(table, engine="fastparquet")["c"].tolist()
+        return of_frame(pd.read_parquet(table, engine="fastparquet"))
+
+
+def of_table(found):
+    """An engine that finds no file returns no row, and no column either."""
+    return found["c"] if found.num_columns else []
+
+
+def of_frame(found):
+    return found["c"].tolist() if len(found.columns) else []
 
 
 ENGINES = {
     "spark": lambda spark, table: [row.c for row in spark.read.parquet(table).collect()],
-    "pyarrow.dataset": lambda _, table: ds.dataset(table, format="parquet").to_table()["c"],
-    "pyarrow.parquet": lambda _, table: pq.read_table(table)["c"],
-    "pandas": lambda _, table: pd.read_parquet(table)["c"],
+    "pyarrow.dataset": lambda _, table: of_table(ds.dataset(table, format="parquet").to_table()),
+    "pyarrow.parquet": lambda _, table: of_table(pq.read_table(table)),
+    "pandas": lambda _, table: of_frame(pd.read_parquet(table)),
     "fastparquet": lambda _, table: by_fastparquet(table),
 }
 for pattern in PATTERNS:
