@@ -111,7 +111,7 @@ def test_the_head_is_the_last_version(log, versions):
 
 
 def test_no_log(files):
-    with pytest.raises(UnknownTableError, match="no table of zadapter's"):
+    with pytest.raises(UnknownTableError, match="has no log of zadapter"):
         Log(files, "t").head()
     with pytest.raises(UnknownTableError, match="no version 7"):
         Log(files, "t").entry(7)

@@ -10,7 +10,7 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import guards, shared
+from zadapter_parquet import guards, publishing, shared
 
 
 @pytest.fixture
@@ -138,6 +138,22 @@ def test_files_that_engines_would_not_see_stay_where_they_are(folder, name):
             folder.publish(dry_run=dry_run)
 
     assert folder.rows() == [0, 1, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/table", "gs://bucket/table"])
+def test_objects_that_s3_does_not_copy_stay_where_they_are(folder, monkeypatch, uri):
+    """It is known before the first one moves, so that no publication is left half done."""
+    store, before = folder.snapshot().handle.files, everything(folder)
+    store.uri = uri
+    monkeypatch.setattr(publishing, "_COPIED", 10)
+
+    if uri.startswith("gs:"):
+        assert publishing.publish(store, folder.table, dry_run=True).moved
+        return
+    for dry_run in (True, False):
+        with pytest.raises(UnsupportedError, match="at most 5 GiB"):
+            publishing.publish(store, folder.table, dry_run=dry_run)
+    assert everything(folder) == before
 
 
 def test_files_in_folders_that_are_no_partitions_are_rewritten_first(tmp_path):

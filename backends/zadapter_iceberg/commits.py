@@ -28,7 +28,7 @@ from zadapter.names import join
 from zadapter.table import Rewrite, keys
 from zadapter.thrown import causes, first_line
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.tables import Located, ancestors
+from zadapter_iceberg.tables import Located, ancestors, news
 from zadapter_iceberg.versions import ROW_LINEAGE
 
 COMMIT = "zadapter.commit-id"
@@ -196,9 +196,9 @@ def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves
     if (now >= ROW_LINEAGE) != rewrite.base.handle.has_row_ids:
         raise StaleRewriteError(table, ["rows without an id"])
     planned = rewrite.staged.handle.planned
-    news = ancestors(located.table, rewrite.base.version, planned) if moves else ()
+    found = news(located.table, rewrite.base.version, planned) if moves else ()
     # those that come from here on are found by Iceberg
-    if any(each.summary().get("added-equality-delete-files") is not None for each in news):
+    if any(each.summary().get("added-equality-delete-files") is not None for each in found):
         raise StaleRewriteError(table, ["rows by an equality delete"])
 
 

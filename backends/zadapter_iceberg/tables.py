@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
 from zadapter.locations import reachable
 from zadapter.names import Parts, quote, split
 from zadapter.thrown import causes, first_line
@@ -245,3 +245,19 @@ def ancestors(
             return  # expired
         yield snapshot
         snapshot_id = snapshot.parentId()
+
+
+def news(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[JavaObject]:
+    """Return the snapshot and all those before it that are newer than *since*.
+
+    Raises:
+        ConflictError: Some have expired, so nobody can say what they did.
+    """
+    found = list(ancestors(table, snapshot_id, since))
+    first = found[-1].parentId() if found else snapshot_id
+    if first is not None and first != since:
+        raise ConflictError(
+            f"snapshot {first} of {table.name()} has expired, so it is not known what was "
+            "committed since it was read; keep snapshots for longer than a run takes"
+        )
+    return found

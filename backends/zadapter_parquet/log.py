@@ -61,7 +61,10 @@ class Log:
         """
         newest = self.newest()
         if newest is None:
-            raise UnknownTableError(f"{self._table}: no table of zadapter's Parquet backend")
+            raise UnknownTableError(
+                f"{self._table} has no log of zadapter; a folder becomes a table by its first "
+                "write, zadapter.optimize() for one"
+            )
         if newest.operation is Operation.DROP:
             raise UnknownTableError(
                 f"{self._table} was removed, since it was not what it was made of; migrate to it "

@@ -1,6 +1,6 @@
 """Publishing: the folder itself becomes the newest version, for engines that list folders."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from posixpath import basename
 
@@ -14,6 +14,8 @@ from zadapter_parquet.paths import HIDDEN
 from zadapter_parquet.stores import Files
 
 _PARQUET = ".parquet"
+_COPIED = 5 << 30
+"""Bytes; S3 copies no larger object by one request (API reference, CopyObject)."""
 
 
 def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
@@ -111,6 +113,8 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
     sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
     hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
     _check_seen(table, [published(path) for path in hidden])
+    if files.uri.startswith("s3:"):
+        _check_copied(table, {path: sizes[path] for path in hidden})
     if hidden and not head.partition:
         _check_level(table, sorted(sizes.keys() - hidden))
     visible = [f for f in folders.visible(listed) if not guards.stands_for(f.path)]
@@ -133,6 +137,20 @@ def _check_seen(table: str, paths: list[str]) -> None:
         raise UnsupportedError(
             f"{table} cannot be published: Spark would pass over {unseen!r}, since a folder of "
             "this name is hidden; rename the partition column, or give it another value"
+        )
+
+
+def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
+    """Refuse files that the store would not copy, before the first one moves.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    if large := next((path for path, size in sizes.items() if size > _COPIED), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: S3 copies objects of at most 5 GiB, and {large!r} has "
+            f"{sizes[large] / (1 << 30):.1f}; rewrite it by zadapter.optimize(force=True, "
+            "target_file_size='1GB'), say"
         )
 
 

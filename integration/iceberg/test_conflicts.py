@@ -182,6 +182,29 @@ def test_i11_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, 
     assert any("zadapter-" in path for path in stored(lake, name))
 
 
+def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, monkeypatch):
+    """The answer is lost, and before the table is looked at, others expire what was committed."""
+    name = lake.make(numbers(spark))
+    before = len(lake.read(name))
+    rows = spark.range(3).selectExpr("id a", "id b", "id c")
+    real = commits._exchange  # noqa: SLF001
+
+    def expired(jvm, transaction, located, rewrite):
+        real(jvm, transaction, located, rewrite)
+        transaction.commitTransaction()
+        for _ in range(2):
+            lake.append(name, rows)
+        later = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"
+        lake.sql(f"CALL ice.system.expire_snapshots(table => '{name}', {later})")
+        raise_as_java(lake, "runtime")
+
+    monkeypatch.setattr(commits, "_exchange", expired)
+    with pytest.raises(UnknownOutcomeError):
+        lake.optimize(name, backoff=AT_ONCE)
+
+    assert len(lake.read(name)) == before + 6
+
+
 def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeypatch):
     """The catalog goes away when the new head is looked up: what landed is never discarded."""
     name = lake.make(numbers(spark))

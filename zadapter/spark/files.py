@@ -82,12 +82,17 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def discard(spark: SparkSession, written: Written) -> None:
-    """Remove what was written; absent files are fine. Never after an unknown outcome."""
+    """Remove what was written; never after an unknown outcome.
+
+    Files that cannot be removed are left to the format's own clean-up: what the caller has to know
+    is why they are not wanted.
+    """
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     conf = _conf(spark)
     for uri in written.paths.values():
-        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
-        path.getFileSystem(conf).delete(path, False)  # noqa: FBT003
+        with suppress(Exception):
+            path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+            path.getFileSystem(conf).delete(path, False)  # noqa: FBT003
 
 
 @contextmanager
@@ -99,6 +104,5 @@ def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
         raise
     except (Exception, Interrupted):
         for written in done:
-            with suppress(Exception):
-                discard(spark, written)
+            discard(spark, written)
         raise

@@ -1,7 +1,7 @@
 """One job of a rewrite: write, check, commit, and count what was done."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -96,8 +96,7 @@ def rewrite(
         return error
     except (Exception, Interrupted):
         # nothing was committed: an attempt of unknown outcome would have said so
-        with suppress(Exception):
-            discard(spark, written)
+        discard(spark, written)
         raise
     if landed.stale and not landed.doubtful:
         discard(spark, _only(made, landed.stale))
