@@ -183,7 +183,7 @@ def test_i11_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, 
 
 
 def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, monkeypatch):
-    """The answer is lost, and before the table is looked at, others expire what was committed."""
+    """A client that tries twice loses to its own first try, whose snapshot others expire."""
     name = lake.make(numbers(spark))
     before = len(lake.read(name))
     rows = spark.range(3).selectExpr("id a", "id b", "id c")
@@ -196,7 +196,7 @@ def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, m
             lake.append(name, rows)
         later = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"
         lake.sql(f"CALL ice.system.expire_snapshots(table => '{name}', {later})")
-        raise_as_java(lake, "runtime")
+        raise_as_java(lake, "failed")
 
     monkeypatch.setattr(commits, "_exchange", expired)
     with pytest.raises(UnknownOutcomeError):
