@@ -18,7 +18,7 @@ def migrate(table, format_, to, spark, target=None, **arguments):
     return zadapter.migrate(table, **said)
 
 
-@pytest.mark.parametrize(("format_", "to"), permutations(FORMATS, 2))
+@pytest.mark.parametrize(("format_", "to"), [*permutations(FORMATS, 2)])
 def test_every_pair(spark, s3, format_, to):
     """Copied within a bucket, proved, and read by others."""
     report = migrate(make(spark, s3, format_), format_, to, spark)
