@@ -9,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.errors import StaleRewriteError
+from zadapter.errors import StaleRewriteError, UnknownOutcomeError
 from zadapter.layout import Kept, Layout
 from zadapter.names import Parts
 
@@ -131,8 +131,11 @@ class Change:
 
         Raises:
             StaleRewriteError: Nothing can go on.
+            UnknownOutcomeError: It has landed, and the table's history no longer says so.
         """
         alive = keys(live)
+        if {path for path, _ in alive} & set(self.staged.files["path"].to_pylist()):
+            raise UnknownOutcomeError(self.base.table, self.id)
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):

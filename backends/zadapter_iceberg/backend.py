@@ -24,8 +24,8 @@ from zadapter_iceberg.stores import Store
 from zadapter_iceberg.tables import (
     Located,
     again,
+    ancestors,
     locate,
-    news,
     refuse,
     refuse_other_branch,
 )
@@ -110,8 +110,8 @@ class IcebergBackend:
         )
 
     def _applied(self, version: Version, since: Snapshot) -> frozenset[str]:
-        found = news(version.pinned, version.snapshot_id, since.handle.snapshot_id)
-        ids = [snapshot.summary().get(commits.COMMIT) for snapshot in found]
+        news = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
+        ids = [snapshot.summary().get(commits.COMMIT) for snapshot in news]
         return frozenset(str(each) for each in ids if each is not None)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
