@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
@@ -24,6 +25,7 @@ from zadapter_delta.tables import afresh
 COMMIT_TAG = "zadapter.commitId"
 
 _NAMES = "spark.databricks.delta.testOnly.dataFileNamePrefix"
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
@@ -43,9 +45,20 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
     try:
         with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
             made = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
-            return list(jvm.iterate(made))
+            return [_encoded(add) for add in jvm.iterate(made)]
     finally:
         settings.unsetConf(_NAMES)
+
+
+def _encoded(add: JavaObject) -> JavaObject:
+    """Return *add* with a path of ASCII alone, as a URI has it (RFC 3986, section 2.1).
+
+    Spark keeps other letters as they are. delta-rs encodes them when it removes a file, so the file
+    that the log has under the other name stays, and its rows are there twice.
+    """
+    if str(add.path()).isascii():
+        return add
+    return _copied(add, add.stats(), add.tags(), data_change=bool(add.dataChange()))
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
@@ -76,7 +89,7 @@ def _copied(
     add: JavaObject, stats: str | None, tags: JavaObject, *, data_change: bool = False
 ) -> JavaObject:
     return add.copy(
-        add.path(),
+        _NOT_ASCII.sub(lambda found: quote(found[0]), add.path()),
         add.partitionValues(),
         add.size(),
         add.modificationTime(),

@@ -86,3 +86,24 @@ def test_no_table_of_plain_parquet_moves_to_another_one_by_its_names(lake, spark
         assert not (tmp_path / "target").exists()
     else:
         assert by_spark(lake, target) == text(map(dict, (r.asDict() for r in rows.collect())))
+
+
+def test_a_partition_value_that_is_not_ascii(lake, spark, tmp_path):
+    """Paths in the log are those that delta-rs would write, so it removes what it means."""
+    path = str(tmp_path / "events")
+    for first in (0, 100, 200):
+        rows = pa.table({"id": range(first, first + 100), "p": ["ü", "日 本"] * 50})
+        deltalake.write_deltalake(path, rows, partition_by=["p"], mode="append")
+        lake.optimize(path, by=["id"], force=True)
+    deltalake.write_deltalake(path, rows, partition_by=["p"], mode="append")
+
+    deltalake.DeltaTable(path).optimize.compact()
+    deltalake.DeltaTable(path).delete("id < 50")
+
+    assert by_spark(lake, path) == by_deltalake(path)
+    assert sorted(row.id for row in lake.load(path).collect()) == sorted(
+        [*range(50, 300), *range(200, 300)]
+    )
+    lake.optimize(path, by=["id"], force=True)
+    assert by_spark(lake, path) == by_deltalake(path)
+    assert lake.load(path).count() == 350
