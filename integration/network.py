@@ -46,7 +46,10 @@ class Network(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """One request, or all of a connection that is kept."""
+
+    protocol_version = "HTTP/1.1"  # S3A waits seconds for "100 Continue", which 1.0 has not
+    disable_nagle_algorithm = True
 
     def log_message(self, *said):
         pass

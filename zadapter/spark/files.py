@@ -84,13 +84,13 @@ def _conf(spark: SparkSession) -> Any:
 def discard(spark: SparkSession, written: Written) -> None:
     """Remove what was written; never after an unknown outcome.
 
-    Files that cannot be removed are left to the format's own clean-up: what the caller has to know
-    is why they are not wanted.
+    If the store fails, the rest is left to the format's own clean-up: what the caller has to know
+    is why the files are not wanted, and not to wait for each of them.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    conf = _conf(spark)
-    for uri in written.paths.values():
-        with suppress(Exception):
+    with suppress(Exception):
+        conf = _conf(spark)
+        for uri in written.paths.values():
             path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
             path.getFileSystem(conf).delete(path, False)  # noqa: FBT003
 
