@@ -37,7 +37,7 @@ def drop(lake, path, n):
 
 
 def drop_log(lake, path, n):
-    """The files of the old table stay in the folder."""
+    """The files of the old table stay in the folder, under other names."""
     shutil.rmtree(f"{path}/_delta_log")
     for each in ("b=0", "b=1"):
         shutil.move(f"{path}/{each}", f"{path}/old-{n}-{each}")
