@@ -16,12 +16,12 @@ import zadapter
 import zadapter.spark
 from integration.bench.shares import shares
 from integration.bench.workloads import WORKLOADS
-from zadapter import filestats
-from zadapter.backend import load
-from zadapter.cli import QUIET, progress
-from zadapter.pruning import matching
-from zadapter.sizes import show
-from zadapter.sql import parse
+from zadapter.backend.contract import load
+from zadapter.base.sizes import show
+from zadapter.cli.app import QUIET, progress
+from zadapter.filters.pruning import matching
+from zadapter.filters.sql import parse
+from zadapter.table import file_stats
 
 LINEITEM = WORKLOADS["lineitem"]
 KEYS = list(LINEITEM.keys)
@@ -84,10 +84,10 @@ def _look(spark, table, ranges):
     return {
         "files": files.num_rows,
         "row groups": footers.row_groups,
-        "bytes": filestats.total(files, "size"),
-        "rows": filestats.total(files, "rows"),
+        "bytes": file_stats.total(files, "size"),
+        "rows": file_stats.total(files, "rows"),
         "share": footers.in_row_groups.mean(),
-        **{sql: filestats.total(files.filter(pa.array(hit[sql])), "rows") for sql in FILTERS},
+        **{sql: file_stats.total(files.filter(pa.array(hit[sql])), "rows") for sql in FILTERS},
     }
 
 

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
-from zadapter.commit import Backoff
-from zadapter.encoding import Encoding
+from zadapter.backend.commit import Backoff
 from zadapter.errors import UnknownOutcomeError
+from zadapter.table.encoding import Encoding
 
 ROWS = 60_000
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
@@ -55,7 +55,7 @@ except KeyboardInterrupt as error:
     print(json.dumps([str(error), counted, spark.range(3).count()]))
 Path(done).touch()
 """
-LINE = "from zadapter.cli import app; app()"
+LINE = "from zadapter.cli.app import app; app()"
 
 
 def data_files(folder):

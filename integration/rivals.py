@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
-from zadapter.commit import Backoff
+from zadapter.backend.commit import Backoff
 from zadapter.errors import ConflictError, DataFileError, VerificationError
 
 ROWS = 400

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import zadapter
 from integration.parquet.lake import paths
 from tests import extremes
-from zadapter.calendars import MOVING
+from zadapter.table.rebase_settings import MOVING
 
 _ONE_OF = re.compile(r"It should be one of '([^']*)'")
 _TYPE = re.compile(r"It should be a/an '([^']*)' value")

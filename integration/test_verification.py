@@ -10,7 +10,7 @@ import zadapter
 from integration.migration.tables import Lakes
 from tests import extremes
 from zadapter.errors import VerificationError
-from zadapter.report import Verification
+from zadapter.reports.optimize import Verification
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
@@ -162,7 +162,7 @@ class Stories:
         """Each file has the same rows in the same order; a checksum is taken without a word."""
         known, plain = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.spark.tested.VERSIONS", frozenset({"9.9.9"}))
+        monkeypatch.setattr("zadapter.spark.tested_versions.VERSIONS", frozenset({"9.9.9"}))
 
         two = self.optimize(plain)
 

@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from zadapter import filestats, routing
-from zadapter.fitting import fit
-from zadapter.layout import Curve, Request
-from zadapter.names import leaves, split
-from zadapter.table import Snapshot
+from zadapter.base.names import leaves, split
+from zadapter.layout import assign
+from zadapter.layout.build import fit
+from zadapter.layout.layout import Curve, Request
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
 
 MIB = 1 << 20
 
@@ -38,8 +39,8 @@ def fitted(columns, files, *, roots=((),), root_of=None, **options):
 def placed(layout, columns, root_of=None):
     """For each row its leaf and its file."""
     roots = np.zeros(len(columns[0]), np.int64) if root_of is None else root_of
-    leaf = routing.leaves(layout, [pa.array(column) for column in columns], roots)
-    return leaf, routing.files(layout, leaf, np.arange(len(leaf)))
+    leaf = assign.leaves(layout, [pa.array(column) for column in columns], roots)
+    return leaf, assign.files(layout, leaf, np.arange(len(leaf)))
 
 
 def snapshot(schema, partition=()):
@@ -62,12 +63,12 @@ def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, part
     """A file table; *partition* maps names to arrays, *stats* texts to (min, max, nulls)."""
     partition, stats = dict(partition), dict(stats)
     types = {split(name): bounds[0].type for name, bounds in stats.items()}
-    schema = filestats.schema(types, {name: values.type for name, values in partition.items()})
+    schema = file_stats.schema(types, {name: values.type for name, values in partition.items()})
     count = len(paths)
     unknown = pa.nulls(count, pa.int64())
     exact = pa.array(np.zeros(count, np.int8))
     children = [
-        filestats.structs([*bounds, unknown, exact], child.type, count)
+        file_stats.structs([*bounds, unknown, exact], child.type, count)
         for bounds, child in zip(stats.values(), schema.field("stats").type, strict=True)
     ]
     columns = [
@@ -76,8 +77,8 @@ def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, part
         pa.array(np.broadcast_to(sizes, count), pa.int64()),
         pa.array(np.broadcast_to(rows, count), pa.int64()),
         pa.array(layouts or [None] * count, pa.string()),
-        filestats.structs(list(partition.values()), schema.field("partition").type, count),
-        filestats.structs(children, schema.field("stats").type, count),
+        file_stats.structs(list(partition.values()), schema.field("partition").type, count),
+        file_stats.structs(children, schema.field("stats").type, count),
     ]
     return pa.table(columns, schema=schema)
 

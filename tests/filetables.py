@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from zadapter.filestats import Bounds, schema
-from zadapter.names import leaves
-from zadapter.pruning import matching, may
-from zadapter.sql import parse
+from zadapter.base.names import leaves
+from zadapter.filters.pruning import matching, may
+from zadapter.filters.sql import parse
+from zadapter.table.file_stats import Bounds, schema
 
 ANY = {"bounds": Bounds.UNKNOWN}
 """Stats that tell nothing."""

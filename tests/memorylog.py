@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tests.builders import fitted
-from zadapter.commit import Backoff, Clock, publish
+from zadapter.backend.commit import Backoff, Clock, publish
 from zadapter.errors import ConflictError, UnknownOutcomeError, ZadapterError
-from zadapter.table import Exchange, Rewrite, Snapshot, Staged, keys
+from zadapter.table.snapshot import Exchange, Rewrite, Snapshot, Staged, keys
 
 LAYOUT = fitted([[1.0]], 1)
 

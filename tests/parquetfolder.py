@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from tests.builders import fitted
 from tests.parquetworld import Loop
-from zadapter.commit import Backoff, publish
-from zadapter.footers import file_table
-from zadapter.table import Change, Exchange, Rewrite, Written, chosen
+from zadapter.backend.commit import Backoff, publish
+from zadapter.table.footers import file_table
+from zadapter.table.snapshot import Change, Exchange, Rewrite, Written, chosen
 from zadapter_parquet import ParquetBackend, foreign, moves, registration, rows, staging
 from zadapter_parquet.log import Log
 from zadapter_parquet.paths import HIDDEN

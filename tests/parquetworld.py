@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from tests.parquetlog import ENTRY
 from tests.parquetnetwork import Network, Scheduler
-from zadapter.commit import Backoff, publish
+from zadapter.backend.commit import Backoff, publish
 from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
-from zadapter.filestats import schema, total
-from zadapter.table import Change, Exchange, Staged
+from zadapter.table.file_stats import schema, total
+from zadapter.table.snapshot import Change, Exchange, Staged
 from zadapter_parquet import (
     ParquetBackend,
     changes,

@@ -13,28 +13,17 @@ SHIPPED = sorted([*ROOT.glob("zadapter/**/*.py"), *ROOT.glob("backends/**/*.py")
 EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integration/**/*.py")])
 
 SPARK = ("pyspark", "py4j")
-SPARK_PARTS = ("zadapter.spark", "zadapter.verbs", "zadapter.testing")
-VALUES = (
-    "calendars",
-    "constants",
-    "definition",
-    "encoding",
-    "errors",
-    "filestats",
-    "footers",
-    "layout",
-    "layouts",
-    "leftovers",
-    "locations",
-    "names",
-    "schemas",
-    "sizes",
-    "streams",
-    "table",
-    "testing",
-    "thrown",
+PACKAGES = (
+    *("base", "layout", "table", "filters", "planning", "backend", "reports", "zvalues"),
+    *("spark", "arguments", "rewrite", "tables", "migration", "testing", "cli"),
 )
-"""What a backend may import of zadapter."""
+"""The packages of the core, each of which imports only those before it; errors belong to base."""
+PURE = PACKAGES[: PACKAGES.index("spark")]
+"""The packages that need no Spark, except for their modules whose names say so."""
+FOR_BACKENDS = ("base", "layout", "table", "errors", "testing")
+"""What a backend may import of the core."""
+FEW = 12
+"""Modules in a folder."""
 UNSAFE_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "os.popen", "os.system", "yaml.load", "yaml.unsafe_load"}
 
@@ -51,9 +40,18 @@ def is_within(module: str, *packages: str) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
+def package_of(module: str) -> str:
+    """Return the package of the core that *module* lies in."""
+    package = module.partition(".")[2].partition(".")[0]
+    return "base" if package == "errors" else package
+
+
 def is_pure(module: str) -> bool:
     """Tell whether *module* belongs to the part of the core that needs no Spark."""
-    return is_within(module, "zadapter") and not is_within(module, *SPARK_PARTS, "zadapter.cli")
+    if not is_within(module, "zadapter"):
+        return False
+    named = module.rpartition(".")[2].startswith("spark_") and package_of(module) == "zvalues"
+    return not named and package_of(module) in {"", *PURE}
 
 
 def running_code(node: ast.AST) -> Iterator[ast.AST]:
@@ -100,6 +98,19 @@ def test_modules_and_functions_stay_small(path):
 
 
 @modules
+def test_packages_import_only_those_before_them(path):
+    """The order of the packages is the architecture; a cycle has no place in it."""
+    module = module_name(path)
+    if not is_within(module, "zadapter") or module == "zadapter":
+        return  # the door imports what users ask for
+    before = PACKAGES[: PACKAGES.index(package_of(module)) + 1]
+
+    others = {package_of(name) for name in imports(path) if is_within(name, "zadapter")}
+
+    assert others <= {"", *before}
+
+
+@modules
 def test_arrows_point_inwards(path):
     """The pure core knows no Spark, the core knows no backend, a backend knows values only."""
     module, imported = module_name(path), imports(path)
@@ -109,15 +120,19 @@ def test_arrows_point_inwards(path):
     assert in_core or all(is_within(name, module.partition(".")[0]) for name in backends)
     assert not (in_core and backends)
     if is_pure(module):
-        assert not [name for name in imported if is_within(name, *SPARK, *SPARK_PARTS)]
+        assert not [name for name in imported if is_within(name, *SPARK)]
     if is_within(module, "zadapter.cli"):
         assert not [name for name in imported if is_within(name, *SPARK, "zadapter.spark")]
-    if is_within(module, "zadapter.spark"):
-        assert not [name for name in imported if is_within(name, "zadapter.verbs")]
     if not in_core:
-        values = [f"zadapter.{value}" for value in VALUES]
+        values = [f"zadapter.{package}" for package in FOR_BACKENDS]
         core = [name for name in imported if is_within(name, "zadapter")]
         assert all(is_within(name, *values) for name in core)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in SHIPPED}), ids=shown)
+def test_folders_stay_small(folder):
+    """If this fails, find the package that hides among the modules."""
+    assert len([path for path in folder.glob("*.py") if path.stem != "__init__"]) <= FEW
 
 
 @pytest.mark.parametrize("path", EVERYTHING, ids=shown)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from zadapter.backend import GROUP, load, names
+from zadapter.backend.contract import GROUP, load, names
 from zadapter.errors import MissingBackendError
 
 

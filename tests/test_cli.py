@@ -15,14 +15,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import zadapter
-from zadapter import cli, progress
+from zadapter.base.interrupts import Interrupted
+from zadapter.cli import app
 from zadapter.errors import EngineError, SessionError, UsageError
-from zadapter.interrupts import Interrupted
+from zadapter.reports import progress
 
 
 def zadapter_says(*arguments):
     """Run the command line with *arguments*."""
-    return CliRunner().invoke(cli.app, list(arguments))
+    return CliRunner().invoke(app.app, list(arguments))
 
 
 def test_the_version_is_that_of_the_package():
@@ -37,7 +38,7 @@ def test_help_needs_no_pyspark():
     """Whoever looks around has not installed a format yet; and importing PySpark takes time."""
     code = (
         "import sys; sys.modules.update(pyspark=None, py4j=None)\n"
-        "from zadapter.cli import app; app(['optimize', '--help'])"
+        "from zadapter.cli.app import app; app(['optimize', '--help'])"
     )
 
     answer = subprocess.run(
@@ -53,7 +54,7 @@ def test_without_pyspark_the_complaint_says_what_to_install():
     """One sentence to act on."""
     code = (
         "import sys; sys.modules.update(pyspark=None, py4j=None)\n"
-        "from zadapter.cli import app; app(['plan', 'lake/events', '--by', 'user_id'])"
+        "from zadapter.cli.app import app; app(['plan', 'lake/events', '--by', 'user_id'])"
     )
 
     answer = subprocess.run(
@@ -80,7 +81,7 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
     def refuse(*_, **__):
         raise SessionError("Spark needs Java 17 or 21")
 
-    monkeypatch.setattr("zadapter.verbs.asking.start", refuse)
+    monkeypatch.setattr("zadapter.arguments.resolve.start", refuse)
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
 
     assert answer.stderr == "error: Spark needs Java 17 or 21\n"
@@ -98,7 +99,7 @@ def test_without_key_columns_the_usage_is_shown(command):
 
 def test_commands_offer_what_the_functions_take():
     """An option means what the keyword means, and has the same default."""
-    for command in cli.app.registered_commands:
+    for command in app.app.registered_commands:
         offered = inspect.signature(command.callback).parameters
         taken = inspect.signature(getattr(zadapter, command.name)).parameters
         same = taken.keys() - {"backoff", "spark"}
@@ -124,7 +125,7 @@ def test_commands_offer_what_the_functions_take():
 )
 def test_keys_are_typed_in_one_go_or_one_by_one(typed, meant):
     """Commas separate, = gives a weight, backticks hold a name together; the order stays."""
-    assert list(cli.parse_by(typed).items()) == list(meant.items())
+    assert list(app.parse_by(typed).items()) == list(meant.items())
 
 
 @pytest.mark.parametrize("typed", ["", ",", "a,,b", "a,", "=2", "a=", "a=much", "a=1=2", "a,b,a"])
@@ -138,14 +139,14 @@ def test_keys_that_cannot_be_meant_are_refused(typed):
 
 def test_settings_are_pairs():
     """Values may hold an equals sign, keys may not."""
-    assert cli.parse_conf(["spark.master=local[4]", "a=b=c", "d="]) == {
+    assert app.parse_conf(["spark.master=local[4]", "a=b=c", "d="]) == {
         "spark.master": "local[4]",
         "a": "b=c",
         "d": "",
     }
     for typed in ("spark.master", "=local"):
         with pytest.raises(UsageError, match="--conf takes key=value"):
-            cli.parse_conf([typed])
+            app.parse_conf([typed])
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_whatever_ends_a_command_is_one_line(monkeypatch, raised, code, said):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("zadapter.verbs.asking.start", fail)
+    monkeypatch.setattr("zadapter.arguments.resolve.start", fail)
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
 
     assert answer.stderr == said

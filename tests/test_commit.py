@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memorylog import MemoryLog, Time, outcome_of, rewrite_of
-from zadapter.commit import Backoff, Landed, publish
+from zadapter.backend.commit import Backoff, Landed, publish
 from zadapter.errors import (
     ConflictError,
     ReplacedTableError,

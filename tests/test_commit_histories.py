@@ -4,14 +4,14 @@ from collections import Counter
 from random import Random
 
 from tests.memorylog import MemoryLog, outcome_of, rewrite_of
-from zadapter.commit import Backoff, Landed
+from zadapter.backend.commit import Backoff, Landed
 from zadapter.errors import (
     ConflictError,
     ReplacedTableError,
     StaleRewriteError,
     UnknownOutcomeError,
 )
-from zadapter.table import keys
+from zadapter.table.snapshot import keys
 
 HISTORIES = 6_000
 

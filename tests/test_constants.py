@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from zadapter.constants import texts, values
+from zadapter.base.key_text import texts, values
 
 DAY = 86_400_000_000
 INTEGERS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.curves import hilbert, hilbert_positions, winding, zorder, zorder_positions
 from zadapter.errors import UsageError
+from zadapter.layout.curves import hilbert, hilbert_positions, winding, zorder, zorder_positions
 
 GRIDS = [(1, 1), (1, 5), (2, 1), (2, 4), (3, 1), (3, 3), (4, 2), (5, 1), (5, 2)]
 CURVES = [(zorder, zorder_positions), (hilbert, hilbert_positions)]

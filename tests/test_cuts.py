@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from zadapter.cuts import cut
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.layout.split import cut
 
 
 def left(values, files=1):

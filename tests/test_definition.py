@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.definition import (
+from zadapter.errors import UnsupportedError
+from zadapter.table.spec import (
     COMMENT,
     Definition,
     Fate,
@@ -19,7 +20,6 @@ from zadapter.definition import (
     retyped,
     without_partition,
 )
-from zadapter.errors import UnsupportedError
 
 ATOMS = ["integer", "long", "string", "decimal(9,2)", "varchar(3)"]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.builders import snapshot
-from zadapter.definition import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
 from zadapter_delta.definitions import MAPPING, accept, define
 
 TYPES = [

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.encoding import SAVED, SEEN, _stored, dictionary_given_up, dictionary_pays
+from zadapter.table.encoding import SAVED, SEEN, _stored, dictionary_given_up, dictionary_pays
 
 ROWS = 2 * SEEN
 

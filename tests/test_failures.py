@@ -5,6 +5,7 @@ import traceback
 import pyarrow as pa
 import pytest
 
+from zadapter.base.translate_errors import explain, explained
 from zadapter.errors import (
     DataFileError,
     EngineError,
@@ -13,7 +14,6 @@ from zadapter.errors import (
     UsageError,
     ZadapterError,
 )
-from zadapter.failures import explain, explained
 
 FILE = "file:///lake/t/part-0-c000.snappy.parquet"
 PYTHON = (

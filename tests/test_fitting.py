@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import fitted, placed, tables
-from zadapter import predict, routing
-from zadapter.curves import hilbert_positions, zorder_positions
-from zadapter.fitting import FINER, MAX_LEAVES
-from zadapter.layout import Curve
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.layout import assign
+from zadapter.layout.build import FINER, MAX_LEAVES
+from zadapter.layout.curves import hilbert_positions, zorder_positions
+from zadapter.layout.layout import Curve
+from zadapter.planning import predict
 
 EVERY_CURVE = pytest.mark.parametrize("curve", [curve.value for curve in Curve])
 TREES = pytest.mark.parametrize("curve", ["adaptive", "linear"])
@@ -97,7 +98,7 @@ def test_next_to_no_sample_still_makes_the_files(curve, rows):
     leaf, _ = placed(layout, [np.full(100, 7.5), np.full(100, 1)])
 
     assert layout.files == 5
-    assert np.bincount(routing.files(layout, leaf, np.arange(100))).tolist() == [20] * 5
+    assert np.bincount(assign.files(layout, leaf, np.arange(100))).tolist() == [20] * 5
 
 
 @TREES
@@ -263,7 +264,7 @@ def test_grids_number_the_cells_of_ranks(curve, positions, columns, size):
     ranks = [random.permutation(2_048) for _ in range(columns)]
 
     layout = fitted(ranks, 4, curve=curve)
-    places = routing.places(layout, placed(layout, ranks)[0])
+    places = assign.places(layout, placed(layout, ranks)[0])
 
     assert np.array_equal(places, positions(np.stack(ranks, axis=1) >> 11 - size, size))
     if curve == "hilbert":

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import MIB, file_table, fitted, request
-from zadapter.fitting import MAX_LEAVES
-from zadapter.grouping import MOST_GROUPS, find_roots, jobs, roots_of
+from zadapter.layout.build import MAX_LEAVES
+from zadapter.planning.file_groups import MOST_GROUPS, find_roots, jobs, roots_of
 
 ASKED = request(1)
 OURS = fitted([np.arange(8)], 4)

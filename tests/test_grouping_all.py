@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import MIB, file_table, fitted, request
-from zadapter.grouping import every_job, jobs
+from zadapter.planning.file_groups import every_job, jobs
 
 ASKED = request(1)
 OURS = fitted([np.arange(8)], 4)

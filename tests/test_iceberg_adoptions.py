@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tests.builders import file_table, snapshot
-from zadapter import filestats
-from zadapter.filestats import Bounds
-from zadapter.table import Load, Source, Staged
+from zadapter.table import file_stats
+from zadapter.table.file_stats import Bounds
+from zadapter.table.snapshot import Load, Source, Staged
 from zadapter_iceberg import adoptions
 from zadapter_iceberg.adoptions import with_layouts
 from zadapter_iceberg.columns import Column
@@ -38,14 +38,14 @@ def said(files, columns, partition=()):
 
 def stats(low, high, *, nulls=(0,), nans=(None,), bounds=(Bounds.EXACT,)):
     """Files with stats of one column c."""
-    type_ = filestats.column_type(low.type)
+    type_ = file_stats.column_type(low.type)
     count = len(low)
     flags = pa.array([int(each) for each in bounds], pa.int8())
     counts = [pa.array(list(each), pa.int64()) for each in (nulls, nans)]
     child = pa.StructArray.from_arrays([low, high, *counts, flags], fields=list(type_))
     files = file_table([f"f{n}" for n in range(count)], rows=10)
-    field = filestats.schema({("c",): low.type}, {}).field("stats")
-    return filestats.replaced(files, field, filestats.structs([child], field.type, count))
+    field = file_stats.schema({("c",): low.type}, {}).field("stats")
+    return file_stats.replaced(files, field, file_stats.structs([child], field.type, count))
 
 
 def test_a_ledger_names_the_layouts_of_files_that_have_none():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from zadapter.errors import UnsupportedError
-from zadapter.filestats import Bounds
+from zadapter.table.file_stats import Bounds
 from zadapter_iceberg import parsed
 from zadapter_iceberg.columns import columns, fields
 from zadapter_iceberg.contents import Deletes, Wanted, decoded, entries, file_table

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zadapter.definition import FILE_SIZE, RETENTION, Definition, Fate, Item
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item
 from zadapter_iceberg.definitions import _renamed as renamed
 from zadapter_iceberg.definitions import accept
 

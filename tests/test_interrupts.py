@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from zadapter import interrupts
-from zadapter.commit import Landed
+from zadapter.backend.commit import Landed
+from zadapter.base import interrupts
+from zadapter.base.interrupts import Interrupted, deferred, interruptible, terminate
 from zadapter.errors import UnknownOutcomeError
-from zadapter.interrupts import Interrupted, deferred, interruptible, terminate
 
 
 class Context:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.builders import fitted, placed, request
 from zadapter.errors import UsageError
-from zadapter.layout import Curve, Layout, Level, Request
+from zadapter.layout.layout import Curve, Layout, Level, Request
 
 EVERY_CURVE = pytest.mark.parametrize("curve", [curve.value for curve in Curve])
 MOMENT = datetime.fromisoformat("0001-01-01T00:00:00.000001")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import fitted
-from zadapter.layouts import FOLDER, Layouts
+from zadapter.layout.store import FOLDER, Layouts
 
 LAYOUT = fitted([[1.0, 2.0, 3.0]], 2)
 
@@ -39,7 +39,7 @@ def test_what_is_damaged_is_absent_and_written_anew(text):
 
 def test_one_that_nobody_would_read_is_not_written(monkeypatch):
     """Stores take a file that is too large for a damaged one."""
-    monkeypatch.setattr("zadapter.layouts.LARGEST", len(LAYOUT.to_json()) - 1)
+    monkeypatch.setattr("zadapter.layout.store.LARGEST", len(LAYOUT.to_json()) - 1)
     folder = Folder()
     Layouts(folder).keep(LAYOUT)
 

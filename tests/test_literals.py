@@ -7,9 +7,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from zadapter.datetimes import zone
-from zadapter.predicates import Comparison, Constant, In, Unknown
-from zadapter.sql import parse
+from zadapter.filters.datetimes import zone
+from zadapter.filters.predicate import Comparison, Constant, In, Unknown
+from zadapter.filters.sql import parse
 
 LTZ, NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]

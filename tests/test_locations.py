@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from zadapter import locations
+from zadapter.base import locations
+from zadapter.base.locations import check_present
 from zadapter.errors import VerificationError
-from zadapter.locations import check_present
 
 
 @pytest.mark.parametrize(

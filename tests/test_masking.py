@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zadapter.base.secrets import MASK, masked
 from zadapter.errors import UnknownOutcomeError, UsageError
-from zadapter.masking import MASK, masked
-from zadapter.report import Plan
+from zadapter.reports.optimize import Plan
 
 CONSTANTS = {
     "format": "delta",

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from zadapter.definition import Fate, Item
-from zadapter.migration import Migration, Mode, Proof
+from zadapter.reports.migration import Migration, Mode, Proof
+from zadapter.table.spec import Fate, Item
 
 PROOF = Proof(
     rows=12_345, checksum="ab", columns=3, filters=24, share_source=0.5, share_target=0.125

@@ -8,19 +8,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.builders import file_table, snapshot
-from zadapter import filestats
-from zadapter.calendars import MOVING
-from zadapter.definition import Definition, PartitionField
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
-from zadapter.filestats import Bounds
-from zadapter.table import Load, Source
-from zadapter.verbs.migrating import _unchanged as unchanged
-from zadapter.verbs.moves import check_apart
-from zadapter.verbs.sharing import _checked as checked
-from zadapter.verbs.sharing import _cut as cut
-from zadapter.verbs.sharing import _looked_at as looked_at
-from zadapter.verbs.sharing import _reasons as reasons
-from zadapter.verbs.sharing import _with_bounds as with_bounds
+from zadapter.migration.context import check_apart
+from zadapter.migration.in_place import _checked as checked
+from zadapter.migration.in_place import _cut as cut
+from zadapter.migration.in_place import _looked_at as looked_at
+from zadapter.migration.in_place import _reasons as reasons
+from zadapter.migration.in_place import _with_bounds as with_bounds
+from zadapter.migration.migrate import _unchanged as unchanged
+from zadapter.table import file_stats
+from zadapter.table.file_stats import Bounds
+from zadapter.table.rebase_settings import MOVING
+from zadapter.table.snapshot import Load, Source
+from zadapter.table.spec import Definition, PartitionField
 
 BARE = snapshot(pa.schema([("a", pa.int64())]))
 SOURCE = Source(format="iceberg", id="x", version=1, columns="c")
@@ -129,7 +129,7 @@ def test_the_first_file_that_is_unfit_is_named():
 def test_a_schema_is_looked_at_once(monkeypatch):
     """Tables have many files and few schemas."""
     seen = []
-    monkeypatch.setattr("zadapter.verbs.sharing.unfit", lambda *said: seen.append(said))
+    monkeypatch.setattr("zadapter.migration.in_place.unfit", lambda *said: seen.append(said))
 
     rows_of([1, 2, 3], [footer(1), footer(2), footer(3, "int32")])
 
@@ -261,10 +261,10 @@ def moments(bounds, type_=None):
     value = pa.array([1_000], pa.int64()).cast(type_)
     none, flags = pa.array([None], pa.int64()), pa.array([int(bounds)], pa.int8())
     child = pa.StructArray.from_arrays(
-        [value, value, none, none, flags], fields=list(filestats.column_type(type_))
+        [value, value, none, none, flags], fields=list(file_stats.column_type(type_))
     )
-    field = filestats.schema({("t",): type_}, {}).field("stats")
-    return filestats.replaced(file_table(["f"]), field, filestats.structs([child], field.type, 1))
+    field = file_stats.schema({("t",): type_}, {}).field("stats")
+    return file_stats.replaced(file_table(["f"]), field, file_stats.structs([child], field.type, 1))
 
 
 def test_bounds_of_moments_that_a_log_has_cut_are_those_of_footers():

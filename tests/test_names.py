@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zadapter.base.names import join, leaves, quote, resolve, split
 from zadapter.errors import UnknownColumnError, UsageError
-from zadapter.names import join, leaves, quote, resolve, split
 
 SCHEMA = pa.schema(
     [

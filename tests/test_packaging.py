@@ -58,11 +58,11 @@ def test_entry_points_lead_to_modules_that_are_there(wheel):
 
     found = {section: dict(parser[section]) for section in parser.sections()}
     assert found == {
-        "console_scripts": {"zadapter": "zadapter.cli:app"},
+        "console_scripts": {"zadapter": "zadapter.cli.app:app"},
         "zadapter.backends": {
             "delta": "zadapter_delta:DeltaBackend",
             "iceberg": "zadapter_iceberg:IcebergBackend",
             "parquet": "zadapter_parquet:ParquetBackend",
         },
     }
-    assert {"zadapter/cli.py", "zadapter_delta/__init__.py"} <= set(wheel.namelist())
+    assert {"zadapter/cli/app.py", "zadapter_delta/__init__.py"} <= set(wheel.namelist())

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import snapshot
 from tests.parquetlog import ENTRY
-from zadapter.definition import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
 from zadapter_parquet.loads import accept, define
 from zadapter_parquet.versions import Version
 

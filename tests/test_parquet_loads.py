@@ -8,7 +8,6 @@ import pytest
 
 from tests.parquetlog import ENTRY
 from tests.parquetworld import table_of
-from zadapter.definition import FILE_SIZE, RETENTION, Definition
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -16,7 +15,8 @@ from zadapter.errors import (
     UsageError,
     VersionExpiredError,
 )
-from zadapter.table import Load, Source, Staged
+from zadapter.table.snapshot import Load, Source, Staged
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition
 from zadapter_parquet import history, loads, retention
 from zadapter_parquet.changes import following
 from zadapter_parquet.entries import Operation, decode, digest, encode

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import fitted, placed
-from zadapter import predict, routing
-from zadapter.fitting import FINER, pattern
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.layout import assign
+from zadapter.layout.build import FINER, pattern
+from zadapter.planning import predict
 
 
 def test_weights_give_a_column_more_levels():
@@ -42,7 +43,7 @@ def test_row_groups_that_begin_within_a_box_stay_narrow():
     leaf, file = placed(layout, columns)
 
     wound, zorder = (
-        share_by_row_groups(columns, file, place) for place in (routing.places(layout, leaf), leaf)
+        share_by_row_groups(columns, file, place) for place in (assign.places(layout, leaf), leaf)
     )
 
     assert wound < 0.95 * zorder

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.physical import has_ids, unfit
+from zadapter.table.compatibility import has_ids, unfit
 
 MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 FITTING = {

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from zadapter.predicates import (
+from zadapter.filters.predicate import (
     OPERATORS,
     And,
     Comparison,

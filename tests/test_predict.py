@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import file_table, fitted, placed, tables
-from zadapter import filestats, predict
-from zadapter.predict import UNBOUNDED, Boxes
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.planning import predict
+from zadapter.planning.predict import UNBOUNDED, Boxes
+from zadapter.table import file_stats
 
 EVERYTHING = (-1, UNBOUNDED)
 
@@ -41,7 +42,7 @@ def stats_of(table, file_of, files):
 def boxes_of(sample, stats, rows):
     """The boxes of files with these stats, and the ranks of a sample among them."""
     files = file_table([str(n) for n in range(len(rows))], rows=rows, stats=stats)
-    children = [filestats.column(files, (f"c{n}",)) for n in range(len(sample))]
+    children = [file_stats.column(files, (f"c{n}",)) for n in range(len(sample))]
     return predict.boxes_of_stats(sample, children, rows)
 
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import file_table
+from zadapter.base.locations import bare
 from zadapter.errors import VerificationError
-from zadapter.locations import bare
-from zadapter.verbs.proving import _names as names
-from zadapter.verbs.proving import _pool as pool
-from zadapter.verbs.proving import _range as range_of
-from zadapter.verbs.proving import check_columns
+from zadapter.migration.verify import _names as names
+from zadapter.migration.verify import _pool as pool
+from zadapter.migration.verify import _range as range_of
+from zadapter.migration.verify import check_columns
 
 
 def column(name, type_="long", *, nullable=True, **metadata):

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.filetables import ANY, asked, bounds, outcomes, table_of
-from zadapter.filestats import Bounds
-from zadapter.predicates import Comparison
+from zadapter.filters.predicate import Comparison
+from zadapter.table.file_stats import Bounds
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tests.filetables import ANY, asked, bounds, outcomes, table_of
-from zadapter.filestats import Bounds, column_type
-from zadapter.predicates import And, Comparison, In, Not, Or, StartsWith
+from zadapter.filters.predicate import And, Comparison, In, Not, Or, StartsWith
+from zadapter.table.file_stats import Bounds, column_type
 
 
 def test_s19_stats_are_found_by_the_columns_text():

@@ -9,9 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from zadapter.filestats import Bounds, schema
-from zadapter.predicates import And, Comparison, Constant, In, IsNull, Not, Or, StartsWith, Unknown
-from zadapter.pruning import matching, may
+from zadapter.filters.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Not,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from zadapter.filters.pruning import matching, may
+from zadapter.table.file_stats import Bounds, schema
 
 EPOCH = datetime.fromisoformat("1970-01-01")
 UTC_EPOCH = EPOCH.replace(tzinfo=timezone.utc)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
 
 
 def in_sparks_order(value):

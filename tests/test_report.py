@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from zadapter.report import Plan, Report, Verification, aligned
+from zadapter.reports.optimize import Plan, Report, Verification, aligned
 
 PLAN = Plan(
     table="sales.orders",

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import fitted, placed, request, tables
-from zadapter import routing
-from zadapter.layout import Curve, Layout, Level
+from zadapter.layout import assign
+from zadapter.layout.layout import Curve, Layout, Level
 
 BY_HAND = Layout(
     request=request(2),
@@ -44,19 +44,19 @@ def test_a_tree_by_hand(root, number, text, leaf, file, place):
     """Two partitions, a level by a number, a level by a text."""
     columns = [pa.array([number], pa.int64()), pa.array([text], pa.string())]
 
-    found = routing.leaves(BY_HAND, columns, np.array([root]))
+    found = assign.leaves(BY_HAND, columns, np.array([root]))
 
     assert found.tolist() == [leaf]
-    assert routing.files(BY_HAND, found, np.array([0])).tolist() == [file]
-    assert routing.places(BY_HAND, found).tolist() == [place]
+    assert assign.files(BY_HAND, found, np.array([0])).tolist() == [file]
+    assert assign.places(BY_HAND, found).tolist() == [place]
 
 
 def test_rows_of_a_heavy_leaf_are_dealt_out():
     """Evenly, by a salt, to the files that share the leaf; other leaves know no salt."""
     salt = np.arange(9)
 
-    assert routing.files(BY_HAND, np.full(9, 7), salt).tolist() == [4, 5, 6] * 3
-    assert routing.files(BY_HAND, np.full(9, 5), salt).tolist() == [3] * 9
+    assert assign.files(BY_HAND, np.full(9, 7), salt).tolist() == [4, 5, 6] * 3
+    assert assign.files(BY_HAND, np.full(9, 5), salt).tolist() == [3] * 9
 
 
 def is_right(value, cut):
@@ -107,9 +107,9 @@ def test_row_groups_cut_each_file_evenly_along_the_curve(row_groups):
     columns = list(np.random.default_rng(2).integers(0, 1_000, (2, 5_000)))
     layout = fitted(columns, 7, row_groups=row_groups)
     leaf, file = placed(layout, columns)
-    place = routing.places(layout, leaf)
+    place = assign.places(layout, leaf)
 
-    found = routing.row_groups(layout, leaf, file)
+    found = assign.row_groups(layout, leaf, file)
 
     assert (found // row_groups == file).all()
     for number in range(7):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from zadapter import errors, failures
+from zadapter import errors
+from zadapter.base import translate_errors
 from zadapter_parquet import s3
 
 PATH_STYLE, VIRTUAL = {"path_style": True}, {"path_style": False}
@@ -52,7 +53,7 @@ def test_a_server_without_a_scheme_and_tls():
     ],
 )  # fmt: skip
 def test_what_hadoop_throws_says_what_to_do(cause, error, words):
-    explained = failures.explain("s3a://b/t", [FAILED, cause])
+    explained = translate_errors.explain("s3a://b/t", [FAILED, cause])
 
     assert type(explained) is error
     assert words in str(explained)
@@ -60,6 +61,8 @@ def test_what_hadoop_throws_says_what_to_do(cause, error, words):
 
 
 def test_a_session_that_has_ended_is_no_store_that_does_not_answer():
-    explained = failures.explain("t", ["ConnectionRefusedError: [Errno 111] Connection refused"])
+    explained = translate_errors.explain(
+        "t", ["ConnectionRefusedError: [Errno 111] Connection refused"]
+    )
 
     assert type(explained) is errors.SessionError

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from zadapter.schemas import arrow_schema
+from zadapter.table.spark_schema import arrow_schema
 
 
 def field(type_, **metadata):

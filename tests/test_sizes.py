@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zadapter.base.sizes import parse, show
 from zadapter.errors import UsageError
-from zadapter.sizes import parse, show
 
 
 @pytest.mark.parametrize(

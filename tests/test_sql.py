@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from zadapter.errors import UnknownColumnError, UsageError
-from zadapter.predicates import (
+from zadapter.filters.predicate import (
     And,
     Comparison,
     Constant,
@@ -17,7 +17,7 @@ from zadapter.predicates import (
     StartsWith,
     Unknown,
 )
-from zadapter.sql import parse
+from zadapter.filters.sql import parse
 
 SCHEMA = pa.schema(
     [

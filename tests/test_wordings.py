@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from zadapter.wordings import other_meaning
+from zadapter.filters.wordings import other_meaning
 
 SCHEMA = pa.schema([("s", pa.string()), ("a", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 PLAIN = pa.schema([("s", pa.string()), ("a", pa.int64())])

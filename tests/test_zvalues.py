@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.curves import zorder, zorder_positions
 from zadapter.errors import UsageError
-from zadapter.zvalues import bit_order, interleave, zvalue
+from zadapter.layout.curves import zorder, zorder_positions
+from zadapter.zvalues.zvalue import bit_order, interleave, zvalue
 
 INT8 = st.integers(-128, 127)
 

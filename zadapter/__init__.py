@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 from zadapter.errors import MissingBackendError
 
 if TYPE_CHECKING:
-    from zadapter.commit import Backoff
-    from zadapter.layout import Curve, Layout
-    from zadapter.migration import Migration
-    from zadapter.report import Plan, Report
-    from zadapter.table import Commit, Publication
-    from zadapter.verbs.changing import append, delete, overwrite
-    from zadapter.verbs.migrating import migrate
-    from zadapter.verbs.optimizing import optimize, plan
-    from zadapter.verbs.reading import files, read
-    from zadapter.verbs.versions import history, publish, restore, vacuum
-    from zadapter.zvalues import zvalue
+    from zadapter.backend.commit import Backoff
+    from zadapter.layout.layout import Curve, Layout
+    from zadapter.migration.migrate import migrate
+    from zadapter.reports.migration import Migration
+    from zadapter.reports.optimize import Plan, Report
+    from zadapter.rewrite.optimize import optimize, plan
+    from zadapter.table.snapshot import Commit, Publication
+    from zadapter.tables.dml import append, delete, overwrite
+    from zadapter.tables.history import history, publish, restore, vacuum
+    from zadapter.tables.read import files, read
+    from zadapter.zvalues.zvalue import zvalue
 
 __all__ = [
     "Backoff",
@@ -43,27 +43,27 @@ __all__ = [
 ]
 
 _HOME = {
-    "Backoff": "zadapter.commit",
-    "Commit": "zadapter.table",
-    "Curve": "zadapter.layout",
-    "Layout": "zadapter.layout",
-    "Migration": "zadapter.migration",
-    "Plan": "zadapter.report",
-    "Publication": "zadapter.table",
-    "Report": "zadapter.report",
-    "append": "zadapter.verbs.changing",
-    "delete": "zadapter.verbs.changing",
-    "files": "zadapter.verbs.reading",
-    "history": "zadapter.verbs.versions",
-    "migrate": "zadapter.verbs.migrating",
-    "optimize": "zadapter.verbs.optimizing",
-    "overwrite": "zadapter.verbs.changing",
-    "publish": "zadapter.verbs.versions",
-    "read": "zadapter.verbs.reading",
-    "restore": "zadapter.verbs.versions",
-    "vacuum": "zadapter.verbs.versions",
-    "plan": "zadapter.verbs.optimizing",
-    "zvalue": "zadapter.zvalues",
+    "Backoff": "zadapter.backend.commit",
+    "Commit": "zadapter.table.snapshot",
+    "Curve": "zadapter.layout.layout",
+    "Layout": "zadapter.layout.layout",
+    "Migration": "zadapter.reports.migration",
+    "Plan": "zadapter.reports.optimize",
+    "Publication": "zadapter.table.snapshot",
+    "Report": "zadapter.reports.optimize",
+    "append": "zadapter.tables.dml",
+    "delete": "zadapter.tables.dml",
+    "files": "zadapter.tables.read",
+    "history": "zadapter.tables.history",
+    "migrate": "zadapter.migration.migrate",
+    "optimize": "zadapter.rewrite.optimize",
+    "overwrite": "zadapter.tables.dml",
+    "publish": "zadapter.tables.history",
+    "read": "zadapter.tables.read",
+    "restore": "zadapter.tables.history",
+    "vacuum": "zadapter.tables.history",
+    "plan": "zadapter.rewrite.optimize",
+    "zvalue": "zadapter.zvalues.zvalue",
 }
 
 

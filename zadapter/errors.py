@@ -26,7 +26,7 @@ Messages hold no secrets: what looks like one is masked.
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from zadapter.masking import masked
+from zadapter.base.secrets import masked
 
 
 class ZadapterError(Exception):

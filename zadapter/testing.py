@@ -14,18 +14,18 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.backend import Backend
-from zadapter.commit import Backoff, publish
-from zadapter.encoding import Encoding
+from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.contract import Backend
+from zadapter.base.names import Parts
 from zadapter.errors import ConflictError, UnknownTableError
-from zadapter.filestats import column, total
-from zadapter.fitting import fit
-from zadapter.layout import Layout, Request
-from zadapter.names import Parts
+from zadapter.layout.build import fit
+from zadapter.layout.layout import Layout, Request
+from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
-from zadapter.spark.verification import staged
-from zadapter.table import Exchange, Rewrite, Snapshot
+from zadapter.table.encoding import Encoding
+from zadapter.table.file_stats import column, total
+from zadapter.table.snapshot import Exchange, Rewrite, Snapshot
 
 ROWS = 1_000
 _numbers = count()

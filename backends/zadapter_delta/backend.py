@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.definition import Definition
-from zadapter.encoding import KEPT, Encoding
+from zadapter.base.locations import is_relative
+from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import UnsupportedError
-from zadapter.layout import Layout
-from zadapter.layouts import Layouts
-from zadapter.locations import is_relative
-from zadapter.names import Parts, leaves, quote
-from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.layout.layout import Layout
+from zadapter.layout.store import Layouts
+from zadapter.table.encoding import KEPT, Encoding
+from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table.spec import Definition
 from zadapter_delta import commits, creations, definitions, snapshots
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.records import stats_json

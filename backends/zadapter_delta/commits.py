@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from zadapter.base.java_errors import causes, first_line
+from zadapter.base.locations import check_present
+from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
-from zadapter.leftovers import remove_named, removing
-from zadapter.locations import check_present
-from zadapter.names import join
-from zadapter.table import Rewrite, Snapshot
-from zadapter.thrown import causes, first_line
+from zadapter.table.orphan_files import remove_named, removing
+from zadapter.table.snapshot import Rewrite, Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import FILE_TAG, LAYOUT_TAG
 from zadapter_delta.tables import afresh

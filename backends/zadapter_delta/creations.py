@@ -10,13 +10,13 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.constants import texts
-from zadapter.definition import Definition
+from zadapter.base.java_errors import first_line
+from zadapter.base.key_text import texts
+from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
-from zadapter.filestats import partition
-from zadapter.locations import check_present
-from zadapter.table import Load, Snapshot, Source
-from zadapter.thrown import first_line
+from zadapter.table.file_stats import partition
+from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.spec import Definition
 from zadapter_delta.commits import COMMIT_TAG, as_new, refuse_another, set_property, sizes
 from zadapter_delta.definitions import KEPT
 from zadapter_delta.definitions import metadata as made

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from zadapter.definition import (
+from zadapter.base.java_errors import first_line
+from zadapter.base.names import Parts, join, quote
+from zadapter.base.sizes import parse
+from zadapter.errors import UsageError
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spec import (
     FILE_SIZE,
     RETENTION,
     Definition,
@@ -22,11 +27,6 @@ from zadapter.definition import (
     stored,
     without_partition,
 )
-from zadapter.errors import UsageError
-from zadapter.names import Parts, join, quote
-from zadapter.sizes import parse
-from zadapter.table import Snapshot
-from zadapter.thrown import first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 
 _SIZE, KEPT = "delta.targetFileSize", "delta.deletedFileRetentionDuration"

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.thrown import java_exception
+from zadapter.base.java_errors import java_exception
 
 JavaObject = Any
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.filestats import both_zeros, column
-from zadapter.names import Parts
+from zadapter.base.names import Parts
+from zadapter.table.file_stats import both_zeros, column
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.schemas import with_bounds
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.names import Parts
+from zadapter.base.names import Parts
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 

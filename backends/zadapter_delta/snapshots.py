@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.java_errors import causes
+from zadapter.base.names import Parts, leaves, resolve
 from zadapter.errors import UnsupportedError, VersionExpiredError
-from zadapter.filestats import partition as partition_values
-from zadapter.layouts import Layouts
-from zadapter.names import Parts, leaves, resolve
-from zadapter.schemas import arrow_schema
-from zadapter.table import Snapshot
-from zadapter.thrown import causes
+from zadapter.layout.store import Layouts
+from zadapter.table.file_stats import partition as partition_values
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spark_schema import arrow_schema
 from zadapter_delta import stats
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.schemas import physical_names, with_bounds

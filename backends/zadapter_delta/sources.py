@@ -9,8 +9,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from zadapter.table import Source
-from zadapter.thrown import causes
+from zadapter.base.java_errors import causes
+from zadapter.table.snapshot import Source
 from zadapter_delta.commits import commit_info
 from zadapter_delta.jvm import JavaObject, Jvm
 

@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.filestats import column_stats, schema, structs
-from zadapter.names import Parts, quote
+from zadapter.base.names import Parts, quote
+from zadapter.table.file_stats import column_stats, schema, structs
 from zadapter_delta.schemas import with_bounds
 
 LAYOUT_TAG = "zadapter.layout"

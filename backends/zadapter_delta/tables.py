@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from zadapter.base.java_errors import causes, first_line
+from zadapter.base.locations import reachable
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
-from zadapter.locations import reachable
-from zadapter.thrown import causes, first_line
 from zadapter_delta.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter import filestats
-from zadapter.filestats import Bounds
-from zadapter.locations import unescaped
-from zadapter.table import Load, Snapshot, Written
+from zadapter.base.locations import unescaped
+from zadapter.table import file_stats
+from zadapter.table.file_stats import Bounds
+from zadapter.table.snapshot import Load, Snapshot, Written
 from zadapter_iceberg import bulk
 from zadapter_iceberg.bounds import encoded, json_values
 from zadapter_iceberg.commits import Files
@@ -61,7 +61,7 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
     """Return each file in the JSON of Iceberg's ``ContentFileParser``."""
     version: Version = snapshot.handle
     values = [
-        json_values(filestats.partition(files, name), type_)
+        json_values(file_stats.partition(files, name), type_)
         for name, type_ in snapshot.partition.items()
     ]
     spec = int(version.pinned.spec().specId())
@@ -80,7 +80,7 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
         )
     ]
     for parts, column in version.columns.items():
-        stats = filestats.column(files, parts)
+        stats = file_stats.column(files, parts)
         if stats is not None:
             _tell(said, column.id, stats)
     return said
@@ -99,7 +99,7 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
         # by Iceberg, NaN is in no bound and no range; by the formats that files come from, in many
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
         known = pc.and_(known, nans.is_valid())
-        low, high = filestats.both_zeros(low, high)
+        low, high = file_stats.both_zeros(low, high)
     lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
     facts = {
         "value-counts": [file["record-count"] for file in said],
@@ -144,4 +144,4 @@ def with_layouts(files: pa.Table, known: Mapping[str, str]) -> pa.Table:
         for path, own in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
     ]
     field = files.schema.field("layout")
-    return filestats.replaced(files, field, pa.array(layouts, pa.string()))
+    return file_stats.replaced(files, field, pa.array(layouts, pa.string()))

@@ -6,15 +6,15 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.definition import Definition
-from zadapter.encoding import Encoding
+from zadapter.base.locations import by_hadoop, uris
+from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
-from zadapter.layout import Layout
-from zadapter.layouts import Layouts
-from zadapter.leftovers import removing
-from zadapter.locations import by_hadoop, uris
-from zadapter.names import Parts, leaves, quote
-from zadapter.table import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.layout.layout import Layout
+from zadapter.layout.store import Layouts
+from zadapter.table.encoding import Encoding
+from zadapter.table.orphan_files import removing
+from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table.spec import Definition
 from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans, sources
 from zadapter_iceberg.contents import file_table
 from zadapter_iceberg.jvm import JavaObject, Jvm

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.constants import texts
+from zadapter.base.key_text import texts
 
 _EXACT = Context(prec=76)
 _LATE = re.compile(r"\A(?=\d{5})")

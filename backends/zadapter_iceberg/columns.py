@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from zadapter.base.names import Parts, quote
 from zadapter.errors import UnsupportedError
-from zadapter.names import Parts, quote
 
 FUNCTIONS = "zadapter_iceberg"
 """Name of the catalog that is made to call Iceberg's transforms as functions of Spark."""

@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from zadapter.base.java_errors import causes, first_line
+from zadapter.base.locations import check_present, unescaped
+from zadapter.base.names import join
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -23,10 +26,7 @@ from zadapter.errors import (
     UnsupportedError,
     VerificationError,
 )
-from zadapter.locations import check_present, unescaped
-from zadapter.names import join
-from zadapter.table import Rewrite, keys
-from zadapter.thrown import causes, first_line
+from zadapter.table.snapshot import Rewrite, keys
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.tables import Located, ancestors, news
 from zadapter_iceberg.versions import ROW_LINEAGE

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.filestats import child, column_stats, schema, structs
-from zadapter.names import Parts
+from zadapter.base.names import Parts
+from zadapter.table.file_stats import child, column_stats, schema, structs
 
 LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
 """Where a path names the layout that placed the file's rows."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from zadapter.definition import COMMENT, Definition
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import check_present, reachable
+from zadapter.base.names import Parts, quote, split
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -16,10 +18,8 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
-from zadapter.locations import check_present, reachable
-from zadapter.names import Parts, quote, split
-from zadapter.table import Load, Snapshot
-from zadapter.thrown import first_line
+from zadapter.table.snapshot import Load, Snapshot
+from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk, sources, versions
 from zadapter_iceberg.commits import COMMIT, Files, made, size_of
 from zadapter_iceberg.jvm import JavaObject, Jvm

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from zadapter.definition import (
+from zadapter.base.names import Parts, join
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spec import (
     COMMENT,
     FILE_SIZE,
     RETENTION,
@@ -18,8 +20,6 @@ from zadapter.definition import (
     retyped,
     stored,
 )
-from zadapter.names import Parts, join
-from zadapter.table import Snapshot
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.versions import Version
 

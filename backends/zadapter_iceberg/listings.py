@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.names import Parts, resolve
-from zadapter.table import Snapshot
+from zadapter.base.names import Parts, resolve
+from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.contents import Wanted
 from zadapter_iceberg.versions import Version

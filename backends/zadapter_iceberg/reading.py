@@ -3,9 +3,9 @@
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.filestats import total
-from zadapter.names import quote
-from zadapter.table import Snapshot
+from zadapter.base.names import quote
+from zadapter.table.file_stats import total
+from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import FUNCTIONS
 
 _TASKS = 4

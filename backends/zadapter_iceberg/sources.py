@@ -6,7 +6,7 @@ the newest snapshot that has brought rows and is still an ancestor: a rollback t
 
 import re
 
-from zadapter.table import Source
+from zadapter.table.snapshot import Source
 from zadapter_iceberg.tables import ancestors
 from zadapter_iceberg.versions import Version
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from zadapter.base.java_errors import causes, first_line
+from zadapter.base.locations import reachable
+from zadapter.base.names import Parts, quote, split
 from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
-from zadapter.locations import reachable
-from zadapter.names import Parts, quote, split
-from zadapter.thrown import causes, first_line
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
 

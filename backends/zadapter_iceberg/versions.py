@@ -7,10 +7,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from zadapter.base.java_errors import first_line
+from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UnsupportedError
-from zadapter.names import Parts, join, leaves
-from zadapter.schemas import arrow_schema
-from zadapter.thrown import first_line
+from zadapter.table.spark_schema import arrow_schema
 from zadapter_iceberg import scans
 from zadapter_iceberg.columns import Column, Field, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm

@@ -2,9 +2,9 @@
 
 from uuid import uuid4
 
-from zadapter.encoding import Encoding
-from zadapter.layout import Layout
-from zadapter.table import Snapshot
+from zadapter.layout.layout import Layout
+from zadapter.table.encoding import Encoding
+from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.versions import METRICS
 
 _DICTIONARY = "write.parquet.dict-encoding-enabled.column."

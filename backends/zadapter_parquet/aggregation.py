@@ -7,9 +7,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.encoding import KEPT
-from zadapter.filestats import Bounds, column_type, schema, structs
-from zadapter.names import Parts, quote
+from zadapter.base.names import Parts, quote
+from zadapter.table.encoding import KEPT
+from zadapter.table.file_stats import Bounds, column_type, schema, structs
 
 
 def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataType]) -> pa.Table:

@@ -10,15 +10,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter import filestats
-from zadapter.definition import Definition
-from zadapter.encoding import Encoding
+from zadapter.base.locations import check_present
+from zadapter.base.names import Parts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
-from zadapter.layout import Layout
-from zadapter.layouts import Layouts
-from zadapter.locations import check_present
-from zadapter.names import Parts, resolve
-from zadapter.table import (
+from zadapter.layout.layout import Layout
+from zadapter.layout.store import Layouts
+from zadapter.table import file_stats
+from zadapter.table.encoding import Encoding
+from zadapter.table.snapshot import (
     Change,
     Commit,
     Load,
@@ -29,6 +28,7 @@ from zadapter.table import (
     Staged,
     Written,
 )
+from zadapter.table.spec import Definition
 from zadapter_parquet import (
     changes,
     foreign,
@@ -103,7 +103,7 @@ class ParquetBackend:
         asked = dict(resolve(parts, snapshot.schema) for parts in columns)
         wanted = {parts: t for parts, t in asked.items() if parts[0] not in snapshot.partition}
         if version.found is not None:
-            return filestats.narrowed(version.found, filestats.schema(wanted, snapshot.partition))
+            return file_stats.narrowed(version.found, file_stats.schema(wanted, snapshot.partition))
         return stats.load(snapshot.handle.files, version.entry.parts, wanted, snapshot.partition)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
@@ -127,7 +127,7 @@ class ParquetBackend:
         head = snapshot.handle.version.head
         foreign.check_readable(store, snapshot.table, snapshot.version, head, files)
         columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
-        values = {name: filestats.partition(files, name) for name in snapshot.partition}
+        values = {name: file_stats.partition(files, name) for name in snapshot.partition}
         return data.read(
             self._spark,
             columns,

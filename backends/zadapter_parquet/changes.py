@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from zadapter.filestats import total
+from zadapter.table.file_stats import total
 from zadapter_parquet import guards, stats
 from zadapter_parquet.entries import FORMAT, Entry, Operation
 from zadapter_parquet.log import Log

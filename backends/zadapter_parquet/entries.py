@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from zadapter.errors import CorruptLogError, UnsupportedError
-from zadapter.table import Source
+from zadapter.table.snapshot import Source
 from zadapter_parquet.former import successor
 from zadapter_parquet.paths import checked
 

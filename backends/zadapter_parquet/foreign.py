@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
+from zadapter.base.locations import map_files
 from zadapter.errors import ConflictError, ForeignChangeError, VersionExpiredError
-from zadapter.locations import map_files
 from zadapter_parquet import folders, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.guards import stands_for

@@ -15,9 +15,9 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.base.java_errors import first_line, java_exception
+from zadapter.base.java_file import JavaFile
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
-from zadapter.streams import JavaFile
-from zadapter.thrown import first_line, java_exception
 from zadapter_parquet.entries import LARGEST
 from zadapter_parquet.paths import ASIDE, checked
 from zadapter_parquet.stores import Found, Outcome

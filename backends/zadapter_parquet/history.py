@@ -12,8 +12,8 @@ from zadapter.errors import (
     UsageError,
     VersionExpiredError,
 )
-from zadapter.filestats import total
-from zadapter.table import Commit
+from zadapter.table.file_stats import total
+from zadapter.table.snapshot import Commit
 from zadapter_parquet import changes, foreign, moving, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import TRIES, Log

@@ -9,8 +9,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from zadapter import filestats
-from zadapter.definition import (
+from zadapter.base.names import Parts, leaves
+from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
+from zadapter.layout.layout import orders
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.spec import (
     COMMENT,
     Definition,
     Fate,
@@ -23,10 +27,6 @@ from zadapter.definition import (
     stored,
     without_partition,
 )
-from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
-from zadapter.layout import orders
-from zadapter.names import Parts, leaves
-from zadapter.table import Load, Snapshot, Source
 from zadapter_parquet import changes, guards, moving, staging
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import Log
@@ -178,7 +178,7 @@ def _is_table(last: Entry | None) -> bool:
 
 def _no_files(base: Snapshot) -> pa.Table:
     kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and orders(t)}
-    return filestats.schema(kept, base.partition).empty_table()
+    return file_stats.schema(kept, base.partition).empty_table()
 
 
 def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
@@ -187,8 +187,8 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
         made,
         transaction=load_.id,
         files=files.num_rows,
-        size=filestats.total(files, "size"),
-        rows=filestats.total(files, "rows"),
+        size=file_stats.total(files, "size"),
+        rows=file_stats.total(files, "rows"),
     )
 
 

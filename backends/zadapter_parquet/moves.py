@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from zadapter.locations import map_files
+from zadapter.base.locations import map_files
 from zadapter_parquet import stats
 from zadapter_parquet.entries import FORMAT, Entry, Part
 from zadapter_parquet.former import former

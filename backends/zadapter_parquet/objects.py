@@ -13,10 +13,10 @@ import pyarrow as pa
 from obstore import exceptions
 from obstore.store import from_url
 
+from zadapter.base.java_errors import first_line
+from zadapter.base.java_file import RangeFile
+from zadapter.base.locations import STORE, map_files
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError, UnsupportedError
-from zadapter.locations import STORE, map_files
-from zadapter.streams import RangeFile
-from zadapter.thrown import first_line
 from zadapter_parquet.entries import LARGEST
 from zadapter_parquet.paths import checked
 from zadapter_parquet.stores import Found, Outcome

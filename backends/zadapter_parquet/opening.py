@@ -4,7 +4,7 @@ import re
 
 from pyspark.sql import SparkSession
 
-from zadapter.locations import reachable
+from zadapter.base.locations import reachable
 from zadapter_parquet import s3
 from zadapter_parquet.hadoop import SCHEME, HadoopFiles
 from zadapter_parquet.local import LocalFiles, local_path

@@ -5,7 +5,7 @@ from contextlib import suppress
 from posixpath import basename
 
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
-from zadapter.table import Publication
+from zadapter.table.snapshot import Publication
 from zadapter_parquet import folders, foreign, guards, moves, moving, shared, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.log import TRIES, Log

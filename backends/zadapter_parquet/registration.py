@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import map_files
 from zadapter.errors import UnknownTableError, UnsupportedError
-from zadapter.footers import Footer, file_table, parse
-from zadapter.locations import map_files
-from zadapter.thrown import first_line
+from zadapter.table.footers import Footer, file_table, parse
 from zadapter_parquet import changes, folders, rows
 from zadapter_parquet.entries import Entry, Operation, digest
 from zadapter_parquet.log import Log

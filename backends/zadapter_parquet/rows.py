@@ -11,12 +11,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter import locations as places
-from zadapter.calendars import MOVING, moving
-from zadapter.definition import atoms
-from zadapter.encoding import Encoding
+from zadapter.base import locations as places
+from zadapter.base.names import quote
 from zadapter.errors import SessionError
-from zadapter.names import quote
+from zadapter.table.encoding import Encoding
+from zadapter.table.rebase_settings import MOVING, moving
+from zadapter.table.spec import atoms
 from zadapter_parquet.folders import NULL
 
 _MOMENTS = "spark.sql.parquet.outputTimestampType"

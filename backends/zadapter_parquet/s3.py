@@ -13,8 +13,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
-from zadapter.thrown import first_line
 
 JavaObject = Any
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.encoding import Encoding
-from zadapter.leftovers import remove_folder, removing
+from zadapter.table.encoding import Encoding
+from zadapter.table.orphan_files import remove_folder, removing
 from zadapter_parquet import guards
 from zadapter_parquet import rows as data
 from zadapter_parquet.paths import HIDDEN

@@ -11,7 +11,7 @@ column                       meaning
 ``{column}_maxValue``        highest value
 ``{column}_num_nulls``       nulls, null where unknown
 ``{column}_num_nans``        NaNs, null where unknown
-``{column}_bounds``          :class:`zadapter.filestats.Bounds`
+``{column}_bounds``          :class:`zadapter.table.file_stats.Bounds`
 ============================ ====================================================
 
 A commit writes the parts anew that hold a file which goes, and one part of those that come: stats
@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zadapter import filestats
+from zadapter.base.names import Parts, join
 from zadapter.errors import CorruptLogError
-from zadapter.filestats import column_type, schema
-from zadapter.names import Parts, join
+from zadapter.table import file_stats
+from zadapter.table.file_stats import column_type, schema
 from zadapter_parquet.entries import Part
 from zadapter_parquet.former import former, successors
 from zadapter_parquet.paths import HIDDEN, checked
@@ -56,10 +56,10 @@ def flat(files: pa.Table) -> pa.Table:
     """Return a file table as it is stored."""
     columns = {name: files[name] for name in _PLAIN}
     for field in files.schema.field("partition").type:
-        columns[f"{join((field.name,))}_partitionValue"] = filestats.partition(files, field.name)
+        columns[f"{join((field.name,))}_partitionValue"] = file_stats.partition(files, field.name)
     for field in files.schema.field("stats").type:
         for name, suffix in _SUFFIXES.items():
-            columns[f"{field.name}_{suffix}"] = filestats.child(files["stats"], field.name, name)
+            columns[f"{field.name}_{suffix}"] = file_stats.child(files["stats"], field.name, name)
     return pa.table(columns)
 
 
@@ -94,8 +94,8 @@ def _load(
     ]
     values = [table[f"{join((name,))}_partitionValue"].combine_chunks() for name in partition]
     known = {name: table[name] for name in _PLAIN} | {
-        "partition": filestats.structs(values, wanted.field("partition").type, table.num_rows),
-        "stats": filestats.structs(stats, wanted.field("stats").type, table.num_rows),
+        "partition": file_stats.structs(values, wanted.field("partition").type, table.num_rows),
+        "stats": file_stats.structs(stats, wanted.field("stats").type, table.num_rows),
     }
     arrays = [known.get(field.name, pa.nulls(table.num_rows, field.type)) for field in wanted]
     return pa.table(arrays, schema=wanted)

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter import filestats
-from zadapter.filestats import Bounds
-from zadapter.locations import bare
-from zadapter.names import Parts, leaves, split
-from zadapter.table import Snapshot
+from zadapter.base.locations import bare
+from zadapter.base.names import Parts, leaves, split
+from zadapter.table import file_stats
+from zadapter.table.file_stats import Bounds
+from zadapter.table.snapshot import Snapshot
 from zadapter_parquet import rows
 from zadapter_parquet.aggregation import aggregated
 
@@ -43,7 +43,7 @@ def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Ta
 
 def _missing(files: pa.Table, parts: Parts) -> pa.Array:
     """Tell of which files the values of a column may be anything, or as large as anything."""
-    stats = filestats.column(files, parts)
+    stats = file_stats.column(files, parts)
     count = files["rows"].combine_chunks()
     unknown = pc.equal(pc.struct_field(stats, "bounds"), int(Bounds.UNKNOWN))
     high = pc.struct_field(stats, "max")
@@ -77,10 +77,10 @@ def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], counted: pa.Tabl
     field = files.schema.field("stats")
     children = []
     for each in field.type:
-        known = filestats.child(files["stats"], each.name)
+        known = file_stats.child(files["stats"], each.name)
         which = missing.get(split(each.name))
         if which is not None:
-            known = pc.if_else(which, filestats.child(counted["stats"], each.name), known)
+            known = pc.if_else(which, file_stats.child(counted["stats"], each.name), known)
         children.append(known)
-    stats = filestats.structs(children, field.type, files.num_rows)
-    return filestats.replaced(files, field, stats)
+    stats = file_stats.structs(children, field.type, files.num_rows)
+    return file_stats.replaced(files, field, stats)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from zadapter import filestats
-from zadapter.layouts import Layouts
-from zadapter.schemas import arrow_schema
-from zadapter.table import Snapshot
+from zadapter.layout.store import Layouts
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spark_schema import arrow_schema
 from zadapter_parquet import folders
 from zadapter_parquet.entries import Entry, digest
 from zadapter_parquet.stores import Files
@@ -71,8 +71,8 @@ def with_partition(
     """Return a file table with the values that paths name, and the layout that wrote the files."""
     paths = files["path"].to_pylist()
     arrays = [folders.values(paths, name, type_) for name, type_ in partition.items()]
-    field = filestats.schema({}, partition).field("partition")
-    known = filestats.structs(arrays, field.type, files.num_rows)
-    files = filestats.replaced(files, field, known)
+    field = file_stats.schema({}, partition).field("partition")
+    known = file_stats.structs(arrays, field.type, files.num_rows)
+    files = file_stats.replaced(files, field, known)
     layouts = pa.array([layout] * files.num_rows, pa.string())
     return files.set_column(files.schema.get_field_index("layout"), "layout", layouts)

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter import filestats, grouping, pruning, sql
-from zadapter.layout import Request
+from zadapter.filters import pruning, sql
+from zadapter.layout.layout import Request
+from zadapter.planning import file_groups
+from zadapter.table import file_stats
 from zadapter_parquet import changes, registration, stats
 from zadapter_parquet.entries import Entry, Operation
 from zadapter_parquet.local import LocalFiles
@@ -21,7 +23,7 @@ def million(files: int = 1_000_000, partitions: int = 1_000) -> pa.Table:
     """Return a file table with stats of two columns, in so many partitions."""
     random = np.random.default_rng(0)
     types = {("a",): pa.int64(), ("b",): pa.int64()}
-    made = filestats.schema(types, {"p": pa.int64()})
+    made = file_stats.schema(types, {"p": pa.int64()})
     stats = []
     for parts in types:
         low = random.integers(0, 1 << 40, files)
@@ -48,7 +50,7 @@ def planning() -> dict[str, float]:
     files = million()
     request = Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27)
     start = time.perf_counter()
-    jobs = grouping.jobs(files, request, ["p"], {}, max_group_bytes=256 << 30, force=False)
+    jobs = file_groups.jobs(files, request, ["p"], {}, max_group_bytes=256 << 30, force=False)
     grouped = time.perf_counter() - start
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("p", pa.int64())])
     predicate = sql.parse("a BETWEEN 5 AND 10000000 AND b > 7 AND p < 900", schema)

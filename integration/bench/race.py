@@ -16,7 +16,7 @@ from integration.bench.engines import by_duckdb, by_spark
 from integration.bench.formats import FORMATS, Format
 from integration.bench.shares import Shares, shares
 from integration.bench.workloads import Workload
-from zadapter.spark.checksums import Totals, by_file, together
+from zadapter.spark.checksum import Totals, by_file, together
 
 
 @dataclass

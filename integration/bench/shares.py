@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.builders import snapshot
-from zadapter import footers, pruning, sql
-from zadapter.footers import Footer
+from zadapter.filters import pruning, sql
+from zadapter.table import footers
+from zadapter.table.footers import Footer
 
 Numbers = npt.NDArray[np.float64]
 

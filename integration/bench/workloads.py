@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from integration.bench import synthetic, tpc
-from zadapter import predict
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.planning import predict
 
 ROWS = 6_000_000
 """Rows of a table at scale 1; about as many as TPC-H's lineitem has."""

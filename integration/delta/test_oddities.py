@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import zadapter
 from integration.lakes import settings
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
-from zadapter.spark.scratch import scratch
+from zadapter.spark.clone import scratch
 from zadapter_delta import DeltaBackend
 from zadapter_delta.commits import sizes
 from zadapter_delta.jvm import Jvm

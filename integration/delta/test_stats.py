@@ -12,8 +12,8 @@ import pytest
 import zadapter
 from integration.delta.conftest import Tables
 from tests import extremes
-from zadapter import filestats
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
+from zadapter.table import file_stats
 from zadapter_delta import DeltaBackend
 
 LONG = ["a" * 40 + c for c in ("", "\x7f", "\ud7ff", "\ue000", "\U0010ffff", "😀", "z")]
@@ -124,7 +124,7 @@ def test_s07_s11_s14_bounds_hold_for_every_type(spark, table):
         one = files.slice(number, 1)
         held = backend.read(snapshot, one).select(*names).toArrow()
         for name in names:
-            stats = filestats.column(one, (name,))
+            stats = file_stats.column(one, (name,))
             if stats is not None:
                 known |= {name} if stats[0]["min"].is_valid else set()
                 values = held[name].cast(snapshot.schema.field(name).type)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from zadapter.commit import Backoff
+from zadapter.backend.commit import Backoff
 from zadapter.errors import ConflictError, EngineError, StaleRewriteError, UnknownOutcomeError
 from zadapter_iceberg import IcebergBackend, commits
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from zadapter.commit import Backoff
+from zadapter.backend.commit import Backoff
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
 LATER = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"

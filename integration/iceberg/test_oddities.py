@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter import filestats
 from zadapter.errors import UnknownOutcomeError, VerificationError
+from zadapter.table import file_stats
 from zadapter_iceberg import IcebergBackend
 
 
@@ -70,7 +70,7 @@ def test_i26_no_metrics_mode_hides_a_row(lake, spark, mode):
     for number in range(files.num_rows):
         one = files.slice(number, 1)
         held = backend.read(snapshot, one).selectExpr("min(a)", "max(a)").first()
-        found = filestats.column(one, ("a",))
+        found = file_stats.column(one, ("a",))
         (stats,) = found.to_pylist() if found is not None else [{"min": None, "max": None}]
         assert stats["min"] is None or stats["min"] <= held[0]
         assert stats["max"] is None or stats["max"] >= held[1]

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 import zadapter
 from integration.lakes import settings
 from tests import extremes
-from zadapter import errors, filestats
+from zadapter import errors
+from zadapter.table import file_stats
 from zadapter_iceberg import IcebergBackend
 
 
@@ -126,7 +127,7 @@ def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
     for number in range(files.num_rows):
         held = backend.read(snapshot, files.slice(number, 1)).toArrow()
         for parts in columns:
-            stats = filestats.column(files, parts).slice(number, 1)
+            stats = file_stats.column(files, parts).slice(number, 1)
             low, high, nulls, *_ = stats.flatten()
             values = held[parts[0]].cast(low.type)
             assert nulls[0].as_py() == values.null_count

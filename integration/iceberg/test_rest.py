@@ -7,7 +7,7 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from integration.iceberg.rest import catalog_server
 from integration.network import Network
-from zadapter.commit import Backoff
+from zadapter.backend.commit import Backoff
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
 from zadapter_iceberg import IcebergBackend
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from integration.migration.tables import FORMATS
-from zadapter.definition import Fate
+from zadapter.table.spec import Fate
 
 
 def items(report, fate):

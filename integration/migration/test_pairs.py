@@ -10,7 +10,7 @@ import pytest
 
 from integration.migration.tables import FORMATS, texts
 from zadapter.errors import UnsupportedError
-from zadapter.migration import Mode
+from zadapter.reports.migration import Mode
 
 PAIRS = list(permutations(FORMATS, 2))
 COPIED = [(*pair, "copy") for pair in PAIRS]

@@ -7,7 +7,7 @@ import pytest
 
 import zadapter
 from integration.s3 import make
-from zadapter.migration import Mode
+from zadapter.reports.migration import Mode
 
 FORMATS = ("delta", "iceberg", "parquet")
 

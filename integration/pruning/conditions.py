@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from zadapter.names import leaves, quote
+from zadapter.base.names import leaves, quote
 
 _COMPARISONS = ["=", "<=>", "<", "<=", ">", ">=", "<>"]
 

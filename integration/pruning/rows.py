@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests import extremes
-from zadapter.ranks import rank
+from zadapter.base.ranks import rank
 
 FILES = 6
 """As many as each writer makes."""

@@ -20,12 +20,12 @@ import zadapter
 from integration.lakes import settings
 from integration.pruning.conditions import some
 from integration.pruning.rows import FILES, parts, table
+from zadapter.arguments.where import condition as parsed
+from zadapter.base.locations import bare
+from zadapter.base.names import leaves
 from zadapter.errors import UsageError
-from zadapter.locations import bare
-from zadapter.names import leaves
-from zadapter.pruning import matching
-from zadapter.spark.checksums import by_file
-from zadapter.verbs.filtering import condition as parsed
+from zadapter.filters.pruning import matching
+from zadapter.spark.checksum import by_file
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend

@@ -19,8 +19,8 @@ import zadapter
 from integration.bench.effort import measured
 from integration.migration.tables import FORMATS, Lakes
 from integration.trials.tally import Row, Tally
+from zadapter.base.sizes import show
 from zadapter.errors import UnsupportedError
-from zadapter.sizes import show
 
 FILES, ROWS_A_FILE = 50_000, 2
 COLUMNS, WIDE_FILES, WIDE_ROWS = 2_000, 4, 250

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from zadapter.spark.checksums import Totals, by_file, observed, together, watched
-from zadapter.spark.checksums import whole as whole_of
+from zadapter.spark.checksum import Totals, by_file, observed, together, watched
+from zadapter.spark.checksum import whole as whole_of
 
 NESTED = (
     "id int, a array<int>, s struct<x: int, y: int>, m map<string, int>, "

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import zadapter.spark
-from zadapter.cli import app
+from zadapter.cli.app import app
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.builders import snapshot
-from zadapter import filestats
 from zadapter.errors import VerificationError
-from zadapter.footers import ColumnFooter, Footer, file_table
+from zadapter.rewrite.verify import check_files
 from zadapter.spark import footers
-from zadapter.spark.verification import check_files
-from zadapter.table import Staged
+from zadapter.table import file_stats
+from zadapter.table.footers import ColumnFooter, Footer, file_table
+from zadapter.table.snapshot import Staged
 
 
 def footer(tmp_path, spark, table, **options):
@@ -199,7 +199,7 @@ def test_stats_have_the_columns_own_types(tmp_path, spark):
     files = file_table(snapshot(table.schema), read)
 
     for name in table.column_names:
-        stats = filestats.column(files, (name,))
+        stats = file_stats.column(files, (name,))
         if name == "list":
             assert stats is None
             continue

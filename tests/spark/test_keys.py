@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from zadapter import routing
-from zadapter.fitting import MAX_LEAVES, fit
-from zadapter.grouping import find_roots, roots_of
-from zadapter.layout import Curve, Request
-from zadapter.names import split
-from zadapter.spark.keys import keyed
+from zadapter.base.names import split
+from zadapter.layout import assign
+from zadapter.layout.build import MAX_LEAVES, fit
+from zadapter.layout.layout import Curve, Request
+from zadapter.planning.file_groups import find_roots, roots_of
+from zadapter.rewrite.expressions import keyed
 
 MIXED = [["big", "text"], ["double", "decimal_38_10", "ntz", "flag"], ["binary", "day"]]
 UNORDERED = {"row"}
@@ -39,9 +39,9 @@ def expected(layout, table, names, root_of=None):
     """Place of each row, and where its leaf's files begin and end."""
     columns = [table[name].combine_chunks() for name in names]
     roots = np.zeros(table.num_rows, np.int64) if root_of is None else root_of
-    leaf = routing.leaves(layout, columns, roots)
+    leaf = assign.leaves(layout, columns, roots)
     first, width = layout.first_file[leaf], layout.width[leaf]
-    return routing.places(layout, leaf), first, first + width
+    return assign.places(layout, leaf), first, first + width
 
 
 def sent(placed):

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 
 from tests.builders import snapshot
 from tests.spark.test_keys import layout_of, request
-from zadapter import routing
-from zadapter.fitting import fit
-from zadapter.grouping import roots_of
-from zadapter.names import quote
-from zadapter.spark.rewriting import clustered
+from zadapter.base.names import quote
+from zadapter.layout import assign
+from zadapter.layout.build import fit
+from zadapter.planning.file_groups import roots_of
+from zadapter.rewrite.shuffle import clustered
 
 
 def written(rows, path):
@@ -35,8 +35,8 @@ def assert_in_order(files, layout, columns):
     seen = []
     for file in files:
         found = [file[name].combine_chunks() for name in columns]
-        leaf = routing.leaves(layout, found, np.zeros(file.num_rows, np.int64))
-        place = routing.places(layout, leaf)
+        leaf = assign.leaves(layout, found, np.zeros(file.num_rows, np.int64))
+        place = assign.places(layout, leaf)
         assert (np.diff(place) >= 0).all()
         seen.append(set(layout.first_file[leaf].tolist()))
     assert sum(map(len, seen)) == len(set().union(*seen))

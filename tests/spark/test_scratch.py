@@ -1,6 +1,6 @@
 """A session beside the user's, of which nothing is to be seen afterwards."""
 
-from zadapter.spark.scratch import scratch
+from zadapter.spark.clone import scratch
 
 
 def test_rdds_become_rows_of_the_users_session(spark):

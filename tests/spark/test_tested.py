@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as F
 
-from zadapter.spark import tested
+from zadapter.spark import tested_versions
 from zadapter.spark.settings import FORMATS
-from zadapter.spark.tested import untested_plan, untested_session
+from zadapter.spark.tested_versions import untested_plan, untested_session
 
 OURS = ",".join(form.extension for form in FORMATS.values())
 CODE = """
@@ -39,7 +39,7 @@ def session(version=None, rules=(), **settings):
     scala = SimpleNamespace(isEmpty=lambda: not rules, head=lambda: rules[0])
     state = SimpleNamespace(columnarRules=lambda: scala)
     return SimpleNamespace(
-        version=version or max(tested.VERSIONS),
+        version=version or max(tested_versions.VERSIONS),
         conf=SimpleNamespace(get=settings.get),
         sparkContext=SimpleNamespace(getConf=lambda: settings),
         _jsparkSession=SimpleNamespace(sessionState=lambda: state),

@@ -5,9 +5,9 @@ import re
 import pytest
 from pyspark.sql import functions as F
 
-from zadapter import zvalues
 from zadapter.errors import UnknownColumnError, UsageError
-from zadapter.spark.zvalues import zvalue
+from zadapter.zvalues import zvalue as arrow
+from zadapter.zvalues.spark_zvalue import zvalue
 
 WIDTHS = {"text": [1, 8, 13], "binary": [8]}
 MIXED = [
@@ -38,7 +38,7 @@ def test_spark_and_arrow_agree(rows, table, conf, ansi, zone):
     found = rows.select("row", *keys).toArrow().sort_by("row")
 
     for i, (names, how) in enumerate(every):
-        expected = zvalues.zvalue([table[name] for name in names], **how).to_pylist()
+        expected = arrow.zvalue([table[name] for name in names], **how).to_pylist()
         both = enumerate(zip(found[f"{i}"].to_pylist(), expected, strict=True))
         wrong = [row for row, (key, expected_key) in both if key != expected_key]
         assert not wrong, (names, how, table.select(names).take(wrong[:3]).to_pylist())
@@ -50,7 +50,7 @@ def test_fields_of_structs_are_found_as_spark_finds_them(rows, table):
 
     found = rows.select("row", keys.alias("key")).toArrow().sort_by("row")
 
-    expected = zvalues.zvalue([table["big"], table["tiny"]])
+    expected = arrow.zvalue([table["big"], table["tiny"]])
     assert found["key"].to_pylist() == expected.to_pylist()
 
 

@@ -8,7 +8,7 @@ from typing_extensions import assert_type
 
 import zadapter
 from zadapter import Backoff, Curve, Layout, Plan, Report
-from zadapter.backend import Factory, load
+from zadapter.backend.contract import Factory, load
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError, UsageError, ZadapterError
 
 

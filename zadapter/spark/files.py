@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.interrupts import Interrupted
+from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
-from zadapter.interrupts import Interrupted
-from zadapter.table import Written
-from zadapter.thrown import first_line
+from zadapter.table.snapshot import Written
 
 _NOTES, _NOTE = "_zadapter", "migration-"
 _LOGS = ("_delta_log", f"{_NOTES}/log")

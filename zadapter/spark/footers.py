@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from zadapter.footers import Footer, parse, row_groups
-from zadapter.locations import map_files
-from zadapter.streams import JavaFile
+from zadapter.base.java_file import JavaFile
+from zadapter.base.locations import map_files
+from zadapter.table.footers import Footer, parse, row_groups
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:

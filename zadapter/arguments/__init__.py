@@ -1,0 +1,1 @@
+"""Arguments of the public functions, checked and resolved."""

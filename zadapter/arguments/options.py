@@ -1,0 +1,109 @@
+"""What the caller asked for, checked as far as that needs no table and no Spark."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from numbers import Integral, Real
+from os import PathLike, fspath
+from typing import Any
+
+from zadapter.backend.commit import Backoff
+from zadapter.base.sizes import parse
+from zadapter.errors import UsageError
+from zadapter.layout.layout import Curve
+from zadapter.reports.optimize import VERIFICATIONS
+
+_TYPES: Sequence[tuple[str, Any, str]] = (
+    ("where", (str, type(None)), "SQL as text"),
+    ("widen_stats", bool, "True or False"),
+    ("force", bool, "True or False"),
+    ("row_groups", Integral, "a whole number"),
+    ("backoff", Backoff, "a zadapter.Backoff"),
+)
+
+By = str | Sequence[str] | Mapping[str, float]
+
+
+def named(table: object) -> str:
+    """Return *table* as text.
+
+    Raises:
+        UsageError: It is none, or empty.
+    """
+    if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
+        raise UsageError(f"{table!r} is no table; give a path or an identifier")
+    return str(fspath(table))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the caller asked for, as typed.
+
+    Raises:
+        UsageError: An argument makes no sense whatever the table.
+    """
+
+    table: str | PathLike[str]
+    by: By
+    where: str | None = None
+    curve: str = "adaptive"
+    target_file_size: str | int = "128MB"
+    row_groups: int = 16
+    max_group_bytes: str | int = "256GB"
+    widen_stats: bool = False
+    force: bool = False
+    verify: str = "counts"
+    backoff: Backoff = field(default_factory=Backoff)
+
+    def __post_init__(self) -> None:
+        for name, types, wanted in _TYPES:
+            given = getattr(self, name)
+            if not isinstance(given, types) or (types is Integral and isinstance(given, bool)):
+                raise UsageError(f"{name}= takes {wanted}, not {given!r}")
+        named(self.table)
+        if self.curve not in [curve.value for curve in Curve]:
+            known = ", ".join(curve.value for curve in Curve)
+            raise UsageError(f"no curve {self.curve!r}; there are: {known}")
+        if self.verify not in VERIFICATIONS:
+            known = ", ".join(VERIFICATIONS)
+            raise UsageError(f"verify= has no {self.verify!r}; there are: {known}")
+        if self.row_groups < 1:
+            raise UsageError(f"row_groups= takes at least 1, not {self.row_groups}")
+        parse(self.target_file_size, "target_file_size")
+        parse(self.max_group_bytes, "max_group_bytes")
+        self.weights()
+
+    @property
+    def name(self) -> str:
+        """The table, as text."""
+        return named(self.table)
+
+    def weights(self) -> dict[str, float]:
+        """Return the key columns' names with their weights.
+
+        Raises:
+            UsageError: There are none, one comes twice, or they are no names and numbers.
+        """
+        by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
+        if not by:
+            raise UsageError("no key columns; name one to four columns that filters use")
+        return {name: _weight(name, weight) for name, weight in by.items()}
+
+
+def _listed(by: Any) -> list[str]:
+    named = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
+    for name in named:
+        if not isinstance(name, str):
+            raise UsageError(f"by= takes column names, not {name!r}")
+    if len(set(named)) < len(named):
+        raise UsageError(f"key columns repeat: {', '.join(named)}; name each once")
+    return named
+
+
+def _weight(name: Any, weight: Any) -> float:
+    if not isinstance(name, str):
+        raise UsageError(f"by= takes column names, not {name!r}")
+    number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else -inf
+    if not 0 < number < inf:
+        raise UsageError(f"by= gives {name} the weight {weight!r}; give a positive number")
+    return number

@@ -1,0 +1,145 @@
+"""Turn what users type into values, or say what is wrong with it before anything is written."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.arguments.options import Question
+from zadapter.backend.contract import Factory, load, names
+from zadapter.base.names import Parts, join, resolve, split
+from zadapter.base.sizes import parse
+from zadapter.errors import (
+    MissingBackendError,
+    SessionError,
+    UnknownTableError,
+    UnsupportedError,
+    UsageError,
+    ZadapterError,
+)
+from zadapter.layout.layout import Curve, Request, orders
+from zadapter.spark import object_stores
+from zadapter.spark.sessions import ensure, running, session
+from zadapter.spark.settings import FORMATS, installed
+from zadapter.table.snapshot import Snapshot
+
+_NO_KEYS = (
+    (pa.types.is_struct, "a struct; name one of its fields"),
+    (pa.types.is_list, "an array"),
+    (pa.types.is_map, "a map"),
+    (lambda type_: not orders(type_), "of a type without an order that stats keep"),
+)
+
+
+def open_table(
+    name: str, backend: str | Factory | None, spark: SparkSession | None
+) -> tuple[SparkSession, Factory]:
+    """Return a session that fits, and the table's backend, to be called with a session.
+
+    Raises:
+        UnknownTableError: No backend knows the table.
+        MissingBackendError: The backend is not installed.
+        SessionError: The session cannot handle the format.
+    """
+    if backend is None:
+        return _detected(name, spark or running() or start({}, None, [name]))
+    if isinstance(backend, str):
+        return _loaded(backend, name, spark)
+    if not callable(backend):
+        raise UsageError(f"backend= takes a format's name or a backend's class, not {backend!r}")
+    return ensure(spark, getattr(backend, "format", ""), name), backend
+
+
+def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -> SparkSession:
+    """Return the running session, or start one for *backend*, or else for all that is installed.
+
+    Args:
+        conf: Spark settings.
+        backend: The format; None: any.
+        tables: Paths and identifiers of tables, whose stores the session can then read.
+
+    Raises:
+        MissingBackendError: The backend is not installed.
+        SessionError: No fitting session can be started.
+    """
+    if backend is not None:
+        load(backend)
+    wanted = installed() if backend is None else [backend]
+    formats = [name for name in wanted if name in FORMATS]
+    return session(conf, formats=formats, stores=object_stores.named(tables))
+
+
+def _loaded(name: str, table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
+    factory = load(name)
+    return ensure(spark, name, table), factory
+
+
+def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
+    reasons: list[ZadapterError] = []
+    for name in names():
+        try:
+            found = _tried(name, table, spark)
+        except UnsupportedError as error:
+            # it may be of a format that could not be asked
+            raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
+        if not isinstance(found, ZadapterError):
+            return found
+        reasons.append(found)
+    if not reasons:
+        raise MissingBackendError("no backend is installed; install zadapter's extra 'delta'")
+    if len(reasons) == 1:
+        raise reasons[0]
+    # first those who have looked for the table, then those who could not
+    reasons.sort(key=lambda reason: not isinstance(reason, UnknownTableError))
+    raise UnknownTableError("; ".join(map(str, reasons)))
+
+
+def _tried(
+    name: str, table: str, spark: SparkSession | None
+) -> tuple[SparkSession, Factory] | ZadapterError:
+    """Return a session and the backend that knows the table, or why it does not."""
+    try:
+        found, factory = _loaded(name, table, spark)
+        if factory(found).snapshot(table).version < 0:
+            return UnknownTableError(
+                f"{table}: to make a table of these files, say backend={name!r}"
+            )
+    except (UnknownTableError, MissingBackendError, SessionError) as error:
+        return error
+    return found, factory
+
+
+def request_of(question: Question, snapshot: Snapshot) -> Request:
+    """Resolve and check the key columns.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+        UsageError: A column cannot be a key, or an argument makes no sense.
+    """
+    weights = question.weights()
+    columns = tuple(_key(name, snapshot) for name in weights)
+    return Request(
+        columns=columns,
+        weights=tuple(weights.values()),
+        curve=Curve(question.curve),
+        target_file_size=parse(question.target_file_size, "target_file_size"),
+        row_groups=int(question.row_groups),
+    )
+
+
+def _key(name: str, snapshot: Snapshot) -> Parts:
+    parts, type_ = resolve(split(name), snapshot.schema)
+    if parts[0] in snapshot.partition:
+        raise UsageError(
+            f"{join(parts)!r} is a partition column, so each file holds one value of it already; "
+            "cluster by other columns"
+        )
+    for is_a, what in _NO_KEYS:
+        if is_a(type_):
+            raise UsageError(f"{join(parts)!r} cannot be a key: it is {what}")
+    if parts in snapshot.without_bounds:
+        raise UsageError(
+            f"{join(parts)!r} cannot be a key: {snapshot.format} keeps no min and max of its type "
+            f"({type_}), so clustering by it would exclude no file"
+        )
+    return parts

@@ -1,0 +1,1 @@
+"""The contract of a backend, and the commit loop."""

@@ -1,0 +1,279 @@
+"""Failures of Spark, of formats and of stores, as errors that say what to do.
+
+This is the one place where exceptions of other programs become zadapter's: :func:`explaining` is
+around each verb.  Exceptions of Python's own kinds, such as ``TypeError``, stay as they are.
+"""
+
+import errno
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from os import PathLike
+from typing import ParamSpec, TypeVar
+
+from zadapter.base.java_errors import causes, first_line_of, java_exception
+from zadapter.base.secrets import masked
+from zadapter.errors import (
+    DataFileError,
+    EngineError,
+    SessionError,
+    StoreError,
+    UnknownTableError,
+    ZadapterError,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_FOREIGN = {"fsspec", "obstore", "py4j", "pyarrow", "pyiceberg", "pyspark"}
+"""Packages whose exceptions are explained, besides errors of the operating system."""
+_URI = r"(?:[a-zA-Z][\w+.-]*:/+|/)[^\s'\"`,;<>|]*[\w/]"
+_READING = re.compile(
+    rf"(?:reading file|Error reading file:|Checksum error:|column in file|in file) (?P<path>{_URI})"
+)
+_WORKER = "An exception was thrown from the Python worker"
+_WRITING = "Task failed while writing rows to"
+_PATH = re.compile(rf"(?<![\w:/.])(?P<path>{_URI})")
+_CLASS = re.compile(
+    r"\bClass (?P<name>[\w.$]+) was not found"
+    r"|(?:ClassNotFoundException|NoClassDefFoundError): (?P<last>\S+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of failure.
+
+    Attributes:
+        pattern: Is found in the text of one of the causes.
+        error: What is raised for it.
+        text: What is wrong and what to do next, with the file's ``{path}`` or the ``{cause}``.
+    """
+
+    pattern: re.Pattern[str]
+    error: type[ZadapterError]
+    text: str
+
+
+def _kind(pattern: str, error: type[ZadapterError], text: str) -> _Kind:
+    return _Kind(re.compile(pattern), error, text)
+
+
+_KINDS = (
+    _kind(
+        r"No space left on device|Disk quota exceeded|QuotaExceededException|File too large"
+        r"|could only be written to 0 of the|\[Errno (?:27|28|122)\]",
+        StoreError,
+        "no room is left for {path}; make room on the table's disk, or where spark.local.dir is if "
+        "that is the full one, and run it again ({cause})",
+    ),
+    _kind(
+        r"AccessDenied|AccessControlException|[Pp]ermission denied|Status Code: 403|403 Forbidden"
+        r"|InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException"
+        r"|Unable to load credentials|CredentialInitializationException|\[Errno (?:1|13|30)\]"
+        r"|Read-only file system|Operation not permitted",
+        StoreError,
+        "the store refuses access to {path}; check the credentials and the rights, and run it "
+        "again ({cause})",
+    ),
+    _kind(
+        r"UnknownStoreException|NoSuchBucket",
+        UnknownTableError,
+        "there is no such bucket; check its name, and fs.s3a.endpoint if the server is not AWS "
+        "({cause})",
+    ),
+    _kind(
+        r"FileNotFoundException|FILE_NOT_EXIST|NoSuchFileException|NoSuchKey|NotFoundException: "
+        r"(?:File|Failed to open|Location)|\[Errno 2\]",
+        DataFileError,
+        "{path} is missing, but the table needs it. If a clean-up has just removed an old version, "
+        "run it again; else restore the file, or the table to a version without it ({cause})",
+    ),
+    _kind(
+        r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
+        r"|is not a Parquet file|ChecksumException|Checksum error|could not verify page"
+        r"|FAILED_TO_UNCOMPRESS|ZstdException|ZstdIOException|magic bytes not found"
+        r"|Couldn't deserialize thrift|can not read class org.apache.parquet|InvalidAvroMagic"
+        r"|Not an Avro data file|Invalid sync|AvroRuntimeException|Not a data file",
+        DataFileError,
+        "{path} is damaged; restore the file, or the table to a version without it ({cause})",
+    ),
+    _kind(
+        r"ClassNotFoundException|NoClassDefFoundError|Class [\w.$]+ was not found"
+        r"|UnsatisfiedLinkError",
+        SessionError,
+        "the Spark session lacks the class {name}, which a codec, a file system or another setting "
+        "asks for; add its jar to the session, or change the setting ({cause})",
+    ),
+    _kind(
+        r"OutOfMemoryError|Java heap space|GC overhead limit",
+        SessionError,
+        "Spark has run out of memory; start a session with more of spark.driver.memory, and of "
+        "spark.executor.memory on a cluster ({cause})",
+    ),
+    _kind(
+        r"Py4JNetworkError|Answer from Java side is empty|ConnectionRefusedError"
+        r"|stopped SparkContext|SparkContext was shut down|SparkContext has been shutdown",
+        SessionError,
+        "the Spark session has ended; start a new one, and look into Spark's log for why ({cause})",
+    ),
+    _kind(
+        r"Unable to execute HTTP request|AWSClientIOException|AWSStatus5\d\dException"
+        r"|ApiCall(?:Attempt)?TimeoutException|UnknownHostException|NoRouteToHostException"
+        r"|Connect(?:ion)?(?:Timeout|Closed)?Exception|SocketTimeoutException"
+        r"|NoHttpResponseException|Connection (?:reset|refused|timed out)",
+        StoreError,
+        "the store or the catalog does not answer; see whether it can be reached, and run it again "
+        "({cause})",
+    ),
+    _kind(
+        r"IllegalArgumentException|NumberFormatException|INVALID_CONF_VALUE"
+        r"|algorithm version is supported",
+        SessionError,
+        "Spark or the format refuses a value, most likely that of a setting; look through the "
+        "session's parquet.* and spark.sql.*, and the table's properties ({cause})",
+    ),
+)
+
+
+@contextmanager
+def explaining(table: str) -> Iterator[None]:
+    """Raise what other programs have thrown as an error of zadapter.
+
+    The cause is the original, unless that holds a secret, which a traceback would print.
+
+    Args:
+        table: What is being worked on, as the user named it.
+
+    Raises:
+        StoreError: There is no room, no answer, or no right to use the store.
+        UnknownTableError: There is no such bucket.
+        DataFileError: A file is missing or damaged.
+        SessionError: The session lacks a class or memory, or has ended.
+        EngineError: Anything else that Spark, a format or a library has thrown.
+    """
+    try:
+        yield
+    except ZadapterError as error:
+        _mask_causes(error)
+        raise
+    except Exception as error:
+        if not is_foreign(error):
+            raise
+        explained = explain(table, texts(error))
+        explained.__cause__ = error
+        _mask_causes(explained)
+        raise explained from explained.__cause__
+
+
+def explained(verb: Callable[P, R]) -> Callable[P, R]:
+    """Have a verb, whose first argument is a table, raise errors of zadapter."""
+
+    @wraps(verb)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        table = args[0] if args else kwargs.get("table")
+        with explaining(str(table) if isinstance(table, str | PathLike) else "the table"):
+            return verb(*args, **kwargs)
+
+    return wrapped
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Tell whether Spark, a library or the operating system has raised an exception."""
+    return isinstance(error, OSError) or any(
+        each.__module__.partition(".")[0] in _FOREIGN for each in type(error).__mro__
+    )
+
+
+def texts(error: BaseException) -> list[str]:
+    """Return the exceptions behind an exception as text, outermost first."""
+    found: list[str] = []
+    link: BaseException | None = error
+    while link is not None and len(found) < len(errno.errorcode):
+        if java_exception(link) is not None:
+            found += causes(link)
+        else:
+            found.append(f"{type(link).__name__}: {link}")
+        link = link.__cause__
+    return found
+
+
+def explain(table: str, found: Sequence[str]) -> ZadapterError:
+    """Return the error for a failure.
+
+    Args:
+        table: What is being worked on.
+        found: The exceptions as text, outermost first.
+    """
+    by_python = next((text for text in reversed(found) if _WORKER in text), None)
+    if by_python is not None:
+        return EngineError(
+            f"{table}: a Python function of the rows has failed: {_raised(by_python)}; mend it, "
+            "and run it again"
+        )
+    cause = _root(found)
+    for kind in _KINDS:
+        hit = next((text for text in reversed(found) if kind.pattern.search(text)), None)
+        if hit is None:
+            continue
+        reads = kind.error is DataFileError
+        # the file that is read is at fault, not the one that its rows are written to
+        path = _path([text for text in found if not (reads and _WRITING in text)], hit)
+        name = _CLASS.search(hit)
+        missing = (name and (name["name"] or name["last"])) or "it names"
+        shown = path or f"a file of {table}{' (Spark may have logged which)' if reads else ''}"
+        message = f"{table}: {kind.text.format(path=shown, cause=cause, name=missing)}"
+        if kind.error is DataFileError:
+            return DataFileError(message, path)
+        return kind.error(message)
+    return EngineError(
+        f"{table}: {cause}; this comes from Spark, the format or a library. The same call in "
+        "Python shows all of it, as the exception's cause"
+    )
+
+
+def _raised(traceback: str) -> str:
+    """Return the exception at the end of a traceback of Python within one of Spark."""
+    lines = traceback.partition("\n\tat ")[0].splitlines()
+    return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
+
+
+def _root(found: Sequence[str]) -> str:
+    """Return the first line of the innermost exception that says anything."""
+    said = (text for text in reversed(found) if text.partition(": ")[2].strip())
+    name, _, message = next(said, found[-1] if found else "no message").partition(": ")
+    if not message.strip():
+        return first_line_of(name).rstrip(".")
+    # masked as one text: a secret may be told by what stands before it
+    line = next(part for part in message.splitlines() if part.strip())
+    return first_line_of(f"{name.rpartition('.')[2]}: {line.strip()}").rstrip(".")
+
+
+def _path(found: Sequence[str], hit: str) -> str | None:
+    """Return the file that a failure is about, where one of its texts names it."""
+    for pattern, among in ((_READING, found), (_PATH, [hit]), (_PATH, found)):
+        for text in among:
+            named = pattern.search(text.partition("\n\tat ")[0])
+            if named is not None:
+                return named["path"]
+    return None
+
+
+class _Masked(Exception):  # noqa: N818 - stands for an exception of any name
+    """An exception whose text held a secret."""
+
+
+def _mask_causes(error: BaseException) -> None:
+    """Replace the exceptions behind an error that hold secrets: a traceback prints them all."""
+    link = error
+    for _ in errno.errorcode:
+        behind = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        if behind is None:
+            return
+        text = f"{type(behind).__name__}: {behind}"
+        if masked(text) != text:
+            link.__cause__ = _Masked(masked(text))
+            return
+        link = behind

@@ -1,0 +1,291 @@
+"""The command line: ``zadapter optimize``, ``zadapter plan`` and ``zadapter migrate``.
+
+PySpark is imported once a command needs it, so that help and complaints come at once.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import zadapter
+from zadapter.cli.error_messages import Command, complaining
+from zadapter.errors import UsageError
+from zadapter.reports.progress import progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zadapter.reports.migration import Migration
+    from zadapter.reports.optimize import Plan, Report
+
+QUIET = {"spark.log.level": "FATAL", "spark.ui.showConsoleProgress": "false"}
+"""Settings of a session that the command line starts itself: errors are its own to print."""
+
+_OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
+"""Of a separator: not within backticks, since an even number of them follows."""
+
+app = typer.Typer(
+    name="zadapter",
+    help="Cluster lake tables so that filters open few files.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"zadapter {version('zadapter')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+_Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A path, delta.`path`, or an identifier of Spark's catalog."
+    ),
+]
+_By = Annotated[
+    list[str],
+    typer.Option(
+        metavar="COLUMNS",
+        help="Key columns, separated by commas; may repeat. name=2 gives a column twice the "
+        "weight of one without a number.",
+    ),
+]
+_Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="Leave files alone that hold no row this is true for."),
+]
+_Backend = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        help="delta, iceberg or parquet (which a plain folder needs).",
+    ),
+]
+_Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
+_TargetFileSize = Annotated[
+    str, typer.Option(metavar="SIZE", help="What a written file should have.")
+]
+_RowGroups = Annotated[
+    int, typer.Option(metavar="COUNT", help="Row groups a written file should have.")
+]
+_MaxGroupBytes = Annotated[
+    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten part by part.")
+]
+_WidenStats = Annotated[
+    bool,
+    typer.Option(
+        "--widen-stats",
+        help="Have the table collect stats of key columns that have none; optimize changes a "
+        "table property for it.",
+    ),
+]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
+]
+_Verify = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="counts, or checksum: compare all values before the commit, which reads the written "
+        "files once.",
+    ),
+]
+_Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
+]
+_AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON: the fields of what the function returns."),
+]
+
+
+@app.command(
+    "plan",
+    cls=Command,
+    help="Predict what optimize would do with the same options. Writes nothing.",
+)
+@app.command(
+    "optimize",
+    cls=Command,
+    help="Cluster TABLE so that filters on the key columns open fewer files.",
+)
+def _run(  # noqa: PLR0913 - the options of zadapter.optimize
+    *,
+    context: typer.Context,
+    table: _Table,
+    by: _By,
+    where: _Where = None,
+    backend: _Backend = None,
+    curve: _Curve = "adaptive",
+    target_file_size: _TargetFileSize = "128MB",
+    row_groups: _RowGroups = 16,
+    max_group_bytes: _MaxGroupBytes = "256GB",
+    widen_stats: _WidenStats = False,
+    force: _Force = False,
+    verify: _Verify = "counts",
+    conf: _Conf = None,
+    as_json: _AsJson = False,
+) -> None:
+    with complaining():
+        keys, settings = parse_by(by), parse_conf(conf or ())
+        call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
+        session = _session({**QUIET, **settings}, backend, table)
+        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+            found = call(
+                table,
+                by=keys,
+                backend=backend,
+                where=where,
+                curve=curve,
+                target_file_size=target_file_size,
+                row_groups=row_groups,
+                max_group_bytes=max_group_bytes,
+                widen_stats=widen_stats,
+                force=force,
+                verify=verify,
+                spark=session,
+            )
+    _show(found, as_json=as_json)
+
+
+@app.command(
+    "migrate",
+    cls=Command,
+    help="Make a table of another format with the rows and the layout of TABLE.",
+)
+def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
+    *,
+    table: _Table,
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="delta, iceberg or parquet.")],
+    target: Annotated[str, typer.Option(metavar="TABLE", help="The new table.")],
+    backend: _Backend = None,
+    mode: Annotated[str, typer.Option(metavar="MODE", help="copy, in_place or auto.")] = "copy",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Key columns of a new layout; else the old is kept."),
+    ] = None,
+    curve: _Curve = "adaptive",
+    target_file_size: _TargetFileSize = "128MB",
+    row_groups: _RowGroups = 16,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Carry what was appended since the migration.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would become of everything; write nothing.")
+    ] = False,
+    conf: _Conf = None,
+    as_json: _AsJson = False,
+) -> None:
+    with complaining():
+        keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
+        # the old table's format may still have to be found out
+        session = _session({**QUIET, **settings}, None, table, target)
+        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+            found = zadapter.migrate(
+                table,
+                to=to,
+                target=target,
+                backend=backend,
+                mode=mode,
+                by=keys,
+                curve=curve,
+                target_file_size=target_file_size,
+                row_groups=row_groups,
+                follow=follow,
+                dry_run=dry_run,
+                spark=session,
+            )
+    _show(found, as_json=as_json)
+
+
+def parse_by(texts: Sequence[str]) -> dict[str, float]:
+    """Read what ``--by`` was given: names separated by commas, each with or without a weight.
+
+    >>> parse_by(["event_time, user_id=2", "`odd,name`"])
+    {'event_time': 1.0, 'user_id': 2.0, '`odd,name`': 1.0}
+
+    Raises:
+        UsageError: A name is empty or comes twice, or a weight is no number.
+    """
+    keys: dict[str, float] = {}
+    for part in (part for text in texts for part in re.split(f",{_OUTSIDE}", text)):
+        name, *weights = map(str.strip, re.split(f"={_OUTSIDE}", part))
+        if not name or len(weights) > 1:
+            raise UsageError(f"--by takes names such as a,b or a=2,b; {part!r} is none")
+        if name in keys:
+            raise UsageError(f"--by names {name} twice; name each column once")
+        keys[name] = _weight(name, weights[0]) if weights else 1.0
+    return keys
+
+
+def _weight(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--by gives {name} the weight {text!r}, which is no number") from None
+
+
+def parse_conf(texts: Sequence[str]) -> dict[str, str]:
+    """Read what ``--conf`` was given: ``key=value`` each.
+
+    Raises:
+        UsageError: There is no key or no ``=``.
+    """
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        lacking = "key" if equals else "'='"
+        if not key.strip() or not equals:
+            raise UsageError(f"--conf takes key=value; {_start_of(text)} has no {lacking}")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def _start_of(text: str) -> str:
+    """Return what in a setting is a name for certain: the rest may be a secret."""
+    name = re.match(r"[a-zA-Z][\w-]*(?:\.[\w-]+)+", text)
+    return "one" if name is None else repr(name[0])
+
+
+def _session(conf: Mapping[str, str], backend: str | None, *tables: str) -> "SparkSession":
+    from zadapter.arguments.resolve import start  # noqa: PLC0415 - loads Spark
+
+    return start(conf, backend, tables)
+
+
+def _show(found: "Plan | Report | Migration", *, as_json: bool) -> None:
+    if as_json:
+        facts = asdict(found)
+        if hasattr(found, "nothing_to_do"):
+            facts.get("plan", facts)["nothing_to_do"] = found.nothing_to_do
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    table = Table(show_header=False)
+    for name, value in found.facts().items():
+        table.add_row(Text(name, style="bold"), Text(value))
+    Console().print(table)

@@ -1,0 +1,67 @@
+"""What the command line says when a command fails: one message, without secrets."""
+
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from zadapter.base.interrupts import Interrupted, terminate
+from zadapter.base.java_errors import first_line
+from zadapter.base.secrets import masked
+from zadapter.errors import UsageError, ZadapterError
+
+_SURPLUS = "Got unexpected extra argument"
+_SIGNALLED = 128
+"""What shells add to the number of the signal that has ended a process."""
+
+
+class Command(TyperCommand):
+    """A command whose complaints about its arguments show no secrets."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the arguments."""
+        typed = str(args)  # parsing takes them away
+        try:
+            return super().make_context(*args, **kwargs)
+        except Exception as error:
+            message = getattr(error, "message", None)
+            if isinstance(message, str):
+                if _SURPLUS in message and "--conf" in typed:
+                    # a blank after the key: the value may be a secret
+                    message = f"{_SURPLUS}s; --conf takes key=value, without a blank between"
+                error.message = masked(message)  # type: ignore[attr-defined]
+            raise
+
+
+@contextmanager
+def complaining() -> Iterator[None]:
+    """Turn errors into one message, without secrets, and an exit code."""
+    # py4j logs a traceback where a signal comes while Spark starts
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        number = error.number if isinstance(error, Interrupted) else signal.SIGINT
+        _complain(str(error) or "interrupted")
+        raise typer.Exit(_SIGNALLED + number) from None
+    except ZadapterError as error:
+        _complain(f"error: {error}")
+        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from None
+    except typer.Exit:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last one to see it
+        what = f"{type(error).__name__}: {first_line(error)}"
+        _complain(f"error: {what} (the same call in Python shows where)")
+        raise typer.Exit(1) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _complain(text: str) -> None:
+    typer.echo(masked(text), err=True)

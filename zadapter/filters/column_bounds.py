@@ -1,0 +1,149 @@
+"""What the stats of files allow the values of one column to be."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.base.names import Parts, join
+from zadapter.table.file_stats import Bounds, child
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""One truth value a file."""
+
+_COMPARABLE = (
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_date32,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_boolean,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What a column may hold; an entry a file.
+
+    Values are *regular* unless they are null or NaN.
+    """
+
+    low: pa.Array
+    """No regular value is below; null where nothing is known, never NaN."""
+    high: pa.Array
+    """No regular value is above; null where nothing is known, never NaN."""
+    regular: Mask
+    """Whether a regular value may occur."""
+    nan: Mask
+    """Whether NaN may occur."""
+    null: Mask
+    """Whether null may occur."""
+
+
+def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> Evidence:
+    """Gather what *files* tell about *column*: the partition if it has it, else the stats.
+
+    Args:
+        files: A table of files, see :mod:`zadapter.table.file_stats`.
+        column: As the table's schema writes it.
+        type_: The type of what the column is compared with, if it is compared. Values of any
+            other type tell nothing: they may be of another column of that name.
+
+    Returns:
+        Bounds of type null where they cannot be compared.
+    """
+    if len(column) == 1 and (values := child(files["partition"], column[0])) is not None:
+        if type_ not in {None, values.type}:
+            return unknown(len(files))
+        return _of_partition(values, mixed=mask(files["partition"].is_null(), default=True))
+    name = join(column)
+    low, high = child(files["stats"], name, "min"), child(files["stats"], name, "max")
+    if low is None or high is None or type_ not in {None, low.type}:
+        return unknown(len(files))
+    return _of_stats(files, name, low, high)
+
+
+def unknown(length: int) -> Evidence:
+    """Return what nothing is known of: any value may occur in any file."""
+    everywhere = np.ones(length, dtype=np.bool_)
+    return Evidence(pa.nulls(length), pa.nulls(length), everywhere, everywhere, everywhere)
+
+
+def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
+    """Return a column of counts, -1 where they are unknown."""
+    column = files[path[0]].combine_chunks() if len(path) == 1 else child(files[path[0]], *path[1:])
+    known = pc.fill_null(pc.cast(column, pa.int64()), -1)
+    return np.asarray(known.to_numpy(), dtype=np.int64)
+
+
+def mask(flags: pa.Array, *, default: bool) -> Mask:
+    """Return Arrow's *flags* as numpy's, with *default* for null."""
+    return np.asarray(pc.fill_null(flags, default).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _of_partition(values: pa.Array, mixed: Mask) -> Evidence:
+    """Gather what partition values tell: nothing where a file has rows of several partitions."""
+    null = mask(pc.is_null(values), default=True)
+    nan = _is_nan(values)
+    value = _bound(values, ~nan & ~mixed)
+    return Evidence(value, value, ~null & ~nan | mixed, nan | mixed, null)
+
+
+def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evidence:
+    low_is_nan, high_is_nan = _is_nan(low), _is_nan(high)
+    rows, nulls = counts(files, "rows"), counts(files, "stats", name, "nulls")
+    nans = counts(files, "stats", name, "nans")
+    if not pa.types.is_floating(low.type):
+        nans = np.zeros_like(nans)
+    possible = (rows < 0) | (np.maximum(nulls, 0) + np.maximum(nans, 0) <= rows)
+    only_nulls = possible & (nulls >= 0) & (nulls == rows)
+    no_regular = possible & (nulls >= 0) & (nans >= 0) & (nulls + nans == rows)
+    trusted = possible & _ordered(low, high) & _claimed(files, name)
+    return Evidence(
+        low=_bound(low, trusted & ~low_is_nan),
+        high=_bound(high, trusted & ~high_is_nan),
+        regular=~only_nulls & ~no_regular,
+        nan=~only_nulls & ((nans != 0) | low_is_nan | high_is_nan | ~possible),
+        null=(nulls != 0) | ~possible,
+    )
+
+
+def _claimed(files: pa.Table, name: str) -> Mask:
+    """Return whose bounds are said to hold."""
+    bounds = counts(files, "stats", name, "bounds")
+    return np.isin(bounds, (Bounds.EXACT, Bounds.WIDENED))
+
+
+def _ordered(low: pa.Array, high: pa.Array) -> Mask:
+    """Return whose bounds are not the wrong way round."""
+    if not _comparable(low.type):
+        return np.ones(len(low), dtype=np.bool_)
+    return ~mask(pc.greater(low, high), default=False)
+
+
+def _bound(values: pa.Array, known: Mask) -> pa.Array:
+    """Return *values* where they are *known*, else null; of type null if they have no order."""
+    if not _comparable(values.type):
+        return pa.nulls(len(values))
+    if known.all():
+        return values
+    return pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
+
+
+def _is_nan(values: pa.Array) -> Mask:
+    if not pa.types.is_floating(values.type) or not _comparable(values.type):
+        return np.zeros(len(values), dtype=np.bool_)
+    return mask(pc.is_nan(values), default=False)
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    """Tell whether Arrow orders values of *type_*, and as Spark does."""
+    return any(is_type(type_) for is_type in _COMPARABLE)

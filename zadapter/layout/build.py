@@ -1,0 +1,234 @@
+"""Fit a layout to a sample.
+
+Adaptive z-order takes each half at the quantile of the rows that are *still in the box*, so skew
+and correlation leave no empty cells (it is a k-d tree, Bentley 1975, written as a z-value).  A box
+that stands for k files is cut at the floor(k/2)/k quantile, so that any number of files comes out
+even and every file is whole boxes; below a file, at the median, for its row groups.
+
+Everything works on ranks within the sample; one column a level keeps the generated code of the
+Spark expression small (DESIGN.md).
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.base.ranks import Ints, Ranked, rank
+from zadapter.layout.curves import hilbert_positions, winding
+from zadapter.layout.layout import Curve, Layout, Level, Request
+from zadapter.layout.split import Cut, children, cut
+
+MAX_LEAVES = 1 << 17
+"""The most leaves a layout has; the look-up arrays of deeper trees outgrow the gain."""
+
+ENOUGH = 0.5
+"""Share of the rows still to be cut that a column must be able to cut to be worth a level."""
+
+FINER = 1
+"""Levels below the row groups, if there is room: they order rows within, so that where a row group
+begins in the midst of a box, what it has of it lies at the border."""
+
+LEFTOVER = 0.02
+"""Below this share of rows left to cut, the linear order goes on to its next column."""
+
+
+def fit(
+    request: Request,
+    sample: Sequence[pa.Array],
+    roots: Sequence[tuple[str | None, ...]],
+    root_of: Ints,
+    files: Sequence[int],
+) -> Layout:
+    """Fit a layout.
+
+    Args:
+        request: Key columns, curve, weights, row groups.
+        sample: The sampled values, one array a key column, all of the same length.
+        roots: Partition values of each root.
+        root_of: For each sampled row its root, an index into *roots*.
+        files: For each root the number of files it is to be cut into, at least 1.
+    """
+    ranked = [rank(column) for column in sample]
+    if request.curve in {Curve.ADAPTIVE, Curve.LINEAR}:
+        return _fit_tree(request, ranked, tuple(roots), root_of, np.array(files, np.int64))
+    return _fit_grid(request, ranked, tuple(roots), root_of, np.array(files, np.int64))
+
+
+def pattern(weights: Sequence[float]) -> Iterator[int]:
+    """Yield column indices for ever, each as often as its weight says, evenly spread.
+
+    With equal weights this is 0, 1, 2, …, 0, 1, 2, … (smooth weighted round-robin).
+    """
+    credit = [0.0] * len(weights)
+    while True:
+        credit = [have + weight for have, weight in zip(credit, weights, strict=True)]
+        best = max(range(len(weights)), key=lambda i: (round(credit[i], 9), -i))
+        credit[best] -= sum(weights)
+        yield best
+
+
+# ------------------------------------------------------------------ adaptive and linear
+
+
+def _fit_tree(
+    request: Request,
+    ranked: Sequence[Ranked],
+    roots: tuple[tuple[str | None, ...], ...],
+    root_of: Ints,
+    files: Ints,
+) -> Layout:
+    room = int(np.floor(np.log2(MAX_LEAVES / len(roots))))
+    depth = _depth(room, files, request)
+    inner = max(0, int(np.ceil(np.log2(request.row_groups))))
+    node, budget, first = root_of, files, np.cumsum(files) - files
+    turns = _turns(request)
+    levels: list[Level] = []
+    below = 0  # levels spent below the files, on row groups
+    while len(levels) < min(room, depth + FINER) and below < inner + FINER:
+        to_files = bool((budget > 1).any()) and len(levels) < depth - inner
+        chosen = _choose(request.curve, turns, ranked, node, budget, to_files=to_files)
+        if chosen is None and not to_files:
+            break
+        if chosen is None:  # what is left repeats one value: shared by hash, not cut
+            depth = len(levels) + inner
+            continue
+        column, made = chosen
+        below += not to_files
+        levels.append(Level(column, ranked[column].value_of(made.cuts)))
+        right = (ranked[column].ranks >= made.cuts[node]) & (made.cuts[node] > 0)
+        node = node * 2 + right
+        budget, first = children(made, budget, first)
+    order = np.tile(winding([level.column for level in levels]), len(roots)).astype(np.int32)
+    return Layout(
+        request=request,
+        roots=roots,
+        levels=tuple(levels),
+        first_file=first.astype(np.int32),
+        width=np.maximum(budget, 1).astype(np.int32),
+        order=order if request.curve is Curve.ADAPTIVE else None,
+    )
+
+
+def _depth(room: int, files: Ints, request: Request) -> int:
+    """Levels that the look-up arrays have room for, with some to spare for heavy values."""
+    wanted = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
+    return max(0, min(room, int(wanted) + 4))
+
+
+def _turns(request: Request) -> Iterator[Sequence[int]]:
+    """Yield for each level the columns to try, best first."""
+    everyone = list(range(len(request.columns)))
+    if request.curve is Curve.LINEAR:
+        while True:
+            yield everyone
+    for turn in pattern(request.weights):
+        yield [turn, *(everyone[turn + 1 :] + everyone[:turn])]
+
+
+def _choose(
+    curve: Curve,
+    turns: Iterator[Sequence[int]],
+    ranked: Sequence[Ranked],
+    node: Ints,
+    budget: Ints,
+    *,
+    to_files: bool,
+) -> tuple[int, Cut] | None:
+    """Pick the first column whose cut divides enough rows, or else the best one."""
+    enough = LEFTOVER if curve is Curve.LINEAR else ENOUGH
+    tried: list[tuple[int, Cut]] = []
+    for column in next(turns):
+        made = cut(ranked[column].ranks, node, budget, to_files=to_files)
+        if made.share >= enough:
+            return column, made
+        tried.append((column, made))
+    best = max(tried, key=lambda found: found[1].share)
+    return best if best[1].share > 0 else None
+
+
+# ------------------------------------------------------------------ z-order and Hilbert
+
+
+def _fit_grid(
+    request: Request,
+    ranked: Sequence[Ranked],
+    roots: tuple[tuple[str | None, ...], ...],
+    root_of: Ints,
+    files: Ints,
+) -> Layout:
+    """Cut each column at its own quantiles, and files by counting rows along the curve."""
+    room = max(0, int(np.floor(np.log2(MAX_LEAVES / len(roots)))))
+    columns = len(ranked) if request.curve is Curve.ZORDER else min(len(ranked), room)
+    bits = max(1, min(room // max(columns, 1), 10))
+    turns = pattern(request.weights if request.curve is Curve.ZORDER else [1.0] * columns)
+    node, levels, taken = root_of, list[Level](), [0] * columns
+    paths = [np.zeros(len(roots), np.int64)] * len(ranked)  # each node's own bits of each column
+    while len(levels) < min(bits * columns, room):
+        column = next(turns)
+        taken[column] += 1
+        cuts = _quantiles(ranked[column].ranks, taken[column])[paths[column]]
+        levels.append(Level(column, ranked[column].value_of(cuts)))
+        right = (ranked[column].ranks >= cuts[node]) & (cuts[node] > 0) if len(node) else node > 0
+        node = node * 2 + right
+        paths = [np.repeat(path, 2) for path in paths]
+        paths[column] = paths[column] * 2 + np.tile([0, 1], len(paths[column]) // 2)
+    order = None
+    if request.curve is Curve.HILBERT and levels:
+        order = np.tile(hilbert_positions(_cells(columns, bits), bits), len(roots))
+    return _counted(request, roots, tuple(levels), node, files, order)
+
+
+def _cells(columns: int, bits: int) -> Ints:
+    """Return the coordinates of each leaf's cell, shape (leaves, columns)."""
+    leaf = np.arange(1 << (bits * columns))
+    cells = np.zeros((len(leaf), columns), np.int64)
+    for level in range(bits * columns):
+        bit = leaf >> (bits * columns - 1 - level) & 1
+        cells[:, level % columns] = cells[:, level % columns] * 2 + bit
+    return cells
+
+
+def _quantiles(ranks: Ints, bit: int) -> Ints:
+    """Return the cuts of a column's *bit*-th bit, one for each value of the bits before it."""
+    if len(ranks) == 0:
+        return np.zeros(1 << (bit - 1), np.int64)
+    odd = np.arange(1, 1 << bit, 2)
+    return np.asarray(np.sort(ranks)[len(ranks) * odd >> bit])
+
+
+def _counted(
+    request: Request,
+    roots: tuple[tuple[str | None, ...], ...],
+    levels: tuple[Level, ...],
+    node: Ints,
+    files: Ints,
+    order: npt.NDArray[np.int64] | None,
+) -> Layout:
+    """Cut the curve into files of equal weight."""
+    leaves = 1 << len(levels)
+    place = np.tile(np.arange(leaves), len(roots)) if order is None else order
+    along = np.argsort(place.reshape(len(roots), leaves), axis=1)
+    weight = np.bincount(node, minlength=len(roots) * leaves).reshape(len(roots), leaves)
+    ordered = np.take_along_axis(weight, along, axis=1).astype(np.float64)
+    total = np.maximum(ordered.sum(axis=1, keepdims=True), 1)
+    last = np.cumsum(ordered, axis=1)
+    wanted = files[:, None]
+    middle = np.minimum((last - ordered / 2) * wanted // total, wanted - 1)
+    heavy = ordered * wanted > 1.5 * total
+    unseen = ordered.sum(axis=1, keepdims=True) == 0  # a root without sample: by hash
+    start = np.where(heavy, np.minimum((last - ordered) * wanted // total, wanted - 1), middle)
+    stop = np.where(heavy, np.minimum(np.ceil(last * wanted / total) - 1, wanted - 1), middle)
+    stop = np.where(unseen, wanted - 1, stop)
+    first, width = np.empty_like(start), np.empty_like(start)
+    np.put_along_axis(first, along, start + (np.cumsum(files) - files)[:, None], axis=1)
+    np.put_along_axis(width, along, np.maximum(stop - start, 0) + 1, axis=1)
+    return Layout(
+        request=request,
+        roots=roots,
+        levels=levels,
+        first_file=first.astype(np.int32).ravel(),
+        width=width.astype(np.int32).ravel(),
+        order=None if order is None else order.astype(np.int32),
+    )

@@ -1,0 +1,286 @@
+"""A layout: which rows of a table go into which file, and in what order.
+
+Every curve is one structure, a binary forest.  A row starts at the root of its partition, and
+at each level goes right iff ``column >= cut``, where the level names the column and the node holds
+the cut (null column or null cut: left).  The path of bits is the row's z-value; every prefix of it
+is a box, and boxes never overlap.  Arrays map the leaf to a file and to its place on the curve.
+
+With r roots, level L holds ``r * 2**L`` cuts, and node n has the children 2n and 2n + 1.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.base.key_text import texts, values
+from zadapter.base.names import Parts, join, split
+from zadapter.errors import UsageError
+
+Files = npt.NDArray[np.int32]
+
+FORMAT = 2
+"""Version of the JSON that :meth:`Layout.to_json` writes: since the second, repeated cuts have
+places. Both are read."""
+_TREE = 1
+"""Version of what ids are made of."""
+
+
+class Curve(str, Enum):
+    """The orders rows can be laid out in."""
+
+    ADAPTIVE = "adaptive"
+    """Z-order whose every half is taken at the median of the rows still in the box."""
+    ZORDER = "zorder"
+    """Classic z-order of the columns' ranks (Morton 1966)."""
+    HILBERT = "hilbert"
+    """Hilbert curve over the columns' ranks (Skilling 2004)."""
+    LINEAR = "linear"
+    """Lexicographic: by the first column, then the second, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user asked for; two runs with equal requests share a layout."""
+
+    columns: tuple[Parts, ...]
+    """Key columns, as the table's schema writes them."""
+    weights: tuple[float, ...]
+    """How many levels a column gets, relative to the others; all 1.0 is a plain cycle."""
+    curve: Curve = Curve.ADAPTIVE
+    target_file_size: int
+    """Bytes a written file should have."""
+    row_groups: int = 16
+    """Row groups a written file should have."""
+
+    def __post_init__(self) -> None:
+        names = [join(column) for column in self.columns]
+        if not names:
+            raise UsageError("no key columns; name one to four columns that filters use")
+        if len(set(names)) < len(names):
+            raise UsageError(f"key columns repeat: {', '.join(names)}; name each once")
+        if len(self.weights) != len(names):
+            raise UsageError(f"{len(names)} key columns need as many weights, not {self.weights}")
+        if not all(0 < weight < float("inf") for weight in self.weights):
+            raise UsageError(f"weights must be positive numbers, not {self.weights}")
+        if self.row_groups < 1:
+            raise UsageError(f"row_groups must be at least 1, not {self.row_groups}")
+
+    @property
+    def id(self) -> str:
+        """Sixteen hex digits; the id of every layout fitted for this request starts with them."""
+        return _digest(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "columns": [join(column) for column in self.columns],
+            "weights": list(self.weights),
+            "curve": self.curve.value,
+            "target_file_size": self.target_file_size,
+            "row_groups": self.row_groups,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Request":
+        """Read what :meth:`to_dict` returned."""
+        return cls(
+            columns=tuple(split(column) for column in data["columns"]),
+            weights=tuple(data["weights"]),
+            curve=Curve(data["curve"]),
+            target_file_size=data["target_file_size"],
+            row_groups=data["row_groups"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One bit of the z-value.
+
+    Attributes:
+        column: Index into the request's columns.
+        cuts: One a node, of the column's type; null sends every row left.
+    """
+
+    column: int
+    cuts: pa.Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """A fitted layout; two with the same tree have the same id, however many files they cut."""
+
+    request: Request
+    roots: tuple[tuple[str | None, ...], ...]
+    """Partition values of each root, as text; one empty tuple for an unpartitioned table."""
+    levels: tuple[Level, ...]
+    first_file: Files = field(repr=False)
+    """For each leaf the first file its rows go to."""
+    width: Files = field(repr=False)
+    """For each leaf the number of files that share its rows; above 1 where one value is heavy, 0 in
+    a partition that gets no files."""
+    order: Files | None = field(default=None, repr=False)
+    """For each leaf its place on its root's curve; None: leaves are in order already."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def files(self) -> int:
+        """How many files the layout cuts its rows into."""
+        return int((self.first_file + self.width).max(initial=0))
+
+    @property
+    def places(self) -> Files:
+        """For each leaf its place among all: root by root, within them along the curve."""
+        leaf = np.arange(len(self.first_file), dtype=np.int32)
+        if self.order is None:
+            return leaf
+        return np.asarray(leaf - leaf % (len(leaf) // len(self.roots)) + self.order, np.int32)
+
+    def grain(self) -> Files:
+        """Return for each root the number of files it is cut into."""
+        first = self.first_file.reshape(len(self.roots), -1).min(axis=1)
+        last = (self.first_file + self.width).reshape(len(self.roots), -1).max(axis=1)
+        return np.asarray(last - first, np.int32)
+
+    @cached_property
+    def id(self) -> str:
+        """Thirty-two hex digits: half stand for the request, half for roots and cuts."""
+        return self.request.id + _digest(self._tree())
+
+    def _tree(self) -> dict[str, Any]:
+        return {
+            "format": _TREE,
+            "request": self.request.to_dict(),
+            "roots": self.roots,
+            "levels": [
+                {
+                    "column": level.column,
+                    "type": _type_text(level.cuts.type),
+                    "cuts": texts(level.cuts),
+                }
+                for level in self.levels
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Write the layout with the files it is cut into; :meth:`from_json` gives it back.
+
+        Cuts that repeat, as those of a grid, are written once, with the place of each.
+        """
+        files = {
+            "first_file": self.first_file.tolist(),
+            "width": self.width.tolist(),
+            "order": None if self.order is None else self.order.tolist(),
+        }
+        tree = self._tree()
+        tree["levels"] = [level | _written_once(level["cuts"]) for level in tree["levels"]]
+        whole = tree | files | {"format": FORMAT}
+        return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Layout":
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            UsageError: Another version of zadapter wrote it in a format unknown here.
+        """
+        data = json.loads(text)
+        if data.get("format") not in {1, FORMAT}:
+            raise UsageError(
+                f"the table's layout has format {data.get('format')!r}, this zadapter reads "
+                f"up to {FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
+            )
+        order = data["order"]
+        return cls(
+            request=Request.from_dict(data["request"]),
+            roots=tuple(tuple(root) for root in data["roots"]),
+            levels=tuple(Level(level["column"], _cuts(level)) for level in data["levels"]),
+            first_file=np.array(data["first_file"], np.int32),
+            width=np.array(data["width"], np.int32),
+            order=None if order is None else np.array(order, np.int32),
+        )
+
+    def regrained(self, files: Sequence[int]) -> "Layout":
+        """Cut the same tree into *files[i]* files for root i, neighbours joined or kept whole.
+
+        A root gets no more files than it has; one that is to have none must have no rows.
+        """
+        leaves = self.first_file.reshape(len(self.roots), -1)
+        start = leaves.min(axis=1, keepdims=True)
+        old = np.maximum(self.grain(), 1)[:, None].astype(np.int64)
+        new = np.minimum(np.array(files, np.int64)[:, None], old)
+        joined = (leaves - start) * new // old
+        shared = np.maximum(self.width, 1).reshape(leaves.shape)
+        last = (leaves - start + shared - 1) * new // old
+        offset = np.cumsum(new, axis=0) - new
+        return replace(
+            self,
+            first_file=(joined + offset).astype(np.int32).ravel(),
+            width=np.where(new > 0, last - joined + 1, 0).astype(np.int32).ravel(),
+        )
+
+
+class Kept(Protocol):
+    """Layouts by id, as a mapping has them."""
+
+    def get(self, layout_id: str, /) -> "Layout | None":
+        """Return a layout, None where there is none of that id."""
+
+
+def _written_once(cuts: Sequence[str | None]) -> dict[str, Any]:
+    places = {text: at for at, text in enumerate(dict.fromkeys(cuts))}
+    if 2 * len(places) > len(cuts):
+        return {}
+    return {"cuts": list(places), "at": [places[text] for text in cuts]}
+
+
+def _cuts(level: Mapping[str, Any]) -> pa.Array:
+    written = values(level["cuts"], _type(level["type"]))
+    return written.take(pa.array(level["at"])) if "at" in level else written
+
+
+def _dumps(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"))
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_dumps(data).encode()).hexdigest()[:16]
+
+
+_TYPES: dict[str, pa.DataType] = {
+    str(t): t
+    for t in (
+        pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
+        pa.date32(), pa.string(), pa.binary(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
+    )
+}  # fmt: skip
+
+
+def orders(type_: pa.DataType) -> bool:
+    """Tell whether a column of this type can be a key."""
+    return pa.types.is_decimal128(type_) or _type_text(type_) in _TYPES
+
+
+def _type_text(type_: pa.DataType) -> str:
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return str(pa.timestamp("us", "UTC"))
+    return str(type_)
+
+
+def _type(text: str) -> pa.DataType:
+    if text.startswith("decimal128("):
+        precision, scale = text.removeprefix("decimal128(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _TYPES[text]

@@ -1,0 +1,1 @@
+"""Migrations of one table to another format."""

@@ -1,0 +1,208 @@
+"""Rows and files of one table, written or taken up as those of another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.backend.contract import Portable
+from zadapter.base.names import Parts, join, leaves, quote
+from zadapter.errors import VerificationError
+from zadapter.layout.layout import Layout, Request, orders
+from zadapter.planning.file_groups import Job, every_job
+from zadapter.rewrite.planner import fitted
+from zadapter.rewrite.shuffle import clustered
+from zadapter.rewrite.verify import live_rows, staged
+from zadapter.rewrite.write import encoding
+from zadapter.spark.files import discarding
+from zadapter.table import file_stats
+from zadapter.table.encoding import Encoding
+from zadapter.table.file_stats import column_type, structs, total
+from zadapter.table.snapshot import Snapshot, Staged, Written
+from zadapter.table.spec import Definition
+
+_MOST = 256 << 30
+"""Bytes that one layout is fitted to."""
+_FEW = 3
+"""Columns that are asked for where no layout names any."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """From where to where."""
+
+    source: Portable
+    target: Portable
+    snapshot: Snapshot
+    """Of the old table."""
+    files: pa.Table = field(repr=False)
+    """Its files that are carried, with stats of all its columns."""
+    definition: Definition
+    """Of the new table."""
+    spark: SparkSession
+
+    def columns(self) -> list[Column]:
+        """Return the new table's columns, made of the old one's."""
+        computed = self.definition.computed
+        return [
+            (F.expr(computed[f.name]) if f.name in computed else F.col(quote((f.name,))))
+            .cast(f.dataType)
+            .alias(f.name, metadata={})
+            for f in T.StructType.fromJson({"fields": list(self.definition.columns)})
+        ]
+
+    def rows(self, files: pa.Table) -> DataFrame:
+        """Return the rows of some files as the new table has them."""
+        return self.source.read(self.snapshot, files).select(*self.columns())
+
+    def files_as(self, pending: Snapshot) -> pa.Table:
+        """Return the files with partition values and stats as the new table has them."""
+        partition, n = dict(pending.partition), self.files.num_rows
+        values = [
+            _cast(file_stats.partition(self.files, each.name), type_)
+            for each, type_ in zip(self.definition.partition, partition.values(), strict=True)
+        ]
+        wanted = {
+            parts: type_
+            for parts, type_ in leaves(pending.schema)
+            if parts[0] not in partition and orders(type_)
+        }
+        made = file_stats.schema(wanted, partition)
+        known = [_stats(self.files, parts, type_) for parts, type_ in wanted.items()]
+        mixed = self.files["partition"].is_null().combine_chunks()
+        fields = made.field("partition"), made.field("stats")
+        # a table without partitions has files of one kind
+        cut = structs(values, fields[0].type, n, mixed if values else None)
+        with_partition = file_stats.replaced(self.files, fields[0], cut)
+        return file_stats.replaced(with_partition, fields[1], structs(known, fields[1].type, n))
+
+
+def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
+    if values is None:
+        raise AssertionError("the old table is not cut by what the new one is cut by")
+    return values.cast(type_)
+
+
+def _stats(files: pa.Table, parts: Parts, type_: pa.DataType) -> pa.Array:
+    """Return the stats of one column in the type it has now, unknown where there are none."""
+    wanted = column_type(type_)
+    found = file_stats.column(files, parts)
+    try:
+        return pa.nulls(files.num_rows, wanted) if found is None else _as(found, wanted)
+    except pa.ArrowInvalid:
+        return pa.nulls(files.num_rows, wanted)
+
+
+def _as(stats: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+    children = [child.cast(f.type) for child, f in zip(stats.flatten(), wanted, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=list(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Files that were staged for the new table, and what placed their rows, if anything did."""
+
+    staged: Staged
+    layouts: tuple[Layout, ...]
+
+
+def planned(way: Way, pending: Snapshot, request: Request) -> list[Job]:
+    """Return what is written along which cuts.
+
+    Args:
+        way: From where to where.
+        pending: The new table, to be.
+        request: The layout that is wanted.
+    """
+    files = way.files_as(pending)
+    kept = way.snapshot.layouts
+    return every_job(files, request, tuple(pending.partition), kept, max_group_bytes=_MOST)
+
+
+def copied(way: Way, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
+    """Write all rows anew.
+
+    Args:
+        way: From where to where.
+        pending: The new table, to be.
+        request: The layout that is wanted; None: rows stay as they lie.
+
+    Raises:
+        VerificationError: What was written is not what was read; nothing was committed.
+    """
+    jobs = [] if request is None else [(job, request) for job in planned(way, pending, request)]
+    done: list[Written] = []
+    layouts: list[tuple[Layout, ...]] = []
+    with discarding(way.spark, done):
+        for job, wanted in jobs:
+            layout = _layout(way, pending, job, wanted)
+            how = encoding(way.source, way.snapshot, job, wanted, way.spark)
+            moved = clustered(way.rows(job.files), layout, pending).rows
+            done.append(way.target.write(pending, moved, layout, how))
+            layouts.append((layout,))
+        if not jobs and way.files.num_rows:
+            done.append(plainly(way, pending, way.files))
+            layouts.append(())
+        made = [staged(way.target, pending, written, way.spark) for written in done]
+        check_rows(way, made, way.files)
+    return tuple(Carried(*each) for each in zip(made, layouts, strict=True))
+
+
+def _layout(way: Way, pending: Snapshot, job: Job, request: Request) -> Layout:
+    if job.kept is not None:
+        wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
+        return job.kept.regrained([wanted.get(root, 0) for root in job.kept.roots])
+    seen = replace(way.snapshot, partition=pending.partition)
+    (work,) = fitted(way.source, seen, request, [job])
+    return work.layout
+
+
+def plainly(way: Way, snapshot: Snapshot, files: pa.Table) -> Written:
+    """Write the rows of some files as they lie, partitions each by itself."""
+    rows = way.rows(files)
+    if snapshot.partition:
+        cut_by = [F.col(quote((name,))) for name in snapshot.partition]
+        rows = rows.hint("rebalance", *cut_by).sortWithinPartitions(*cut_by)
+    return way.target.write(snapshot, rows, None, Encoding())
+
+
+def check_rows(way: Way, made: Sequence[Staged], files: pa.Table) -> None:
+    """Compare the rows that were written with those that were to be.
+
+    Raises:
+        VerificationError: The numbers differ.
+    """
+    known = live_rows(files)
+    live = way.source.read(way.snapshot, files).count() if known is None else known
+    written = sum(total(each.files, "rows") for each in made)
+    if written != live:
+        raise VerificationError(
+            f"{way.snapshot.table} has {live} live rows, but {written} were written; nothing was "
+            "committed"
+        )
+
+
+def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
+    """Return what the layout was fitted to that has placed most of the rows, if any has."""
+    sizes: dict[str, int] = {}
+    pairs = zip(files["layout"].to_pylist(), files["size"].to_pylist(), strict=True)
+    for layout, size in pairs:
+        if layout is not None:
+            sizes[layout] = sizes.get(layout, 0) + size
+    for layout in sorted(sizes, key=lambda each: -sizes[each]):
+        kept = snapshot.layouts.get(layout)
+        if kept is not None:
+            return kept.request
+    return None
+
+
+def keys_of(way: Way, request: Request | None) -> list[Parts]:
+    """Return the columns to draw filters from: the keys, or else the first with bounds."""
+    if request is not None:
+        return list(request.columns)
+    stats = way.files.schema.field("stats").type
+    known = [p for p, _ in leaves(way.snapshot.schema) if stats.get_field_index(join(p)) >= 0]
+    return known[:_FEW]

@@ -1,0 +1,202 @@
+"""Migration in place: whether files may stay where they are, and how another table takes them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from zadapter.base.locations import map_files, within
+from zadapter.errors import UnsupportedError
+from zadapter.migration.copy import Carried, Way
+from zadapter.spark.footers import metadata
+from zadapter.table import file_stats
+from zadapter.table.compatibility import has_ids, unfit
+from zadapter.table.file_stats import Bounds, replaced, structs
+from zadapter.table.footers import Footer, file_table, parse
+from zadapter.table.rebase_settings import moving
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spec import Definition
+
+_LOOKED_AT = 64
+"""Files that are opened at least, wherever they are among the others."""
+OTHERWISE = "say mode='copy'"
+_BOUNDS = file_stats.column_type(pa.null()).get_field_index("bounds")
+_TIMES = {"date", "timestamp"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """Files that may stay where they are.
+
+    Attributes:
+        uris: Where they lie.
+        files: File table, with the rows that their footers count, and whole bounds of moments.
+    """
+
+    uris: list[str]
+    files: pa.Table
+
+
+def shared(way: Way, before: Definition) -> Shared:
+    """Find out whether the new table may have the old one's files.
+
+    Args:
+        way: From where to where.
+        before: The old table.
+
+    Raises:
+        UnsupportedError: It may not; the message says why.
+    """
+    uris = way.source.uris(way.snapshot, way.files["path"].to_pylist())
+    reason = next(chain(_reasons(way, before), _elsewhere(way, uris)), None)
+    if reason is not None:
+        raise UnsupportedError(f"{way.snapshot.table} cannot be migrated in place: {reason}")
+    cut = _cut(way.files)
+    looked = list(range(way.files.num_rows)) if cut else _looked_at(way.files)
+    rows, footers = way.files["rows"].to_pylist(), dict[str, Footer]()
+    names = [uris[number] for number in looked]
+    with closing(map_files(lambda uri: _metadata(way, uri), names)) as found:
+        checked = _checked(way, before, looked, found)
+        for number, (size, footer) in zip(looked, checked, strict=True):
+            rows[number] = footer.num_rows
+            if cut:
+                footers[uris[number]] = parse(size, footer)
+    field = way.files.schema.field("rows")
+    files = replaced(way.files, field, pa.array(rows, pa.int64()))
+    return Shared(uris=uris, files=_with_bounds(files, file_table(way.snapshot, footers), cut))
+
+
+def _metadata(way: Way, uri: str) -> tuple[int, pq.FileMetaData]:
+    try:
+        return metadata(way.spark, uri)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedError(f"{uri} is no Parquet file; {OTHERWISE}") from error
+
+
+def _elsewhere(way: Way, uris: Sequence[str]) -> Iterator[str]:
+    for uri in uris:
+        if not within(uri, way.snapshot.location):
+            yield f"{uri} lies outside its folder, where others may delete it"
+
+
+def _cut(files: pa.Table) -> list[str]:
+    """Return the columns of moments whose bounds the log has cut: those of footers are whole."""
+    return [
+        child.name
+        for number, child in enumerate(files.schema.field("stats").type)
+        if pa.types.is_timestamp(child.type["min"].type)
+        and _any(pc.struct_field(files["stats"], [number, _BOUNDS]), Bounds.WIDENED)
+    ]
+
+
+def _any(values: pa.ChunkedArray, value: int) -> bool:
+    return bool(pc.any(pc.equal(values, int(value))).as_py())
+
+
+def _with_bounds(files: pa.Table, found: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return *files* with the stats of some columns as *found* has them."""
+    if not columns:
+        return files
+    field = files.schema.field("stats")
+    made = [
+        file_stats.child((found if each.name in columns else files)["stats"], each.name)
+        for each in field.type
+    ]
+    return replaced(files, field, structs(made, field.type, files.num_rows))
+
+
+def _looked_at(files: pa.Table) -> list[int]:
+    """Return which files are opened: those whose rows the log does not count, and some others.
+
+    A file that is not what the log says is found by the proof at the latest, which reads all.
+    """
+    unknown = np.flatnonzero(files["rows"].is_null().to_numpy())
+    some = np.linspace(0, files.num_rows - 1, min(files.num_rows, _LOOKED_AT))
+    return [int(number) for number in np.union1d(unknown, some.astype(np.int64))]
+
+
+def _reasons(way: Way, before: Definition) -> Iterator[str]:
+    if not way.target.adopts:
+        yield "a table of the other format has its files in its own folder"
+    if way.files["deletes"].null_count < way.files.num_rows:
+        yield "row-level deletes would be lost, and deleted rows would come back"
+    if way.definition.renamed:
+        yield way.definition.renamed
+    if way.files["partition"].null_count:
+        yield "files hold rows of several partitions"
+    cut_by = (each.name for each in way.definition.partition)
+    unsaid = [name for name in cut_by if _unsaid(file_stats.partition(way.files, name))]
+    if unsaid:
+        yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
+    if setting := moving(way.spark.conf.get, _TIMES):
+        yield f"by {setting} the session reads days or moments by another calendar than others do"
+    kept = {each.name for each in way.definition.partition}
+    lost = [each.name for each in before.partition if each.name not in kept]
+    if lost and not before.whole:
+        yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
+
+
+def _unsaid(values: pa.Array) -> bool:
+    odd = pa.scalar(False)  # noqa: FBT003
+    # an empty text is null to Delta, and JSON has no word for infinity
+    if pa.types.is_floating(values.type):
+        odd = pc.any(pc.invert(pc.is_finite(values)))
+    elif pa.types.is_string(values.type):
+        odd = pc.any(pc.equal(values, ""))
+    return bool(odd.as_py())
+
+
+def _checked(
+    way: Way,
+    before: Definition,
+    looked: Sequence[int],
+    footers: Iterable[tuple[int, pq.FileMetaData]],
+) -> Iterator[tuple[int, pq.FileMetaData]]:
+    """Look at the columns of files, once for each distinct schema, and yield size and footer.
+
+    Raises:
+        UnsupportedError: A file does not hold what the new table would read in it.
+    """
+    some = way.files.take(pa.array(looked, pa.int64()))
+    told = zip(some["path"].to_pylist(), some["rows"].to_pylist(), footers, strict=True)
+    partition = {each.source[0] for each in before.partition}
+    seen: set[str] = set()
+    for path, rows, (size, footer) in told:
+        if rows is not None and rows != footer.num_rows:
+            raise UnsupportedError(
+                f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
+                f"deletes would be lost; {OTHERWISE}"
+            )
+        # the first line is where the object lies in memory
+        schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
+        if schema not in seen:
+            seen.add(schema)
+            reason = unfit(footer, before.columns, partition)
+            if reason is None and way.target.by_id and has_ids(footer):
+                reason = "its columns have ids, which the new table would read them by"
+            if reason is not None:
+                raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
+        yield size, footer
+
+
+def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
+    """Return the files as what the new table's log will say of them.
+
+    Raises:
+        UnsupportedError: The format cannot name them.
+    """
+    if not found.uris:
+        return ()
+    files = replace(way, files=found.files).files_as(pending)
+    written = way.target.adopt(pending, files, found.uris)
+    field = files.schema.field("path")
+    named = replaced(files, field, pa.array(list(written.paths), pa.string()))
+    made = way.target.stage(pending, written, named)
+    ids = sorted(set(files["layout"].drop_null().to_pylist()))
+    kept = (way.snapshot.layouts.get(each) for each in ids)
+    return (Carried(made, tuple(layout for layout in kept if layout is not None)),)

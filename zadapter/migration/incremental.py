@@ -1,0 +1,122 @@
+"""Rows that were appended to the old table since, carried to the new one."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.backend.commit import Backoff, Through, publish
+from zadapter.errors import UnsupportedError, UsageError, VerificationError
+from zadapter.migration.context import Move, Start, existing, landed, listing, proof, report, start
+from zadapter.migration.copy import check_rows, plainly
+from zadapter.reports.migration import Migration, Mode
+from zadapter.reports.optimize import timing
+from zadapter.rewrite.verify import staged
+from zadapter.spark.files import discarding
+from zadapter.table.file_stats import total
+from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.spec import check
+
+_ANEW = "migrate to another target, and drop this one"
+
+
+def follow(move: Move, *, dry_run: bool) -> Migration:
+    """Carry what was appended since, in one commit.
+
+    Raises:
+        UsageError: The new table is not one that was migrated from the old one.
+        UnsupportedError: The old one has seen more than appends.
+        VerificationError: What was written is not what was read.
+    """
+    with timing(move.seconds, "plan"):
+        made = existing(move)
+        started = start(move)
+        come = _appended(move, started, made)
+    plan = report(move, started, Mode.COPY, "", come)
+    plan = replace(plan, layout="rows stay as they lie, until an optimize places them")
+    if dry_run or not come.num_rows or made is None:
+        return plan
+    check(started.way.definition, move.table, move.to)
+    way = replace(started.way, files=come)
+    with timing(move.seconds, "write"):
+        written = plainly(way, made, come)
+    with discarding(move.spark, [written]):
+        with timing(move.seconds, "verify"):
+            new = staged(move.target, made, written, move.spark)
+            check_rows(way, [new], come)
+        with timing(move.seconds, "commit"):
+            load = Load(base=made, staged=(new,), source=started.origin)
+            made_by = publish(Through(move.target, move.target.load), load, Backoff())
+    # others may have rewritten the files since
+    head = landed(move, made_by.version)
+    added = listing(started, head)
+    added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
+    try:
+        with timing(move.seconds, "verify"):
+            proven = proof(started, head, len(way.definition.columns), come, added)
+    except VerificationError as error:
+        raise VerificationError(
+            f"{error}. They are in version {head.version} of {move.target_table}; go back to the "
+            "one before"
+        ) from error
+    return replace(
+        plan,
+        files=new.files.num_rows,
+        size=total(new.files, "size"),
+        target_version=head.version,
+        proof=proven,
+    )
+
+
+def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
+    """Return the files that have come since the version that the new table has.
+
+    Raises:
+        UsageError: The new table is not one that was migrated from the old one.
+        UnsupportedError: Something else has happened since.
+    """
+    origin = started.origin
+    had = None if made is None else made.source()
+    if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
+        raise UsageError(
+            f"{move.target_table} does not tell which rows of {move.table} it has: it was not "
+            "migrated from it, was made anew, or the part of its history that knows has expired; "
+            "migrate to another target first"
+        )
+    if had.version < 0:
+        raise UnsupportedError(
+            f"{move.table} was no table with versions when it was migrated, so nobody knows what "
+            f"has come since; {_ANEW}"
+        )
+    then = move.source.files(move.source.at(move.table, had.version))
+    _check_columns(move, started, made, had)
+    now = started.way.files
+    counted = [_counted(then), _counted(now)]
+    if gone := counted[0] - counted[1]:
+        raise UnsupportedError(
+            f"{move.table} has seen more than appends since version {had.version}: {len(gone)} "
+            f"files have gone or lost rows, {min(gone)[0]} the first; {_ANEW}"
+        )
+    return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
+
+
+def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
+    rows = files["rows"].to_pylist()
+    known = zip(files["path"].to_pylist(), files["deletes"].to_pylist(), rows, strict=True)
+    return {(path, deletes, count) for path, deletes, count in known}
+
+
+def _check_columns(move: Move, started: Start, made: Snapshot, had: Source) -> None:
+    wanted = [(each["name"], each["type"]) for each in started.way.definition.columns]
+    now = move.target.define(made)
+    found = [(each["name"], each["type"]) for each in now.columns]
+    if wanted != found or had.columns != started.origin.columns:
+        raise UnsupportedError(
+            f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
+        )
+    cut = [(each.source, each.transform) for each in started.way.definition.partition]
+    if cut != [(each.source, each.transform) for each in now.partition]:
+        raise UnsupportedError(
+            f"{move.table} and {move.target_table} are cut by other columns now than when the one "
+            f"was migrated; {_ANEW}"
+        )

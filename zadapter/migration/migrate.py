@@ -1,0 +1,300 @@
+"""``migrate``."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from os import PathLike
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.arguments import resolve
+from zadapter.arguments.options import By, Question, named
+from zadapter.arguments.resolve import open_table
+from zadapter.backend.commit import Backoff, Through, publish
+from zadapter.backend.contract import Factory, Portable
+from zadapter.base.interrupts import interruptible
+from zadapter.base.locations import within
+from zadapter.base.translate_errors import explained
+from zadapter.errors import (
+    ConflictError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    UsageError,
+    VerificationError,
+)
+from zadapter.migration.context import (
+    Move,
+    Start,
+    check_apart,
+    described,
+    existing,
+    landed,
+    listing,
+    proof,
+    report,
+    start,
+)
+from zadapter.migration.copy import Carried, copied
+from zadapter.migration.in_place import OTHERWISE, Shared, adopted, shared
+from zadapter.migration.incremental import follow as carried_since
+from zadapter.migration.verify import check_columns
+from zadapter.reports.migration import Migration, Mode, Proof
+from zadapter.reports.optimize import timing
+from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.files import begin, discard, discarding, end, refuse_others
+from zadapter.spark.sessions import running
+from zadapter.table.file_stats import total
+from zadapter.table.snapshot import Load, Snapshot, keys
+from zadapter.table.spec import check
+
+_AGAIN = "the same call again finishes the migration, or starts over"
+
+
+@explained
+def migrate(  # noqa: PLR0913 - the public call, all by keyword
+    table: str | PathLike[str],
+    *,
+    to: str,
+    target: str | PathLike[str],
+    backend: str | Factory | None = None,
+    mode: str = "copy",
+    by: By | None = None,
+    curve: str = "adaptive",
+    target_file_size: str | int = "128MB",
+    row_groups: int = 16,
+    follow: bool = False,
+    dry_run: bool = False,
+    spark: SparkSession | None = None,
+) -> Migration:
+    """Make a table of another format with the rows of *table*, its schema and its layout.
+
+    The new table appears at once, with all of its rows, and both tables are then read and compared.
+    If this is interrupted, call it again: it finishes, or starts over.
+
+    Args:
+        table: The old table: a path, or an identifier of the session's catalog.
+        to: Format of the new one: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
+        target: The new table: a folder that is empty or not there yet; for Iceberg an identifier,
+            too.
+        backend: Format of the old table; None finds it out, but for a folder that is no table yet.
+        mode: ``"copy"`` writes the rows anew. ``"in_place"`` has both tables use the same files,
+            which the formats' own clean-ups then leave alone; refused where a row could be lost.
+            ``"auto"``: in place if that is not refused.
+        by: Key columns of a new layout, as for :func:`~zadapter.optimize`; None keeps the one that
+            the table has, cuts and all.
+        curve: For a new layout, as for ``optimize``.
+        target_file_size: For a new layout, as for ``optimize``.
+        row_groups: For a new layout, as for ``optimize``.
+        follow: Carry the rows that were appended to *table* since it was migrated, in one commit.
+        dry_run: Tell what would become of everything, and write nothing.
+        spark: A classic Spark session; None takes the active one, or starts a local one.
+
+    Returns: What was carried, translated and lost, and the proof that both tables hold the same.
+
+    Raises:
+        UsageError: The call is wrong, or something else is at *target* already.
+        UnsupportedError: The new table could not hold the old one; the message says what and why.
+        VerificationError: The two differ; the new one was removed, if this call has made it.
+        ConflictError: Somebody else has made the new table meanwhile; theirs was left alone.
+        UnknownOutcomeError: It is not known whether the commit landed; call it again.
+    """
+    if mode not in [each.value for each in Mode]:
+        raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
+    if by is not None and (follow or mode == Mode.IN_PLACE.value):
+        raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
+    asked = Question(
+        # a table without new keys keeps those that it has
+        table=table, by="-" if by is None else by, curve=curve,
+        target_file_size=target_file_size, row_groups=row_groups,
+    )  # fmt: skip
+    question, names = None if by is None else asked, (named(table), named(target))
+    with _opened(names, (backend, to), Mode(mode), question, spark) as move:
+        return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
+
+
+@contextmanager
+def _opened(
+    names: tuple[str, str],
+    formats: tuple[str | Factory | None, str],
+    mode: Mode,
+    question: Question | None,
+    spark: SparkSession | None,
+) -> Iterator[Move]:
+    """Open both tables in one session, beside the user's."""
+    (old, new), (backend, to) = names, formats
+    users = spark or running() or resolve.start({}, None, names)
+    session, factory = open_table(old, backend, users)
+    session, to_factory = open_table(new, to, session)
+    with (
+        interruptible(session.sparkContext, _AGAIN),
+        scratch(session) as own,
+        closing(_portable(factory(own))) as source,
+        closing(_portable(to_factory(own))) as goal,
+    ):
+        move = Move(
+            table=old,
+            source=source,
+            target_table=new,
+            target=goal,
+            to=to,
+            mode=mode,
+            question=question,
+            spark=own,
+            users=session,
+        )
+        with timing(move.seconds, "total"):
+            yield move
+
+
+def _portable(opened: object) -> Portable:
+    if not isinstance(opened, Portable):
+        raise UnsupportedError(f"{type(opened).__name__} cannot migrate tables")
+    return opened
+
+
+def _migrate(move: Move, *, dry_run: bool) -> Migration:
+    with timing(move.seconds, "plan"):
+        started, made = start(move), None
+        with suppress(UnsupportedError):  # whatever it is, it stands in the way, and is named then
+            made = existing(move)
+        if made is not None:
+            return _finished(move, started, made, dry_run=dry_run)
+        mode, why, found = _chosen(move, started)
+    plan = report(move, started, mode, why, started.way.files)
+    if dry_run:
+        return plan
+    check(started.way.definition, move.table, move.to)
+    carried, notes, version = _made(move, started, found)
+    # not the newest if that can be told: somebody else may have gone on with it
+    head = landed(move, version)
+    refresh(move.users, started.way.snapshot)
+    files = listing(started, head)
+    try:
+        proven = _proven(move, started, head, files)
+    except VerificationError:
+        _undo(move, head, carried, shared_files=found is not None)
+        raise
+    layouts = tuple(layout for each in carried for layout in each.layouts)
+    return replace(
+        plan,
+        layout=described(layouts, started.way.snapshot),
+        files=files.num_rows,
+        size=total(files, "size"),
+        target_version=head.version,
+        proof=proven,
+        notes=notes,
+    )
+
+
+def _proven(move: Move, started: Start, made: Snapshot, files: pa.Table) -> Proof:
+    """Prove the new table; from then on, its folder needs no note."""
+    way = started.way
+    with timing(move.seconds, "verify"):
+        columns = check_columns(way.definition.columns, way.target.define(made).columns)
+        proven = proof(started, made, columns, way.files, files)
+    if made.identifier is None:
+        end(move.spark, made.location, _becoming(move, started))
+    return proven
+
+
+def _finished(move: Move, started: Start, made: Snapshot, *, dry_run: bool) -> Migration:
+    """Prove a table that an earlier call has made: it may have been stopped before its proof.
+
+    Raises:
+        UsageError: The table is of something else, or of another version.
+        VerificationError: The two differ; nothing was removed.
+    """
+    origin, had = started.origin, made.source()
+    if had is None or (had.format, had.id) != (origin.format, origin.id):
+        raise UsageError(f"{move.target_table} is a table already; name another target")
+    if not _unchanged(move, started, had.version):
+        raise UsageError(
+            f"{move.target_table} has {move.table} up to version {had.version}; it is at "
+            f"version {origin.version} now: say follow=True to carry what was appended"
+        )
+    files = listing(started, made)
+    uris = move.target.uris(made, files["path"].to_pylist())
+    own = all(within(uri, made.location) for uri in uris)
+    mode = Mode.COPY if own else Mode.IN_PLACE
+    plan = report(move, started, mode, "made by an earlier call", files)
+    if dry_run:
+        return plan
+    try:
+        proven = _proven(move, started, made, files)
+    except VerificationError as error:
+        raise VerificationError(
+            f"{error}. The second is of an earlier call, and others may have changed it since; "
+            "nothing was removed"
+        ) from error
+    return replace(plan, proof=proven, target_version=made.version)
+
+
+def _unchanged(move: Move, started: Start, version: int) -> bool:
+    """Tell whether the old table has the files that it had: a property may have got a version."""
+    if version == started.origin.version or version < 0:
+        return version == started.origin.version
+    then = move.source.at(move.table, version)
+    return keys(move.source.files(then)) == keys(started.way.files)
+
+
+def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
+    """Return how to go on, why if that was not said, and the files that stay where they are.
+
+    Raises:
+        UnsupportedError: In place was asked for, and is not safe.
+    """
+    if move.mode is Mode.COPY:
+        return Mode.COPY, "", None
+    if move.question is not None:
+        return Mode.COPY, "since rows are to be placed anew", None
+    try:
+        found = shared(started.way, started.before)
+    except UnsupportedError as error:
+        if move.mode is Mode.AUTO:
+            return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
+        text = str(error)
+        raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
+    return Mode.IN_PLACE, "since that is safe" if move.mode is Mode.AUTO else "", found
+
+
+def _made(
+    move: Move, started: Start, found: Shared | None
+) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
+    """Make the new table; return its files, what to know of them, and its version if known."""
+    way = started.way
+    pending = move.target.create(move.target_table, way.definition, started.origin)
+    check_apart(way.snapshot, pending)
+    if pending.identifier is None:
+        begin(move.spark, pending.location, _becoming(move, started))
+    else:
+        refuse_others(move.spark, pending.location)
+    with timing(move.seconds, "write"):
+        if found is None:
+            carried = copied(way, pending, started.request)
+        else:
+            carried = adopted(way, pending, found)
+    notes = () if found is None else (move.source.protect(way.snapshot),)
+    load = Load(
+        base=pending,
+        staged=tuple(each.staged for each in carried),
+        source=started.origin,
+        layouts=tuple(layout for each in carried for layout in each.layouts),
+    )
+    ours = [] if found is not None else [each.staged for each in carried]
+    with discarding(move.spark, ours), timing(move.seconds, "commit"):
+        made_by = publish(Through(move.target, move.target.load), load, Backoff(attempts=1))
+    return carried, notes, made_by.version
+
+
+def _becoming(move: Move, started: Start) -> str:
+    of = started.origin
+    return f"{move.to} {of.format}:{of.id}"
+
+
+def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool) -> None:
+    """Remove the new table, unless somebody else has changed it since, and then our files."""
+    with suppress(ConflictError, UnknownOutcomeError):
+        move.target.drop(head)
+        for each in () if shared_files else carried:
+            discard(move.spark, each.staged)

@@ -1,0 +1,186 @@
+"""Proof that two tables hold the same: rows, checksum, columns, and what filters find."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.backend.contract import Backend
+from zadapter.base.key_text import texts
+from zadapter.base.locations import bare
+from zadapter.base.names import Parts, quote
+from zadapter.base.ranks import rank
+from zadapter.errors import VerificationError
+from zadapter.filters.predicate import And, Comparison
+from zadapter.filters.pruning import matching
+from zadapter.reports.migration import Proof
+from zadapter.rewrite.expressions import constant
+from zadapter.spark.checksum import Totals, by_file, together
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
+
+FILTERS = 24
+SEED = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the two tables."""
+
+    backend: Backend
+    snapshot: Snapshot
+    files: pa.Table
+    """What is read."""
+    stats: pa.Table
+    """The same files, with stats of the columns that are asked for, in the new table's types."""
+
+    def rows(self, columns: Sequence[Column]) -> DataFrame:
+        """Return the rows, their columns as they are to be compared."""
+        return self.backend.read(self.snapshot, self.files).select(*columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A range over one or two columns, as zadapter and as Spark has it."""
+
+    predicate: And
+    condition: Column
+
+
+def prove(
+    source: Side, target: Side, columns: Sequence[Column], filters: Sequence[Filter], made: int
+) -> Proof:
+    """Read both sides once, and compare.
+
+    Args:
+        source: The old table.
+        target: The new one.
+        columns: The new table's columns, made of the old one's.
+        filters: What to ask both.
+        made: How many columns were found to be as they should.
+
+    Raises:
+        VerificationError: The two differ; the message says in what.
+    """
+    old = source.rows(columns)
+    names = [F.col(quote((field.name,))) for field in old.schema]
+    before, share_before = _asked(source, old, filters)
+    after, share_after = _asked(target, target.rows(names), filters)
+    told = f"{source.snapshot.table} and {target.snapshot.table}"
+    if before.rows != after.rows:
+        raise VerificationError(f"{told} have {before.rows} and {after.rows} rows")
+    if before.checksum != after.checksum:
+        raise VerificationError(f"{told} have as many rows, but not the same ones")
+    if before.matches != after.matches:
+        raise VerificationError(f"{told} hold the same rows, but filters find others")
+    return Proof(
+        rows=after.rows,
+        checksum=after.checksum,
+        columns=made,
+        filters=len(filters),
+        share_source=share_before,
+        share_target=share_after,
+    )
+
+
+def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Totals, float]:
+    """Return what the rows add up to, and what share of them the filters have to read."""
+    paths = side.files["path"].to_pylist()
+    of_file = _names(paths, side.backend.uris(side.snapshot, paths))
+    found = by_file(rows, [each.condition for each in filters]) if paths else {}
+    rows_of, shares = np.zeros(len(paths), np.int64), []
+    if unknown := [name for name in found if bare(name) not in of_file]:
+        raise VerificationError(f"{side.snapshot.table}: Spark has read {unknown[0]}, too")
+    for name, totals in found.items():
+        rows_of[of_file[bare(name)]] = totals.rows
+    for number, each in enumerate(filters):
+        kept = matching(each.predicate, side.stats)
+        shares.append(rows_of[kept].sum() / max(1, rows_of.sum()))
+        for name, totals in found.items():
+            at = of_file[bare(name)]
+            if totals.matches[number] and not kept[at]:
+                raise VerificationError(
+                    f"{paths[at]} of {side.snapshot.table} has {totals.matches[number]} rows for a "
+                    f"filter that its min and max exclude: {each.predicate}"
+                )
+    share = float(np.mean(shares)) if shares else 1.0
+    return together(list(found.values()), len(filters)), share
+
+
+def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
+    """Return for each name that Spark may have for a file its number: some escape, some do not."""
+    pairs = list(enumerate(zip(paths, uris, strict=True)))
+    escaped = {bare(unquote(uri)): number for number, (_, uri) in pairs}
+    plain = {bare(path): number for number, (path, _) in pairs}
+    return {**escaped, **plain, **{bare(uri): number for number, (_, uri) in pairs}}
+
+
+def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[Filter]:
+    """Draw ranges between bounds of files, seeded.
+
+    Args:
+        files: File table with stats of *keys*.
+        rows: The rows, for the types of their columns.
+        keys: The columns.
+    """
+    draw = random.Random(SEED)  # noqa: S311 - repeatable, guards nothing
+    pools = {parts: pool for parts in keys if len(pool := _pool(files, parts))}
+    types = {parts: rows.select(quote(parts)).schema[0].dataType.simpleString() for parts in pools}
+    found = []
+    for number in range(FILTERS if pools else 0):
+        used = draw.sample(list(pools), 1 + (number % 2 and len(pools) > 1))
+        ranges = [(parts, *_range(draw, pools[parts])) for parts in used]
+        predicate = And(
+            tuple(
+                each
+                for parts, low, high in ranges
+                for each in (
+                    Comparison(parts, ">=", pools[parts][low]),
+                    Comparison(parts, "<=", pools[parts][high]),
+                )
+            )
+        )
+        condition = F.lit(True)  # noqa: FBT003
+        for parts, low, high in ranges:
+            column, ends = F.col(quote(parts)), _ends(pools[parts], low, high, types[parts])
+            condition = condition & (column >= ends[0]) & (column <= ends[1])
+        found.append(Filter(predicate, condition))
+    return found
+
+
+def _range(draw: random.Random, pool: pa.Array) -> tuple[int, int]:
+    low, high = sorted(draw.choices(range(len(pool)), k=2))
+    return low, high
+
+
+def _ends(pool: pa.Array, low: int, high: int, type_: str) -> tuple[Column, Column]:
+    both = constant(texts(pool.take(pa.array([low, high]))), type_)
+    return F.get(both, F.lit(0)), F.get(both, F.lit(1))
+
+
+def _pool(files: pa.Table, parts: Parts) -> pa.Array:
+    """Return the distinct bounds of a column, ascending."""
+    stats = file_stats.column(files, parts)
+    if stats is None or pa.types.is_binary(stats.type["min"].type):
+        return pa.array([])
+    low, high = stats.flatten()[:2]
+    return rank(pa.concat_arrays([low, high])).distinct
+
+
+def check_columns(wanted: Sequence[dict[str, object]], found: Sequence[dict[str, object]]) -> int:
+    """Compare the columns that were to be made with those that were; return how many there are.
+
+    Raises:
+        VerificationError: They differ.
+    """
+    for should, is_ in zip(wanted, found, strict=False):
+        if should != is_:
+            raise VerificationError(f"a column was to be {should}, and is {is_}")
+    if len(wanted) != len(found):
+        raise VerificationError(f"{len(wanted)} columns were to be made, there are {len(found)}")
+    return len(found)

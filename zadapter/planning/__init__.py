@@ -1,0 +1,1 @@
+"""Which files to rewrite together, and what a rewrite will bring."""

@@ -1,0 +1,139 @@
+"""How much of a table range queries have to read, from boxes alone.
+
+A file is skipped iff the box of its min/max misses the query's box in some column.  Queries are
+drawn from the data: ranges of the key columns by rank, over one, two or more columns, so that
+the figure compares layouts of the same table whatever their format.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.base.ranks import Ints, rank
+
+Floats = npt.NDArray[np.float64]
+
+QUERIES = 400
+SEED = 20_210_813
+UNBOUNDED = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Boxes of files in rank space.
+
+    Attributes:
+        low: Lowest rank, shape (files, columns); 0 where unknown.
+        high: Highest rank, same shape; ``UNBOUNDED`` where unknown, -1 where all values are null.
+        rows: Rows a file, shape (files,).
+    """
+
+    low: Ints
+    high: Ints
+    rows: Ints
+
+
+def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
+    """Draw range queries.
+
+    Args:
+        ranks: Ranks of sampled rows, shape (rows, columns).
+        count: How many.
+        seed: The same seed gives the same queries.
+
+    Returns:
+        Lowest and highest rank asked for, both included, shape (count, columns, 2); -1 and
+        ``UNBOUNDED`` where a column is not asked for. A third of the queries asks for 1 % of one
+        column's values, a third for 5 % of two columns, and the rest for 10 % of one to all
+        columns; nulls are never asked for.
+    """
+    random = np.random.default_rng(seed)
+    columns = ranks.shape[1]
+    ordered = [np.sort(column[column > 0]) for column in ranks.T]
+    ranges = np.empty((count, columns, 2), np.int64)
+    ranges[:, :, 0], ranges[:, :, 1] = -1, UNBOUNDED
+    for query in range(count):
+        share, width = ((0.01, 1), (0.05, 2), (0.10, int(random.integers(1, columns + 1))))[
+            query % 3
+        ]
+        for column in random.choice(columns, min(width, columns), replace=False):
+            values = ordered[column]
+            start = int(random.integers(0, max(1, len(values) - int(len(values) * share))))
+            stop = min(len(values) - 1, start + int(len(values) * share))
+            if stop >= 0:
+                ranges[query, column] = values[start], values[stop]
+    return ranges
+
+
+def share_read(boxes: Boxes, ranges: Ints) -> float:
+    """Return the mean share of all rows that lie in files a query cannot skip."""
+    total = boxes.rows.sum()
+    if total == 0 or len(ranges) == 0:
+        return 0.0
+    read = 0.0
+    for query in ranges:
+        hit = ((boxes.low <= query[:, 1]) & (boxes.high >= query[:, 0])).all(axis=1)
+        read += boxes.rows[hit].sum() / total
+    return float(read / len(ranges))
+
+
+def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
+    """Return the boxes that rows span, file by file, as a sample of them shows.
+
+    The extremes of m sampled rows are on average 1/(m + 1) of their span inside the true ones, so
+    each side is moved out by that much.
+    """
+    columns = ranks.shape[1]
+    low = np.full((files, columns), UNBOUNDED)
+    high = np.full((files, columns), -1)
+    held = np.where(ranks == 0, UNBOUNDED, ranks)  # null widens no box
+    np.minimum.at(low, file_of, held)
+    np.maximum.at(high, file_of, np.where(ranks == 0, -1, ranks))
+    rows = np.bincount(file_of, minlength=files)
+    filled = high >= 0
+    span = np.where(filled, high - low, 0)
+    out = np.rint(span / np.maximum(rows - 1, 1)[:, None]).astype(np.int64)
+    return Boxes(np.where(filled, low - out, 0), np.where(filled, high + out, -1), rows)
+
+
+def boxes_of_stats(
+    sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
+) -> tuple[Ints, Boxes]:
+    """Rank a sample and the bounds of files together.
+
+    Args:
+        sample: Sampled values, one array a key column.
+        stats: For each key column its child of the file table, or None.
+        rows: Rows a file.
+
+    Returns:
+        The sample's ranks, shape (rows, columns), and the files' boxes in the same ranks.
+    """
+    ranks, low, high = [], [], []
+    for values, bounds in zip(sample, stats, strict=True):
+        if bounds is None:
+            ranks.append(rank(values).ranks)
+            low.append(np.zeros(len(rows), np.int64))
+            high.append(np.full(len(rows), UNBOUNDED))
+            continue
+        lows, highs, nulls = bounds.flatten()[:3]
+        both = pa.concat_arrays([values, lows.cast(values.type), highs.cast(values.type)])
+        joint = rank(both).ranks
+        ranks.append(joint[: len(values)])
+        low.append(joint[len(values) : len(values) + len(rows)])
+        top = joint[len(values) + len(rows) :]
+        empty = nulls.fill_null(-1).to_numpy(zero_copy_only=False) == rows
+        high.append(np.where(top > 0, top, np.where(empty, -1, UNBOUNDED)))
+    return np.stack(ranks, axis=1), Boxes(np.stack(low, axis=1), np.stack(high, axis=1), rows)
+
+
+def joined(parts: Sequence[Boxes]) -> Boxes:
+    """Put the boxes of several sets of files together."""
+    return Boxes(
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+    )

@@ -1,0 +1,1 @@
+"""What runs will do and have done, as values and as text."""

@@ -1,0 +1,138 @@
+"""One job of a rewrite: write, check, commit, and count what was done."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.arguments.options import Question
+from zadapter.backend.commit import Landed, publish
+from zadapter.base.interrupts import Interrupted
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    UnknownOutcomeError,
+    VerificationError,
+    ZadapterError,
+)
+from zadapter.planning.file_groups import Group, find_roots
+from zadapter.reports.optimize import Verification, timing
+from zadapter.rewrite.planner import Prepared, Work
+from zadapter.rewrite.verify import check_contents, check_rows, live_rows, staged
+from zadapter.rewrite.write import write
+from zadapter.spark.files import discard
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Exchange, Rewrite, Staged, Written
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has done so far."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    versions: list[int | None] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    read_twice: bool = False
+    untested: str | None = None
+
+    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
+        """Count a rewrite that landed."""
+        self.versions.append(landed.version)
+        self.exchanges += [e for e in exchanges if e not in landed.stale]
+        self.stale += [
+            f"{e.removed.num_rows} files, {e.removed['path'][0]} the first: "
+            "changed by another writer"
+            for e in landed.stale
+        ]
+
+    def verification(self, asked: str) -> Verification:
+        """Return how rows were compared, where it was *asked* for so."""
+        by = "checksum" if self.untested else asked
+        return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Have an error say what was committed before it."""
+        try:
+            yield
+        except ZadapterError as error:
+            if self.versions:
+                error.args = (f"{error}. Committed before, and to stay: {self.versions}",)
+            raise
+
+
+def rewrite(
+    prepared: Prepared, work: Work, spark: SparkSession, question: Question, tally: Tally
+) -> ConflictError | None:
+    """Stage, verify and publish one job; return the conflict that made it give up."""
+    asked = question.verify == "checksum"
+    with timing(tally.seconds, "write"):
+        written, moved = write(prepared, work, spark, checksum=asked)
+    tally.untested = tally.untested or moved.untested
+    try:
+        with timing(tally.seconds, "verify"):
+            made = staged(prepared.backend, prepared.snapshot, written, spark)
+            exchanges = _exchanges(prepared, work, made)
+            if asked or moved.untested is not None:
+                files, found = work.job.files, moved.observed()
+                tally.read_twice |= check_contents(
+                    prepared.backend, prepared.snapshot, files, made, found
+                )
+        rewrite = Rewrite(
+            base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
+        )
+        with timing(tally.seconds, "commit"):
+            landed = publish(prepared.backend, rewrite, question.backoff)
+    except UnknownOutcomeError:
+        raise
+    except ConflictError as error:
+        # a copy of a table that was dropped may have got them
+        if not isinstance(error, ReplacedTableError):
+            discard(spark, written)
+        tally.stale.append(str(error))
+        return error
+    except (Exception, Interrupted):
+        # nothing was committed: an attempt of unknown outcome would have said so
+        discard(spark, written)
+        raise
+    if landed.stale and not landed.doubtful:
+        discard(spark, _only(made, landed.stale))
+    tally.note(landed, exchanges)
+    return None
+
+
+def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
+    """Check what was staged, partition by partition, and pair it with what goes."""
+    snapshot, exchanges = prepared.snapshot, list[Exchange]()
+    if not work.job.roots:
+        (group,) = work.job.groups
+        check_rows(group, file_stats.total(made.files, "rows"), _rows_in(prepared, group))
+        return (Exchange(removed=group.files, added=made.files),)
+    of_root = find_roots(
+        work.job.roots,
+        [file_stats.partition(made.files, name) for name in snapshot.partition],
+        made.files.num_rows,
+    )
+    for number, group in enumerate(work.job.groups):
+        mine = of_root == number
+        added = made.files.filter(pa.array(mine))
+        check_rows(group, file_stats.total(added, "rows"), _rows_in(prepared, group))
+        exchanges.append(Exchange(removed=group.files, added=added))
+    if sum(exchange.added.num_rows for exchange in exchanges) != made.files.num_rows:
+        raise VerificationError("a staged file belongs to no partition that was being rewritten")
+    return tuple(exchanges)
+
+
+def _rows_in(prepared: Prepared, group: Group) -> int:
+    """Return the live rows of the files that go, counted where the log does not say."""
+    known = live_rows(group.files)
+    return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known
+
+
+def _only(made: Staged, exchanges: Sequence[Exchange]) -> Written:
+    """Return the part of *made* that belongs to *exchanges*."""
+    paths = {path for exchange in exchanges for path in exchange.added["path"].to_pylist()}
+    return Written(paths={path: uri for path, uri in made.paths.items() if path in paths})

@@ -1,0 +1,265 @@
+"""Everything up to the first write: snapshot, files, sample, layouts, prediction."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.arguments.options import Question
+from zadapter.arguments.resolve import request_of
+from zadapter.arguments.where import check_types, condition
+from zadapter.backend.contract import Backend
+from zadapter.base import sizes
+from zadapter.base.names import Parts, join
+from zadapter.base.ranks import Ints
+from zadapter.errors import MissingStatsError
+from zadapter.filters.predicate import columns as columns_of
+from zadapter.filters.pruning import matching
+from zadapter.layout import assign
+from zadapter.layout.build import fit
+from zadapter.layout.layout import Layout, Request
+from zadapter.planning import predict
+from zadapter.planning.file_groups import Job, find_roots, jobs, most_roots, roots_of
+from zadapter.reports.optimize import Plan
+from zadapter.spark.sample import files_to_read, sample, wanted_rows
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot, chosen
+
+BYTES_A_ROW = 64
+"""A guess, for files whose rows the log does not count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A job with its layout and its part of the sample."""
+
+    job: Job
+    layout: Layout
+    keys: tuple[pa.Array, ...] = field(repr=False)
+    """Sampled values, one array a key column."""
+    root_of: Ints = field(repr=False)
+    """For each sampled row its root in the layout."""
+
+    @cached_property
+    def leaf_of(self) -> Ints:
+        """For each sampled row its leaf."""
+        return assign.leaves(self.layout, self.keys, self.root_of)
+
+    @cached_property
+    def file_of(self) -> Ints:
+        """For each sampled row its file."""
+        return assign.files(self.layout, self.leaf_of, np.arange(len(self.leaf_of)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All that a rewrite needs to know."""
+
+    backend: Backend
+    snapshot: Snapshot
+    files: pa.Table = field(repr=False)
+    """All live files of the table, with stats of the key columns."""
+    asked: int
+    """How many of them ``where`` is about."""
+    request: Request
+    work: tuple[Work, ...]
+    seconds: float
+    """What sampling and fitting took."""
+
+    def share_read(self, files: pa.Table) -> float:
+        """Return what part of *files* the range queries drawn from the sample read."""
+        if not self._sampled():
+            return 0.0
+        ranks, boxes = self._ranked(files)
+        return predict.share_read(boxes, predict.queries(ranks))
+
+    def _sampled(self) -> bool:
+        return any(len(work.root_of) for work in self.work)
+
+    def _sample(self) -> list[pa.Array]:
+        parts = [work.keys for work in self.work]
+        return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
+
+    def plan(self) -> Plan:
+        """Predict."""
+        going = {path for work in self.work for path in work.job.files["path"].to_pylist()}
+        gone = chosen(self.files, going)
+        share_before, share_after = self._shares(going)
+        return Plan(
+            table=self.snapshot.table,
+            format=self.snapshot.format,
+            version=self.snapshot.version,
+            columns=tuple(join(parts) for parts in self.request.columns),
+            curve=self.request.curve.value,
+            groups=sum(len(work.job.groups) for work in self.work),
+            files_before=self.files.num_rows,
+            files_asked=self.asked,
+            files_rewritten=len(going),
+            files_written=sum(g.cut_into for work in self.work for g in work.job.groups),
+            bytes_rewritten=file_stats.total(gone, "size"),
+            rows=None if gone["rows"].null_count else file_stats.total(gone, "rows"),
+            share_before=share_before,
+            share_after=share_after,
+        )
+
+    def _shares(self, going: set[str]) -> tuple[float, float]:
+        if not self._sampled():
+            return 0.0, 0.0
+        staying = chosen(self.files, set(self.files["path"].to_pylist()) - going)
+        ranks, boxes = self._ranked(staying)
+        parts, at = [boxes], 0
+        for work in self.work:
+            rows = len(work.root_of)
+            parts.append(_predicted(work, ranks[at : at + rows]))
+            at += rows
+        after = predict.share_read(predict.joined(parts), predict.queries(ranks))
+        return self.share_read(self.files), after
+
+    def _ranked(self, files: pa.Table) -> tuple[Ints, predict.Boxes]:
+        stats = [file_stats.column(files, parts) for parts in self.request.columns]
+        return predict.boxes_of_stats(self._sample(), stats, _weights(files))
+
+
+def _predicted(work: Work, ranks: Ints) -> predict.Boxes:
+    """Return the boxes of the files that *work* will write."""
+    boxes = predict.boxes_of_rows(ranks, work.file_of, work.layout.files)
+    scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
+    return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
+
+
+def _weights(files: pa.Table) -> Ints:
+    """Return rows a file, guessed where the log does not count them."""
+    rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
+    guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
+    return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
+
+
+def prepare(question: Question, backend: Backend, spark: SparkSession, *, write: bool) -> Prepared:
+    """Look at the table and work out what to do.
+
+    Args:
+        question: What the caller asked for.
+        backend: The table's backend.
+        spark: The session.
+        write: Whether the table's properties may be changed, where the question says so.
+
+    Raises:
+        UsageError: An argument makes no sense for this table.
+        MissingStatsError: The log collects no stats for a key column.
+        UnsupportedError: The table uses a feature that zadapter cannot keep.
+    """
+    snapshot = backend.snapshot(question.name)
+    request = request_of(question, snapshot)
+    most = sizes.parse(question.max_group_bytes, "max_group_bytes")
+    predicate = (
+        None if question.where is None else condition(question.where, snapshot.schema, spark)
+    )
+    missing = [parts for parts in request.columns if parts in snapshot.without_stats]
+    if missing and not question.widen_stats:
+        raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
+    if missing and write:
+        snapshot = backend.widen_stats(snapshot, missing)
+    used = () if predicate is None else tuple(sorted(columns_of(predicate)))
+    files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
+    asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+    if question.where is not None and files.num_rows:
+        check_types(backend.read(snapshot, files.slice(0, 1)), question.where)
+    planned = jobs(
+        asked,
+        request,
+        tuple(snapshot.partition),
+        snapshot.layouts,
+        max_group_bytes=most,
+        force=question.force,
+    )
+    start = time.perf_counter()
+    work = fitted(backend, snapshot, request, planned) if planned else ()
+    return Prepared(
+        backend=backend,
+        snapshot=snapshot,
+        files=files,
+        asked=asked.num_rows,
+        request=request,
+        work=work,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def fitted(
+    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+) -> tuple[Work, ...]:
+    """Sample all jobs at once, those with files of several partitions each by itself; then fit."""
+    mixed, plain = (
+        [job for job in planned if not job.roots],
+        [job for job in planned if job.roots],
+    )
+    work = [_fit_mixed(job, request, _drawn(backend, snapshot, request, [job])) for job in mixed]
+    if plain:
+        drawn = _drawn(backend, snapshot, request, plain)
+        partition: list[Parts] = [(name,) for name in snapshot.partition]
+        work += [_fit(job, request, drawn, partition) for job in plain]
+    return tuple(work)
+
+
+def _drawn(
+    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+) -> pa.Table:
+    """Sample the rows of *planned*: key columns, then those of the partition."""
+    read = pa.concat_tables(
+        [files_to_read(group.files, request.columns) for job in planned for group in job.groups]
+    )
+    cut_into = sum(group.cut_into for job in planned for group in job.groups)
+    fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
+    partition: list[Parts] = [(name,) for name in snapshot.partition]
+    rows = backend.read(snapshot, read)
+    return sample(rows, [*request.columns, *partition], min(1.0, fraction))
+
+
+def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> Work:
+    """Fit a layout for the partitions that the sample shows, the largest if they are too many.
+
+    Rows of others go to files of the first one, where the writer keeps them apart.
+    """
+    (group,) = job.groups
+    keys = tuple(drawn.column(i).combine_chunks() for i in range(len(request.columns)))
+    values = [c.combine_chunks() for c in drawn.columns[len(request.columns) :]]
+    found, root_of = roots_of(values, drawn.num_rows)
+    rows = np.bincount(root_of, minlength=len(found))
+    share = np.maximum(1, np.rint(rows * group.cut_into / max(1, drawn.num_rows))).astype(np.int64)
+    room = most_roots(int(share.max(initial=1)), request)
+    most = np.sort(np.argsort(-rows, kind="stable")[:room])
+    place = np.zeros(len(found), np.int64)
+    place[most] = np.arange(len(most))
+    return Work(
+        job=job,
+        layout=fit(
+            request,
+            keys,
+            [found[i] for i in most] or [tuple(None for _ in values)],
+            place[root_of],
+            share[most].tolist() or [1],
+        ),
+        keys=keys,
+        root_of=place[root_of],
+    )
+
+
+def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> Work:
+    values = [drawn[join(parts)].combine_chunks() for parts in partition]
+    roots = job.roots if job.kept is None else list(job.kept.roots)
+    root_of = find_roots(job.roots, values, drawn.num_rows)
+    mine = drawn.filter(pa.array(root_of >= 0))
+    keys = tuple(mine[join(parts)].combine_chunks() for parts in request.columns)
+    among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
+    if job.kept is None:
+        files = [group.cut_into for group in job.groups]
+        return Work(
+            job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
+        )
+    wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
+    layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
+    return Work(job=job, layout=layout, keys=keys, root_of=among)

@@ -1,0 +1,171 @@
+"""The gate before every commit: staged files hold what was read, and the log says so rightly."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.backend.contract import Backend
+from zadapter.base.java_errors import first_line
+from zadapter.base.names import Parts, join, quote, split
+from zadapter.base.ranks import rank
+from zadapter.errors import VerificationError
+from zadapter.planning.file_groups import Group
+from zadapter.spark.checksum import Totals, whole
+from zadapter.spark.footers import read
+from zadapter.table.file_stats import column, total
+from zadapter.table.footers import Footer, file_table, typed
+from zadapter.table.snapshot import Snapshot, Staged, Written
+
+
+def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession) -> Staged:
+    """Return *written* with the stats to be committed, after a look into the files.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The version that was read.
+        written: What the backend has written for it.
+        spark: A session.
+
+    Raises:
+        VerificationError: A file is not there or damaged, a size or a number of rows differs, or a
+            bound is too narrow.
+    """
+    try:
+        footers = dict(zip(written.paths, read(spark, list(written.paths.values())), strict=True))
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise VerificationError(f"a written file is missing or damaged: {error}") from error
+    made = backend.stage(snapshot, written, file_table(snapshot, footers))
+    check_files(snapshot, made, footers)
+    return made
+
+
+def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer]) -> None:
+    """Compare what the log will say of each staged file with its footer.
+
+    Args:
+        snapshot: The version that was read.
+        made: The files about to be committed, with the stats about to be committed.
+        footers: Their footers, by path.
+
+    Raises:
+        VerificationError: A size or a number of rows differs, or a bound is too narrow.
+    """
+    files = made.files
+    said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
+    for path, size, rows in said:
+        footer = footers[path]
+        if footer.size != size:
+            raise VerificationError(f"{path} has {footer.size} bytes, the log would say {size}")
+        if footer.rows != rows:
+            raise VerificationError(f"{path} has {footer.rows} rows, the log would say {rows}")
+    ordered = [footers[path] for path in files["path"].to_pylist()]
+    for child in files.schema.field("stats").type:
+        _verify_bounds(snapshot, files, ordered, split(child.name))
+
+
+def check_rows(group: Group, written: int, live: int) -> None:
+    """Refuse a rewrite that would lose or double rows.
+
+    Args:
+        group: The files that go.
+        written: Rows in the footers of the files that come for them.
+        live: Live rows of the files that go.
+
+    Raises:
+        VerificationError: The two differ.
+    """
+    if written != live:
+        raise VerificationError(
+            f"the {group.files.num_rows} files of partition {group.root}, "
+            f"{group.files['path'][0]} the first, have {live} live rows by the log, but {written} "
+            "were written; nothing was committed. A file is damaged or its stats are wrong: "
+            "compare the counts, and recompute the stats"
+        )
+
+
+def check_contents(
+    backend: Backend, snapshot: Snapshot, files: pa.Table, made: Staged, observed: Totals | None
+) -> bool:
+    """Refuse a rewrite that would change a value, by checksums of the rows read and written.
+
+    The staged files are read once. Where what was observed of the rows read differs from them, or
+    nothing was, the files that go are read once more: equal checksums of 192 bits prove equal rows,
+    but Spark may have observed some rows twice.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The version that was read.
+        files: The files that go.
+        made: Those that come for them.
+        observed: What the rows added up to when they were read; None: that is not known.
+
+    Returns:
+        Whether the files that go were read once more.
+
+    Raises:
+        VerificationError: The two differ, or a staged file cannot be read.
+    """
+    try:
+        after = whole(_columns(snapshot, backend.read_staged(snapshot, made)))
+    except Exception as error:
+        raise VerificationError(
+            f"{snapshot.table}: a written file cannot be read: {first_line(error)}; nothing was "
+            "committed. Run optimize again, and check the disk or the store if it fails again"
+        ) from error
+    if after == observed:
+        return False
+    before = whole(_columns(snapshot, backend.read(snapshot, files)))
+    if after != before:
+        raise VerificationError(
+            f"{snapshot.table}: the rows written are not the rows read: {before.rows} rows of the "
+            f"{files.num_rows} files that go have the checksum {before.checksum}, the {after.rows} "
+            f"rows written have {after.checksum}; nothing was committed. Run optimize again "
+            "without plug-ins of Spark; if it fails again, please report it"
+        )
+    return True
+
+
+def _columns(snapshot: Snapshot, rows: DataFrame) -> DataFrame:
+    """Return the table's columns, without ids of rows and partition fields that are computed."""
+    return rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
+
+
+def _verify_bounds(
+    snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer], parts: Parts
+) -> None:
+    stats = column(files, parts)
+    if stats is None:
+        return
+    at = _path_in_file(snapshot, parts)
+    found = [footer.columns.get(at) for footer in footers]
+    lows = typed([f.min if f else None for f in found], stats.type["min"].type)
+    highs = typed([f.max if f else None for f in found], stats.type["max"].type)
+    if lows is None or highs is None:
+        return
+    low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
+    if pa.types.is_floating(highs.type):  # an upper one that is NaN is no bound
+        highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
+    for path in _narrower(files, low, lows):
+        raise VerificationError(f"{path}: the log's min of {join(parts)} is above the footer's")
+    for path in _narrower(files, highs, high):
+        raise VerificationError(f"{path}: the log's max of {join(parts)} is below the footer's")
+
+
+def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:
+    return ".".join(snapshot.physical.get(parts, parts))
+
+
+def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:
+    """Return the paths where *small* > *large*, both being known."""
+    ranks = rank(pa.concat_arrays([small, large])).ranks
+    left, right = ranks[: len(small)], ranks[len(small) :]
+    wrong = (left > right) & (left > 0) & (right > 0)
+    return [str(path) for path in files["path"].filter(pa.array(wrong)).to_pylist()]
+
+
+def live_rows(files: pa.Table) -> int | None:
+    """Return the live rows of *files* as the log counts them, or None where it does not know."""
+    return None if files["rows"].null_count else total(files, "rows")

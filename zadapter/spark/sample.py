@@ -1,0 +1,94 @@
+"""A sample of the key columns, at a fraction of the cost of the rewrite."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.base.names import Parts, join, quote
+from zadapter.base.ranks import rank
+from zadapter.table.file_stats import column
+
+SEED = 7
+ROWS_A_FILE = 400
+"""Sampled rows for each file to be written: enough for eight row groups of it."""
+FEWEST, MOST = 40_000, 500_000
+"""The least and the most rows that are sampled."""
+SHARE_OF_FILES = 4
+"""One file in this many is read, where files are alike."""
+LONGEST = 256
+"""Characters or bytes of a value that are looked at."""
+FEW_FILES = 8
+"""Up to this many files are all read."""
+
+
+def wanted_rows(files: int) -> int:
+    """Return how many rows to sample to cut a table into *files* files."""
+    return int(min(MOST, max(FEWEST, ROWS_A_FILE * files)))
+
+
+def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
+    """Choose the files whose rows stand for all, by their stats.
+
+    Where every two files overlap in every key column, a few of them, evenly spread over the list,
+    show the whole. Where files differ, as in a table sorted by a key, some would be missing, so
+    all are read. So they are where stats are unknown.
+    """
+    if files.num_rows <= FEW_FILES or not all(_alike(files, parts) for parts in keys):
+        return files
+    count = max(FEW_FILES, -(-files.num_rows // SHARE_OF_FILES))
+    picked = np.linspace(0, files.num_rows - 1, count).astype(np.int64)
+    return files.take(pa.array(picked))
+
+
+def _alike(files: pa.Table, parts: Parts) -> bool:
+    stats = column(files, parts)
+    if stats is None:
+        return False
+    low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
+    ranks = rank(pa.concat_arrays([low, high])).ranks
+    lows, highs = ranks[: files.num_rows], ranks[files.num_rows :]
+    return bool((lows > 0).all() and (highs > 0).all() and lows.max() <= highs.min())
+
+
+def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Table:
+    """Draw rows of *columns*, each with probability *fraction*, the same ones every time.
+
+    Returns:
+        One column a key column, named by its text, timestamps with time zone in UTC.
+    """
+    picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
+    if fraction < 1:
+        picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
+    short = [_shortened(picked, name) for name in picked.columns]
+    return _in_utc(picked.select(*short).toArrow())
+
+
+def _shortened(rows: DataFrame, name: str) -> Column:
+    """Cut long values, of which the driver could not hold enough: any value makes a cut."""
+    type_, column = rows.schema[name].dataType, F.col(quote((name,)))
+    if isinstance(type_, T.StringType):
+        return F.make_valid_utf8(F.substring(column, 1, LONGEST)).alias(name)
+    return (
+        F.substring(column, 1, LONGEST).alias(name) if isinstance(type_, T.BinaryType) else column
+    )
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    fields = [
+        field.with_type(pa.timestamp("us", "UTC"))
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields)).combine_chunks()
+
+
+def sizes(root_of: npt.NDArray[np.int64], roots: int) -> npt.NDArray[np.int64]:
+    """Return how many sampled rows each root has."""
+    return np.bincount(root_of, minlength=roots)

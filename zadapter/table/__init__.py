@@ -1,0 +1,1 @@
+"""Values that backends and the core exchange: snapshots, files with their stats, specs."""

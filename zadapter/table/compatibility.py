@@ -1,0 +1,120 @@
+"""Whether a Parquet file, whoever wrote it, holds a table's columns as another format reads them.
+
+Files are read by the names of columns there, and nothing is converted, so names and types have to
+be those that the format would have written itself (parquet-format, ``LogicalTypes.md``).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zadapter.table.footers import LEGACY
+from zadapter.table.spark_schema import DECIMAL
+from zadapter.table.spec import Json
+
+_PLAIN: dict[str, tuple[str, Json]] = {
+    "boolean": ("BOOLEAN", {"Type": "None"}),
+    "integer": ("INT32", {"Type": "None"}),
+    "long": ("INT64", {"Type": "None"}),
+    "float": ("FLOAT", {"Type": "None"}),
+    "double": ("DOUBLE", {"Type": "None"}),
+    "string": ("BYTE_ARRAY", {"Type": "String"}),
+    "binary": ("BYTE_ARRAY", {"Type": "None"}),
+    "date": ("INT32", {"Type": "Date"}),
+    "timestamp": ("INT64", {"Type": "Timestamp", "isAdjustedToUTC": True}),
+    "timestamp_ntz": ("INT64", {"Type": "Timestamp", "isAdjustedToUTC": False}),
+}
+_INTEGERS = {"byte": ("INT32", 8), "short": ("INT32", 16), "integer": ("INT32", 32)}
+_INTEGERS["long"] = ("INT64", 64)
+_END = re.compile(r"\.|\Z")
+
+
+def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str]) -> str | None:
+    """Return why a file does not hold *columns* as they are, or None if it does.
+
+    Args:
+        metadata: The file's footer.
+        columns: Spark's fields of the old table.
+        partition: Those of them that files need not hold.
+    """
+    if any(key in (metadata.metadata or {}) for key in LEGACY):
+        return "its days or moments are those of the Julian calendar"
+    found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
+    if len(found) < metadata.num_columns:
+        return "two of its columns read the same, such as a.b and the field b of a"
+    # a name may have dots of its own
+    there = {path[: end.start()] for path in found for end in _END.finditer(path)}
+    known = {said["name"] for said in columns}
+    unknown = sorted(set(metadata.schema.to_arrow_schema().names) - known)
+    for said in columns:
+        name, needed = said["name"], not said["nullable"] and said["name"] not in partition
+        if name not in there and needed:
+            return f"it has no column {name!r}, which is never null"
+        if name not in there and name not in partition and unknown:
+            return f"it has a column {unknown[0]!r}, and none of the name {name!r}"
+        reason = _differing(found, name, said["type"]) if name in there else None
+        if reason is not None:
+            return reason
+    return None
+
+
+def has_ids(metadata: pq.FileMetaData) -> bool:
+    """Tell whether columns have ids (parquet.thrift, ``field_id``), however deep they are."""
+    return any(map(_has_ids, metadata.schema.to_arrow_schema()))
+
+
+def _has_ids(field: pa.Field) -> bool:
+    below = [field.type.field(number) for number in range(field.type.num_fields)]
+    return b"PARQUET:field_id" in (field.metadata or {}) or any(map(_has_ids, below))
+
+
+def _differing(found: Mapping[str, Any], name: str, type_: Any) -> str | None:
+    for path, wanted in _paths(name, type_):
+        if path not in found:
+            return f"it has no {path}"
+        if not _is(found[path], wanted):
+            return f"it has {path} as {_shown(found[path])}, and not as {wanted}"
+    return None
+
+
+def _range(metadata: pq.FileMetaData) -> range:
+    return range(metadata.num_columns)
+
+
+def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
+    """Yield where the values of a column lie in a file, and their types."""
+    if isinstance(type_, str):
+        yield path, type_
+    elif type_["type"] == "struct":
+        for each in type_["fields"]:
+            yield from _paths(f"{path}.{each['name']}", each["type"])
+    elif type_["type"] == "array":
+        yield from _paths(f"{path}.list.element", type_["elementType"])
+    else:
+        yield from _paths(f"{path}.key_value.key", type_["keyType"])
+        yield from _paths(f"{path}.key_value.value", type_["valueType"])
+
+
+def _is(column: Any, type_: str) -> bool:
+    logical = json.loads(column.logical_type.to_json())
+    physical = column.physical_type
+    decimal = DECIMAL.fullmatch(type_)
+    if decimal:
+        said = {"Type": "Decimal", "precision": int(decimal[1]), "scale": int(decimal[2])}
+        return {key: logical.get(key) for key in said} == said
+    if type_ in _INTEGERS and logical["Type"] == "Int":
+        width = _INTEGERS[type_]
+        return (physical, logical["bitWidth"], logical["isSigned"]) == (*width, True)
+    if logical["Type"] == "Timestamp" and logical["timeUnit"] != "microseconds":
+        return False
+    kind, said = _PLAIN.get(type_, (None, {}))
+    return physical == kind and {key: logical.get(key) for key in said} == said
+
+
+def _shown(column: Any) -> str:
+    logical = str(column.logical_type)
+    return str(column.physical_type) if logical == "None" else f"{column.physical_type} {logical}"

@@ -1,0 +1,207 @@
+"""Parquet footers: how many rows a file has, and bounds that can be trusted.
+
+A footer's bounds count only if every row group that holds a value has them, min and max together;
+a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
+``Statistics``). By parquet-java, until it began to count them, it is the largest value
+(``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none,
+where it is the upper one, the lower one holds, and where it is both, there is nothing else.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from zadapter.base.names import leaves
+from zadapter.layout.layout import orders
+from zadapter.table.file_stats import Bounds, column_type, schema, structs
+from zadapter.table.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFooter:
+    """What a footer says of one column: None where it says nothing that holds.
+
+    A ``max`` that is NaN is no bound, and says that there may be NaN; where it is counted, bounds
+    are those of the other values.
+    """
+
+    min: Any
+    max: Any
+    nulls: int | None
+    nans: int | None = None
+
+
+LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""What Spark notes where days and moments are those of another calendar than it reads them by."""
+_TIMES = {"DATE", "TIMESTAMP"}
+_FLOATING = {"FLOAT", "DOUBLE"}
+_NAN_IS_LARGEST = re.compile(r"parquet-mr version 1\.1[0-7]\.")
+_UNKNOWN = ColumnFooter(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """One file's footer.
+
+    Attributes:
+        size: Bytes of the file.
+        rows: Rows of the file.
+        row_groups: Rows of each row group.
+        columns: By the column's path in the file, parts joined by dots.
+    """
+
+    size: int
+    rows: int
+    row_groups: tuple[int, ...]
+    columns: Mapping[str, ColumnFooter]
+
+
+def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
+    """Return size, rows, and stats of every column that has one value a row.
+
+    Args:
+        snapshot: The table's version, for its columns and their names in the files.
+        footers: Footers of files that zadapter has written, by path.
+    """
+    found = list(footers.values())
+    columns = {
+        parts: type_
+        for parts, type_ in leaves(snapshot.schema)
+        if parts[0] not in snapshot.partition and orders(type_)
+    }
+    stats = []
+    paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}
+    twice = {path for path, count in Counter(paths.values()).items() if count > 1}
+    for parts, type_ in columns.items():
+        # a column a.b, and the field b of a: in another file it may be the other one
+        path = "" if paths[parts] in twice else paths[parts]
+        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
+    made = schema(columns, {})
+    known = {
+        "path": list(footers),
+        "size": [footer.size for footer in found],
+        "rows": [footer.rows for footer in found],
+        "stats": structs(stats, made.field("stats").type, len(found)),
+    }
+    return pa.table(
+        [known.get(field.name, pa.nulls(len(found), field.type)) for field in made], schema=made
+    )
+
+
+def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
+    low, high = typed([f.min for f in found], type_), typed([f.max for f in found], type_)
+    if low is None or high is None:
+        low = high = pa.nulls(len(found), type_)
+    nulls = pa.array([f.nulls for f in found], pa.int64())
+    nans = pa.array([f.nans for f in found], pa.int64())
+    best = pc.if_else(_whole(type_, nans), int(Bounds.EXACT), int(Bounds.WIDENED))
+    flags = pc.if_else(low.is_valid(), best, int(Bounds.UNKNOWN)).cast(pa.int8())
+    arrays = [low, high, nulls, nans, flags]
+    return pa.StructArray.from_arrays(arrays, fields=list(column_type(type_)))
+
+
+def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
+    """Tell where bounds are values of the file: texts may be cut, and NaN may be left out."""
+    if pa.types.is_floating(type_):
+        return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
+    cut = pa.types.is_string(type_) or pa.types.is_binary(type_)
+    return pa.array([not cut] * len(nans))
+
+
+def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+    """Return a footer's values as an array, or None where the file has them as another type."""
+    try:
+        return pa.array(found, type_)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        return None
+
+
+def parse(size: int, metadata: pq.FileMetaData) -> Footer:
+    """Return what a file of *size* bytes says of itself."""
+    return _parsed(size, metadata, range(metadata.num_row_groups))
+
+
+def row_groups(size: int, metadata: pq.FileMetaData) -> list[Footer]:
+    """Return what a file of *size* bytes says of each of its row groups."""
+    return [_parsed(size, metadata, [number]) for number in range(metadata.num_row_groups)]
+
+
+def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Footer:
+    groups = [metadata.row_group(number) for number in numbers]
+    rows = sum(group.num_rows for group in groups)
+    columns: dict[str, ColumnFooter] = {}
+    legacy = any(key in (metadata.metadata or {}) for key in LEGACY)
+    nan_is_largest = _NAN_IS_LARGEST.match(metadata.created_by or "") is not None
+    for i in range(metadata.num_columns):
+        column = metadata.schema.column(i)
+        chunks = [(group.column(i).statistics, group.num_rows) for group in groups]
+        merged = _merged(chunks, nan_on_top=nan_is_largest and column.physical_type in _FLOATING)
+        if legacy and column.logical_type.type in _TIMES:
+            merged = ColumnFooter(None, None, merged.nulls)
+        # a dot within a name: two columns that cannot be told apart
+        columns[column.path] = _UNKNOWN if column.path in columns else merged
+    return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
+
+
+def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFooter:
+    counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
+    bounds = list(_bounds(chunks, counts, nan_on_top=nan_on_top))
+    nulls = _total(counts)
+    if None in bounds:
+        return ColumnFooter(None, None, nulls)
+    there = [bound for bound in bounds if bound]
+    lows = [low for low, _ in there if not _is_nan(low)]
+    highs = [high for _, high in there if not _is_nan(high)]
+    facts = zip(bounds, chunks, counts, strict=True)
+    nans = _total([_nans(bound, rows, null) for bound, (_, rows), null in facts])
+    return ColumnFooter(
+        min=min(lows, default=None),
+        max=nan if nans is None else max(highs, default=None),
+        nulls=nulls,
+        nans=nans if nan_on_top else None,
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _nans(bound: tuple[Any, ...] | None, rows: int, nulls: int | None) -> int | None:
+    """Count the NaN of a row group where NaN is the largest value: none, all or unknown."""
+    low, high = bound or (None, None)
+    if not _is_nan(high):
+        return 0
+    return rows - nulls if _is_nan(low) and nulls is not None else None
+
+
+def _bounds(
+    chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None], *, nan_on_top: bool
+) -> Iterator[tuple[Any, ...] | None]:
+    """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
+    for (stats, rows), nulls in zip(chunks, counts, strict=True):
+        if nulls == rows:
+            yield ()
+            continue
+        low, high = _pair(stats)
+        known = low is not None and high is not None
+        usable = known and (nan_on_top or not (_is_nan(low) or _is_nan(high)))
+        yield (low, high) if usable else None
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and isnan(value)
+
+
+def _pair(stats: Any) -> tuple[Any, Any]:
+    try:
+        return (stats.min, stats.max) if stats is not None and stats.has_min_max else (None, None)
+    except (NotImplementedError, ValueError, OverflowError):
+        return None, None  # a type or a year that Python has no value for

@@ -1,0 +1,76 @@
+"""Files of a write that has failed: no log names them, so nobody else will delete them."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from zadapter.base.interrupts import TAG, Interrupted
+
+_POLL, _PATIENCE = 0.1, 300
+"""Seconds between two looks at tasks that were told to end, and how often to look."""
+
+
+@contextmanager
+def removing(spark: Any, remove: Callable[[], None]) -> Iterator[None]:
+    """Have a write that fails leave no files.
+
+    Args:
+        spark: The session that writes.
+        remove: Deletes what the write alone can have made, and nothing else.
+    """
+    try:
+        yield
+    except (Exception, Interrupted):
+        with suppress(Exception):  # the write's own failure says more
+            settle(spark)
+            remove()
+        raise
+
+
+def settle(spark: Any) -> None:
+    """Wait for the tasks of this run that still end, and may write until then."""
+    context = spark.sparkContext
+    tracker = context.statusTracker()
+    # PySpark's own tracker finds no jobs by their tags
+    by_tag = context._jsc.sc().statusTracker().getJobIdsForTag  # noqa: SLF001
+    tags = [tag for tag in context.getJobTags() if tag.startswith(TAG)]
+    jobs = [tracker.getJobInfo(int(job)) for tag in tags for job in by_tag(tag)]
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    for _ in range(_PATIENCE):
+        known = (tracker.getStageInfo(stage) for stage in stages)
+        if not any(stage.numActiveTasks for stage in known if stage is not None):
+            return
+        time.sleep(_POLL)
+
+
+def remove_folder(spark: Any, folder: str) -> None:
+    """Delete a folder with all that is in it.
+
+    Args:
+        spark: A session.
+        folder: Location, unescaped.
+    """
+    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    _files(spark, path).delete(path, True)  # noqa: FBT003
+
+
+def remove_named(spark: Any, folder: str, prefix: str) -> None:
+    """Delete the files anywhere in *folder* whose names start with *prefix*.
+
+    Args:
+        spark: A session.
+        folder: Location, unescaped.
+        prefix: What no other file's name starts with.
+    """
+    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    files = _files(spark, path)
+    every = files.listFiles(path, True)  # noqa: FBT003
+    while every.hasNext():
+        found = every.next().getPath()
+        if str(found.getName()).startswith(prefix):
+            files.delete(found, False)  # noqa: FBT003
+
+
+def _files(spark: Any, path: Any) -> Any:
+    return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001

@@ -1,0 +1,1 @@
+"""Reading tables, changing their rows, and their versions."""

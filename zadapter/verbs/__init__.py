@@ -1,1 +1,0 @@
-"""What users call; each verb joins the pure core, Spark and a backend."""

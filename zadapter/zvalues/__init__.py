@@ -1,0 +1,1 @@
+"""Values as bytes in their order, and the z-values of several columns."""
