@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests import parquetfolder
-from zadapter_parquet import local
-from zadapter_parquet.guards import INCOMPLETE
+from zadapter_parquet.store import local
+from zadapter_parquet.store.guard_files import INCOMPLETE
 
 FEW = 50
 """Bytes, of which more than these can be written in part."""

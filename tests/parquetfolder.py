@@ -13,9 +13,11 @@ from tests.parquetworld import Loop
 from zadapter.backend.commit import Backoff, publish
 from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Change, Exchange, Rewrite, Written, chosen
-from zadapter_parquet import ParquetBackend, foreign, moves, registration, rows, staging
-from zadapter_parquet.log import Log
-from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet import ParquetBackend
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.operations import external_changes, move_plan, registration
+from zadapter_parquet.rows import rows, staging
 
 COLUMNS = json.dumps(
     {
@@ -63,7 +65,9 @@ class Folder:
         """The files of a version, after a look that each is there and as long as it was."""
         snapshot = self.snapshot(version)
         files = self.backend.files(snapshot)
-        foreign.check_live(snapshot.handle.files, self.table, snapshot.handle.version.head, files)
+        external_changes.check_live(
+            snapshot.handle.files, self.table, snapshot.handle.version.head, files
+        )
         return files
 
     def rows(self, version=None):
@@ -82,7 +86,7 @@ class Folder:
 
     def _read(self, paths, snapshot=None):
         if snapshot is not None:
-            paths = moves.places(snapshot.handle.files, snapshot.handle.version.head, paths)
+            paths = move_plan.places(snapshot.handle.files, snapshot.handle.version.head, paths)
         found = [pq.read_table(self.root / path, partitioning=None) for path in paths]
         return [n for table in found for n in table["n"].to_pylist()]
 

@@ -5,10 +5,10 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter_parquet.entries import digest
-from zadapter_parquet.former import former
-from zadapter_parquet.guards import NOTE
-from zadapter_parquet.paths import HIDDEN
+from zadapter_parquet.format.entries import digest
+from zadapter_parquet.format.legacy_names import former
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.store.guard_files import NOTE
 
 SINCE = ("format", "moves", "visible")
 """What entries did not say."""

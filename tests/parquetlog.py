@@ -5,11 +5,11 @@ from dataclasses import replace
 from uuid import uuid4
 
 from zadapter.errors import ConflictError
-from zadapter_parquet.changes import now
-from zadapter_parquet.entries import Entry, Operation, digest, encode
-from zadapter_parquet.log import Log
-from zadapter_parquet.paths import HIDDEN
-from zadapter_parquet.stores import Found, Outcome
+from zadapter_parquet.format.entries import Entry, Operation, digest, encode
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.log.commit_entries import now
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.store.contract import Found, Outcome
 
 ENTRY = Entry(
     version=0,

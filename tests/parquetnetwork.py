@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from tests.parquetlog import MemoryStore
 from zadapter.errors import StoreError
-from zadapter_parquet import guards
-from zadapter_parquet.changes import now
+from zadapter_parquet.log.commit_entries import now
+from zadapter_parquet.store import guard_files
 
 
 class Died(BaseException):
@@ -129,7 +129,7 @@ class Network(MemoryStore):
     def look(self):
         """Note what an engine sees that walks the folder; None: it stops with an error."""
         visible = sorted(path for path in self.held if path.endswith(".parquet"))
-        guarded = any(guards.stands_for(path) for path in visible)
+        guarded = any(guard_files.stands_for(path) for path in visible)
         rows = [row for path in visible if not guarded for row in self.rows[path]]
         found = None if guarded else tuple(sorted(rows))
         self.seen.add(found)

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.parquetfolder import made
-from zadapter_parquet import guards, moves
+from zadapter_parquet.operations import move_plan
+from zadapter_parquet.store import guard_files
 
 NOW = timedelta(0)
 
@@ -58,7 +59,7 @@ def once(do, real):
 
 
 def guarded(folder):
-    return any(map(guards.stands_for, visible(folder)))
+    return any(map(guard_files.stands_for, visible(folder)))
 
 
 def lying(folder):
@@ -66,7 +67,7 @@ def lying(folder):
     snapshot = folder.snapshot()
     paths = folder.backend.files(snapshot)["path"].to_pylist()
     files, head = snapshot.handle.files, snapshot.handle.version.head
-    return {folder.root / path for path in moves.places(files, head, paths)}
+    return {folder.root / path for path in move_plan.places(files, head, paths)}
 
 
 WRITERS = {

@@ -19,17 +19,12 @@ from zadapter.backend.commit import Backoff, publish
 from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.table.file_stats import schema, total
 from zadapter.table.snapshot import Change, Exchange, Staged
-from zadapter_parquet import (
-    ParquetBackend,
-    changes,
-    moves,
-    publishing,
-    retention,
-    staging,
-    stats,
-)
-from zadapter_parquet.log import Log
-from zadapter_parquet.versions import Version, snapshot
+from zadapter_parquet import ParquetBackend
+from zadapter_parquet.log import commit_entries, stats_table
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version, snapshot
+from zadapter_parquet.operations import move_plan, publishing, vacuuming
+from zadapter_parquet.rows import staging
 
 
 def table_of(paths):
@@ -68,7 +63,7 @@ class World:
         self.store.faults = False
         files = table_of(paths)
         counts = {name: total(files, name) for name in ("size", "rows")}
-        entry = changes.first(self.store, replace(ENTRY, files=4, **counts), files)
+        entry = commit_entries.first(self.store, replace(ENTRY, files=4, **counts), files)
         Log(self.store, "t").claim(replace(entry, timestamp=1))
         self.store.faults = self.faults
 
@@ -146,7 +141,7 @@ class World:
 
     def clean(self):
         with suppress(ConflictError, UnknownOutcomeError, StoreError):
-            retention.vacuum(self.store, "t", timedelta(0), dry_run=False)
+            vacuuming.vacuum(self.store, "t", timedelta(0), dry_run=False)
 
     def publish_folder(self):
         with suppress(ConflictError, UnknownOutcomeError, StoreError):
@@ -170,8 +165,8 @@ class World:
                 expected.subtract(self.removed.get(entry.folder, ()))
             versions.add(tuple(sorted(expected.elements())))
             if entry.version >= entries[-1].oldest or entry is entries[-1]:
-                live = stats.load(self.store, entry.parts, {}, {})["path"].to_pylist()
-                lying = moves.places(self.store, entries[-1], live)
+                live = stats_table.load(self.store, entry.parts, {}, {})["path"].to_pylist()
+                lying = move_plan.places(self.store, entries[-1], live)
                 assert Counter(row for p in lying for row in self.rows[p]) == +expected, "rows"
                 assert all(path in self.store.held for path in lying), "a live file was deleted"
         assert self.store.seen <= versions, "the folder was no version"

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ PACKAGES = (
 """The packages of the core, each of which imports only those before it; errors belong to base."""
 PURE = PACKAGES[: PACKAGES.index("spark")]
 """The packages that need no Spark, except for their modules whose names say so."""
+BACKENDS = ("zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
 FOR_BACKENDS = ("base", "layout", "table", "errors", "testing")
 """What a backend may import of the core."""
 FEW = 12
@@ -41,7 +43,7 @@ def is_within(module: str, *packages: str) -> bool:
 
 
 def package_of(module: str) -> str:
-    """Return the package of the core that *module* lies in."""
+    """Return the package that *module* lies in, or the module itself if that lies at the top."""
     package = module.partition(".")[2].partition(".")[0]
     return "base" if package == "errors" else package
 
@@ -127,6 +129,18 @@ def test_arrows_point_inwards(path):
         values = [f"zadapter.{package}" for package in FOR_BACKENDS]
         core = [name for name in imported if is_within(name, "zadapter")]
         assert all(is_within(name, *values) for name in core)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_packages_of_a_backend_have_no_cycle(backend):
+    """What one of them imports, directly or not, never imports it."""
+    arrows: dict[str, set[str]] = {}
+    for path in (ROOT / "backends" / backend).rglob("*.py"):
+        here = package_of(module_name(path))
+        there = {package_of(name) for name in imports(path) if is_within(name, backend)}
+        arrows.setdefault(here, set()).update(there - {here})
+
+    assert list(TopologicalSorter(arrows).static_order())
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in SHIPPED}), ids=shown)

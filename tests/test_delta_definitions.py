@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import snapshot
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
-from zadapter_delta.definitions import MAPPING, accept, define
+from zadapter_delta.table.specs import MAPPING, accept, define
 
 TYPES = [
     "boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp",

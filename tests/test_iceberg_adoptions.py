@@ -12,10 +12,10 @@ from tests.builders import file_table, snapshot
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
 from zadapter.table.snapshot import Load, Source, Staged
-from zadapter_iceberg import adoptions
-from zadapter_iceberg.adoptions import with_layouts
 from zadapter_iceberg.columns import Column
-from zadapter_iceberg.commits import Files
+from zadapter_iceberg.commits import add_files
+from zadapter_iceberg.commits.add_files import with_layouts
+from zadapter_iceberg.commits.rewrites import Files
 
 SPEC = SimpleNamespace(specId=lambda: 3)
 LEDGER = {"a": "one", "b": "two"}
@@ -33,7 +33,7 @@ def said(files, columns, partition=()):
     )
     schema = pa.schema([(parts[0], pa.int64()) for parts in columns])
     made = replace(snapshot(schema, partition), handle=version)
-    return adoptions._said(made, files, files["path"].to_pylist())  # noqa: SLF001 - its only caller needs a JVM
+    return add_files._said(made, files, files["path"].to_pylist())  # noqa: SLF001 - its only caller needs a JVM
 
 
 def stats(low, high, *, nulls=(0,), nans=(None,), bounds=(Bounds.EXACT,)):
@@ -78,8 +78,8 @@ def test_the_layouts_of_files_are_written_down_once():
         "source": Source(format="x", id="y", version=1, columns="c"),
     }
 
-    assert adoptions.kept(store, Load(staged=(ours,), **load)) is None
-    path = adoptions.kept(store, Load(staged=(others,), id="abc", **load))
+    assert add_files.kept(store, Load(staged=(ours,), **load)) is None
+    path = add_files.kept(store, Load(staged=(others,), id="abc", **load))
 
     assert path == "_zadapter/adopted/abc.json"
     assert json.loads(written[path]) == LEDGER

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg import types as iceberg
 from pyiceberg.conversions import from_bytes, to_bytes
 
-from zadapter_iceberg.bounds import encoded, json_values
+from zadapter_iceberg.stats.binary_values import encoded, json_values
 
 MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 INT, LONG = st.integers(-(1 << 31), (1 << 31) - 1), st.integers(-(1 << 63), (1 << 63) - 1)

@@ -9,9 +9,9 @@ import pytest
 
 from zadapter.errors import UnsupportedError
 from zadapter.table.file_stats import Bounds
-from zadapter_iceberg import parsed
 from zadapter_iceberg.columns import columns, fields
-from zadapter_iceberg.contents import Deletes, Wanted, decoded, entries, file_table
+from zadapter_iceberg.stats import content_file_json
+from zadapter_iceberg.stats.manifest_stats import Deletes, Wanted, decoded, entries, file_table
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - a timestamp without zone
 MAP = pa.map_(pa.int32(), pa.binary())
@@ -124,7 +124,7 @@ def test_what_was_just_written_has_the_same_shape():
         "day": pa.date32(), "n": pa.int32(), "d": pa.decimal128(5, 1), "raw": pa.binary(),
     }  # fmt: skip
 
-    files = file_table(parsed.contents([written], types), [A], types, {}, 1)
+    files = file_table(content_file_json.contents([written], types), [A], types, {}, 1)
 
     assert files["partition"][0].as_py() == {
         "day": date(2023, 11, 14), "n": 2, "d": Decimal("1.5"), "raw": b"\x0a\xff",

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item
-from zadapter_iceberg.definitions import _renamed as renamed
-from zadapter_iceberg.definitions import accept
+from zadapter_iceberg.table.specs import _renamed as renamed
+from zadapter_iceberg.table.specs import accept
 
 
 def column(type_, name="c"):

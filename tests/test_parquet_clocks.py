@@ -16,7 +16,7 @@ import pytest
 
 from tests.parquetfolder import made, put
 from zadapter.errors import ConflictError, UnknownTableError, VersionExpiredError
-from zadapter_parquet import changes
+from zadapter_parquet.log import commit_entries
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -37,7 +37,7 @@ class Past:
         self.time, self.off, self.stamps = time.time_ns() // 1_000_000 - ago, 0, {}
         self.since = {}
         """When each version was made, by the right clock."""
-        monkeypatch.setattr(changes, "now", lambda: self.time + self.off)
+        monkeypatch.setattr(commit_entries, "now", lambda: self.time + self.off)
         self.folder = made(root)
         self._stamp()
 

@@ -13,10 +13,10 @@ import pytest
 from tests.parquetfolder import made
 from tests.parquetlog import ENTRY
 from zadapter.errors import CorruptLogError, ZadapterError
-from zadapter_parquet import stats
-from zadapter_parquet.entries import decode, digest, encode
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import HINT, Log, path_of
+from zadapter_parquet.format.entries import decode, digest, encode
+from zadapter_parquet.log import stats_table
+from zadapter_parquet.log.log import HINT, Log, path_of
+from zadapter_parquet.store.local import LocalFiles
 
 
 @pytest.fixture
@@ -133,11 +133,11 @@ def test_a1_no_flipped_bit_changes_which_files_are_known(folder):
     """Pages have checksums; what is left is refused or does no harm."""
     part, store = folder.snapshot().handle.version.entry.parts[0], LocalFiles(folder.root)
     whole, place = (folder.root / part.path).read_bytes(), folder.root / part.path
-    known = stats.load(store, [part], {}, {})
+    known = stats_table.load(store, [part], {}, {})
     for at in range(len(whole)):
         place.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
         with suppress(CorruptLogError):
-            assert stats.load(store, [part], {}, {})["path"].equals(known["path"]), at
+            assert stats_table.load(store, [part], {}, {})["path"].equals(known["path"]), at
 
 
 @pytest.mark.parametrize(
@@ -239,4 +239,4 @@ def test_a11_nested_brackets_are_damage(tmp_path, body):
 
 def test_the_stats_lie_where_these_tests_look(folder):
     """The damages above are to the stats."""
-    assert part_of(folder).is_relative_to(folder.root / stats.FOLDER)
+    assert part_of(folder).is_relative_to(folder.root / stats_table.FOLDER)

@@ -10,8 +10,8 @@ import pytest
 from tests.builders import snapshot
 from tests.parquetlog import ENTRY
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
-from zadapter_parquet.loads import accept, define
-from zadapter_parquet.versions import Version
+from zadapter_parquet.log.snapshot import Version
+from zadapter_parquet.operations.loading import accept, define
 
 TYPES = [
     "boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp",

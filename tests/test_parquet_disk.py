@@ -14,7 +14,7 @@ import pytest
 
 from tests.parquetfolder import Folder, made
 from zadapter.errors import StoreError, ZadapterError
-from zadapter_parquet.local import LocalFiles
+from zadapter_parquet.store.local import LocalFiles
 
 CHILDREN = multiprocessing.get_context("forkserver")
 NOBODY = 65534

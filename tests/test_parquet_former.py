@@ -5,7 +5,7 @@ import pytest
 from tests.parquetfolder import put
 from tests.parquetformer import age
 from tests.parquetpublishing import NOW, WRITERS, changed, everything
-from zadapter_parquet import guards
+from zadapter_parquet.store import guard_files
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_what_spark_is_writing_keeps_its_name(folder):
     age(folder.root)
     own = folder.root / "_zadapter" / "data" / ("a" * 32) / "own"
     put(own / "sparks" / "0.parquet", [9])
-    (own / guards.WRITING).write_bytes(guards.TEXT)
+    (own / guard_files.WRITING).write_bytes(guard_files.TEXT)
 
     folder.append([6])
 

@@ -20,7 +20,7 @@ import pytest
 from tests import parquetformer
 from tests.parquetfailpoints import DEATHS, Failpoints, die, die_in_the_middle
 from tests.parquetfolder import Folder, made
-from zadapter_parquet.guards import INCOMPLETE, NOTE
+from zadapter_parquet.store.guard_files import INCOMPLETE, NOTE
 
 APPENDED = "the commit that appends"
 CHILDREN = multiprocessing.get_context("forkserver")

@@ -17,14 +17,14 @@ from zadapter.errors import (
 )
 from zadapter.table.snapshot import Load, Source, Staged
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition
-from zadapter_parquet import history, loads, retention
-from zadapter_parquet.changes import following
-from zadapter_parquet.entries import Operation, decode, digest, encode
-from zadapter_parquet.loads import define
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import Log
-from zadapter_parquet.versions import Version
-from zadapter_parquet.versions import snapshot as at
+from zadapter_parquet.format.entries import Operation, decode, digest, encode
+from zadapter_parquet.log.commit_entries import following
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version
+from zadapter_parquet.log.snapshot import snapshot as at
+from zadapter_parquet.operations import history, loading, vacuuming
+from zadapter_parquet.operations.loading import define
+from zadapter_parquet.store.local import LocalFiles
 
 SOURCE = Source(format="delta", id="1-2", version=7, columns="c")
 PROPERTIES = {FILE_SIZE: "1024", RETENTION: "60000", "team": "x"}
@@ -60,7 +60,7 @@ def files(tmp_path):
 
 def pending(files):
     text = Definition(columns=(LONG,), properties=PROPERTIES, comment="all")
-    return loads.pending("t", files, text, SOURCE)
+    return loading.pending("t", files, text, SOURCE)
 
 
 def staged(files, base, *names):
@@ -77,7 +77,7 @@ def load_of(base, *parts, **said):
 
 
 def loaded(load_):
-    return loads.load(load_, [each.files for each in load_.staged])
+    return loading.load(load_, [each.files for each in load_.staged])
 
 
 def head(files):
@@ -157,7 +157,7 @@ def test_files_that_a_clean_up_has_taken_are_not_committed(files):
 
 def drop(files):
     """Remove the table that is there."""
-    loads.drop(files, "t", Log(files, "t").newest().table)
+    loading.drop(files, "t", Log(files, "t").newest().table)
 
 
 def test_another_table_in_the_same_place_is_not_dropped(files):
@@ -165,7 +165,7 @@ def test_another_table_in_the_same_place_is_not_dropped(files):
     loaded(load_of(pending(files)))
 
     with pytest.raises(ConflictError, match="left as it is"):
-        loads.drop(files, "t", "ours")
+        loading.drop(files, "t", "ours")
 
     assert Log(files, "t").head().operation is Operation.MIGRATE
 
@@ -272,7 +272,7 @@ def test_a_drop_that_was_cut_short_leaves_files_for_the_next_tables_vacuum(files
     theirs = staged(files, heir, "b")
     loaded(load_of(heir, theirs))
 
-    gone = retention.vacuum(files, "t", timedelta(0), dry_run=False)
+    gone = vacuuming.vacuum(files, "t", timedelta(0), dry_run=False)
 
     assert set(gone) >= set(ours.files["path"].to_pylist())
     assert not set(gone) & set(theirs.files["path"].to_pylist())

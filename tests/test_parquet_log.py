@@ -20,12 +20,12 @@ from zadapter.errors import (
     UnknownTableError,
     UnsupportedError,
 )
-from zadapter_parquet import stats
-from zadapter_parquet.entries import FORMAT, decode, digest, encode
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import HINT, Log, path_of
-from zadapter_parquet.paths import checked
-from zadapter_parquet.stores import Outcome, probe
+from zadapter_parquet.format.entries import FORMAT, decode, digest, encode
+from zadapter_parquet.format.paths import checked
+from zadapter_parquet.log import stats_table
+from zadapter_parquet.log.log import HINT, Log, path_of
+from zadapter_parquet.store.contract import Outcome, probe
+from zadapter_parquet.store.local import LocalFiles
 
 ROOT = Path(__file__).parents[1]
 
@@ -128,7 +128,7 @@ def test_an_entry_that_does_not_follow_is_named(files, log):
 
 
 def test_a_huge_entry_is_not_read(files, log, monkeypatch):
-    monkeypatch.setattr("zadapter_parquet.local.LARGEST", 10)
+    monkeypatch.setattr("zadapter_parquet.store.local.LARGEST", 10)
     with pytest.raises(CorruptLogError, match="too large"):
         log.entry(0)
 
@@ -188,8 +188,8 @@ import sys
 from pathlib import Path
 from tests.parquetlog import entry_after
 from zadapter.errors import ConflictError
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import Log
+from zadapter_parquet.store.local import LocalFiles
+from zadapter_parquet.log.log import Log
 
 log, landed = Log(LocalFiles(Path(sys.argv[1])), "t"), 0
 while landed < 25:
@@ -280,6 +280,6 @@ def test_an_entry_that_is_missing_hides_no_version(files, log, lost):
 def test_the_stats_of_two_versions_are_never_the_same_file(files):
     """What one version no longer needs, a clean-up may be about to delete."""
     table = table_of(["a.parquet"])
-    first, second = (stats.rewritten(files, (), set(), table) for _ in range(2))
+    first, second = (stats_table.rewritten(files, (), set(), table) for _ in range(2))
 
     assert first[0].path != second[0].path

@@ -21,9 +21,11 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import foreign, guards, loads, moving, shared
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import Log
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.operations import external_changes, loading, moving
+from zadapter_parquet.rows import shared_files
+from zadapter_parquet.store import guard_files
+from zadapter_parquet.store.local import LocalFiles
 
 
 @pytest.fixture
@@ -38,24 +40,24 @@ def test_rows_are_read_while_files_move(folder, monkeypatch, moves):
     interrupted(folder, monkeypatch, moves)
 
     assert folder.rows() == [0, 1, 3, 4, 5]
-    with pytest.raises(Exception, match=guards.INCOMPLETE):
+    with pytest.raises(Exception, match=guard_files.INCOMPLETE):
         folder.walked()
     assert folder.publish(dry_run=True).removed == ("two.parquet",)
 
 
 def test_a_folder_that_is_published_amid_a_look_has_no_foreign_files(folder, monkeypatch):
     """The advice would be to append rows that the table has."""
-    check = foreign.check_visible
+    check = external_changes.check_visible
 
     def late(*args):
         folder.publish()
         check(*args)
 
-    monkeypatch.setattr(foreign, "check_visible", once(late, check))
+    monkeypatch.setattr(external_changes, "check_visible", once(late, check))
 
     assert folder.rows() == [0, 1, 3, 4, 5]
     folder.append([6])
-    monkeypatch.setattr(foreign, "check_visible", once(late, check))
+    monkeypatch.setattr(external_changes, "check_visible", once(late, check))
     assert folder.publish(dry_run=True).nothing_to_do
 
 
@@ -75,14 +77,14 @@ def test_a_file_that_moves_amid_a_look_is_there(folder, monkeypatch):
 
 def test_a_version_that_was_published_away_has_expired(folder, monkeypatch):
     seen, version = folder.snapshot(), folder.snapshot().version
-    check = foreign.check_live
+    check = external_changes.check_live
 
     def late(*args):
         folder.publish()
         check(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(foreign, "check_live", once(late, check))
+        patch.setattr(external_changes, "check_live", once(late, check))
         with pytest.raises(VersionExpiredError):
             folder.backend.restore(folder.table, version)
     with pytest.raises(VersionExpiredError):
@@ -116,7 +118,7 @@ def test_a_publisher_that_comes_late_changes_nothing(folder, monkeypatch):
     with pytest.raises(Exception, match=r"meanwhile|behind"):
         moving.settled(log, files, folder.table, begun)
 
-    kept = {path for path in everything(folder) if not guards.stands_for(path.name)}
+    kept = {path for path in everything(folder) if not guard_files.stands_for(path.name)}
     assert kept == set(before)
     folder.publish()
     assert folder.walked() == folder.rows() == [1, 3, 4, 5]
@@ -124,7 +126,7 @@ def test_a_publisher_that_comes_late_changes_nothing(folder, monkeypatch):
 
 def test_a_late_publisher_leaves_the_guards_of_others(folder, monkeypatch):
     """It was about to remove its own, while the folder was published twice."""
-    remove, found = guards.remove, []
+    remove, found = guard_files.remove, []
 
     def late(files, paths):
         folder.publish()
@@ -134,7 +136,7 @@ def test_a_late_publisher_leaves_the_guards_of_others(folder, monkeypatch):
         remove(files, paths)
         found.append(guarded(folder))
 
-    monkeypatch.setattr(guards, "remove", once(late, remove))
+    monkeypatch.setattr(guard_files, "remove", once(late, remove))
     folder.publish()
 
     assert found == [True]
@@ -144,7 +146,7 @@ def test_a_late_publisher_leaves_the_guards_of_others(folder, monkeypatch):
 def test_a_publisher_with_nothing_to_do_leaves_the_guards_of_others(folder, monkeypatch):
     """Vacuum has begun to take files of the version that it has seen."""
     folder.publish()
-    remove, delete, found = guards.remove, LocalFiles.delete, []
+    remove, delete, found = guard_files.remove, LocalFiles.delete, []
 
     def late(files, paths):
         folder.delete(0)
@@ -165,7 +167,7 @@ def test_a_publisher_with_nothing_to_do_leaves_the_guards_of_others(folder, monk
             patch.setattr(LocalFiles, "delete", visible_ones)
             folder.vacuum(NOW)
 
-    monkeypatch.setattr(guards, "remove", once(late, remove))
+    monkeypatch.setattr(guard_files, "remove", once(late, remove))
     folder.publish()
 
     assert found == [True]
@@ -188,7 +190,7 @@ def test_nobody_goes_on_publishing_files_that_another_table_has(folder, monkeypa
     """It was migrated in place after a publisher was killed."""
     interrupted(folder, monkeypatch, 1)
     theirs = lying(folder)
-    shared.share(folder.snapshot().handle.files)
+    shared_files.share(folder.snapshot().handle.files)
 
     with pytest.raises(UnsupportedError, match="migrated in place"):
         WRITERS[act](folder)
@@ -206,7 +208,7 @@ def test_a_table_whose_publisher_was_killed_is_not_dropped(folder, monkeypatch):
     files, table = LocalFiles(folder.root), folder.snapshot().id
 
     with pytest.raises(ConflictError):
-        loads.drop(files, folder.table, table)
+        loading.drop(files, folder.table, table)
 
     assert folder.rows() == [0, 1, 3, 4, 5]
 

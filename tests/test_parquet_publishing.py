@@ -10,7 +10,9 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet import guards, publishing, shared
+from zadapter_parquet.operations import publishing
+from zadapter_parquet.rows import shared_files
+from zadapter_parquet.store import guard_files
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def test_engines_stop_where_vacuum_has_taken_files(folder):
     """What is left is no version; published, the folder is one."""
     assert "two.parquet" in folder.vacuum(NOW)
 
-    with pytest.raises(Exception, match=guards.INCOMPLETE):
+    with pytest.raises(Exception, match=guard_files.INCOMPLETE):
         folder.walked()
     assert folder.rows() == [0, 1, 3, 4, 5]
     folder.publish()
@@ -102,7 +104,7 @@ def test_a_file_that_another_program_has_written_again_stays(folder):
 
 
 def test_files_that_another_table_has_stay_where_they_are(folder):
-    shared.share(folder.snapshot().handle.files)
+    shared_files.share(folder.snapshot().handle.files)
 
     with pytest.raises(UnsupportedError, match="migrated in place"):
         folder.publish()
@@ -111,7 +113,7 @@ def test_files_that_another_table_has_stay_where_they_are(folder):
 @pytest.mark.parametrize("act", ["append", "delete", "rewrite", "restore"])
 def test_a_write_leaves_files_that_another_table_has(folder, act):
     """They would have to get other names; once the other table is gone, they do."""
-    shared.share(folder.snapshot().handle.files)
+    shared_files.share(folder.snapshot().handle.files)
     age(folder.root)
     theirs = lying(folder)
 

@@ -12,9 +12,10 @@ import pytest
 
 from tests.parquetworld import World
 from zadapter.errors import ConflictError, UnknownOutcomeError
-from zadapter_parquet import log, retention
-from zadapter_parquet.entries import encode
-from zadapter_parquet.stores import Outcome
+from zadapter_parquet.format.entries import encode
+from zadapter_parquet.log import log
+from zadapter_parquet.operations import vacuuming
+from zadapter_parquet.store.contract import Outcome
 
 BLOCKS = [range(n, n + 250) for n in range(0, 10_000 if "CI" in os.environ else 250, 250)]
 ENOUGH = range(3_000)
@@ -74,7 +75,7 @@ def deletes_without_ruling_out(log, table, folder):
 
 def deletes_what_is_needed(files, log, table, oldest, cutoff):
     """The clean-up forgets that newer versions share files with older ones."""
-    return sorted(retention._needs(files, map(log.entry, range(oldest))))  # noqa: SLF001
+    return sorted(vacuuming._needs(files, map(log.entry, range(oldest))))  # noqa: SLF001
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ def deletes_what_is_needed(files, log, table, oldest, cutoff):
         (log.Log, "claim", believes_the_first_answer),
         (log.Log, "claim", goes_on_while_undecided),
         (log.Log, "claim", overwrites),
-        (retention, "_rule_out", deletes_without_ruling_out),
-        (retention, "_unneeded", deletes_what_is_needed),
+        (vacuuming, "_rule_out", deletes_without_ruling_out),
+        (vacuuming, "_unneeded", deletes_what_is_needed),
     ],
 )
 def test_a_rule_that_is_broken_is_found_out(monkeypatch, place, name, mutant):

@@ -4,14 +4,15 @@ import os
 from datetime import timedelta
 
 from tests.parquetfolder import made
-from zadapter_parquet import changes, retention
+from zadapter_parquet.log import commit_entries
+from zadapter_parquet.operations import vacuuming
 
 DAY = 86_400_000
 
 
 def once(monkeypatch, name, act, *, at):
     """Have *act* run once, after the call with the number *at* of a step of the clean-up."""
-    real, calls = getattr(retention, name), []
+    real, calls = getattr(vacuuming, name), []
 
     def wrapped(*args):
         found = real(*args)
@@ -20,7 +21,7 @@ def once(monkeypatch, name, act, *, at):
             act()
         return found
 
-    monkeypatch.setattr(retention, name, wrapped)
+    monkeypatch.setattr(vacuuming, name, wrapped)
 
 
 def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
@@ -42,11 +43,11 @@ def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
 
 def test_a_version_that_was_replaced_during_a_clean_up_stays(monkeypatch, tmp_path):
     """Although the clocks of those who write are a day behind."""
-    folder, real = made(tmp_path / "table"), changes.now
+    folder, real = made(tmp_path / "table"), commit_entries.now
 
     def append(number):
         with monkeypatch.context() as patch:
-            patch.setattr(changes, "now", lambda: real() - DAY)
+            patch.setattr(commit_entries, "now", lambda: real() - DAY)
             folder.append([number])
 
     append(4)

@@ -4,7 +4,7 @@ import pytest
 
 from zadapter import errors
 from zadapter.base import translate_errors
-from zadapter_parquet import s3
+from zadapter_parquet.store import s3
 
 PATH_STYLE, VIRTUAL = {"path_style": True}, {"path_style": False}
 FAILED = "org.apache.spark.SparkException: Job aborted due to stage failure"

@@ -17,12 +17,13 @@ from zadapter.layout.store import Layouts
 from zadapter.table.encoding import KEPT, Encoding
 from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
-from zadapter_delta import commits, creations, definitions, snapshots
+from zadapter_delta.commits import creations, rewrites
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.records import stats_json
-from zadapter_delta.snapshots import Handle
-from zadapter_delta.stores import Store
-from zadapter_delta.tables import Located, afresh, current, locate
+from zadapter_delta.stats.stats_json import stats_json
+from zadapter_delta.table import snapshots, specs
+from zadapter_delta.table.lookup import Located, afresh, current, locate
+from zadapter_delta.table.side_files import Store
+from zadapter_delta.table.snapshots import Handle
 
 _UNCOUNTED = {"spark.databricks.delta.stats.collect": "false"}
 """Counting while writing costs a fifth of it, and footers have the same."""
@@ -60,7 +61,7 @@ class DeltaBackend:
         applied = frozenset[str]()
         if since is not None:
             versions = range(since.version + 1, int(snapshot.version()) + 1)
-            applied = commits.commit_ids(self._jvm, located.log, versions)
+            applied = rewrites.commit_ids(self._jvm, located.log, versions)
         return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
 
     def _again(self, since: Snapshot) -> Located:
@@ -103,7 +104,7 @@ class DeltaBackend:
             if parts not in snapshot.without_stats and parts[0] not in snapshot.partition
         ]
         names = ",".join(map(quote, (*kept, *columns)))
-        commits.set_property(self._jvm, snapshot, _STATS_COLUMNS, names)
+        rewrites.set_property(self._jvm, snapshot, _STATS_COLUMNS, names)
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
@@ -148,9 +149,9 @@ class DeltaBackend:
         located, base = snapshot.handle
         columns = () if layout is None else layout.request.columns
         with self._set(_UNCOUNTED | encoding.settings(snapshot.physical)):
-            written = commits.write(self._jvm, located.log, located.catalog_table, base, rows)
+            written = rewrites.write(self._jvm, located.log, located.catalog_table, base, rows)
         if layout is not None:
-            written = [commits.tagged(self._jvm, add, layout.id) for add in written]
+            written = [rewrites.tagged(self._jvm, add, layout.id) for add in written]
         new = {add.path(): add for add in written}
         return Written(
             paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
@@ -184,11 +185,11 @@ class DeltaBackend:
         kept = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
         texts = stats_json(self._jvm, files, columns, kept)
         adds = {
-            path: commits.described(new[path], text)
+            path: rewrites.described(new[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         wanted = [parts for parts in columns if parts not in snapshot.without_stats]
-        rows = snapshots.frame(self._jvm, map(commits.line, adds.values()))
+        rows = snapshots.frame(self._jvm, map(rewrites.line, adds.values()))
         known = snapshots.file_table(snapshot, rows, wanted)
         return Staged(files=known, paths=written.paths, handle=adds)
 
@@ -211,9 +212,9 @@ class DeltaBackend:
         try:
             removes = list(self._adds(rewrite.base.handle.snapshot, removed))
         except Exception:  # Delta reads the log when it is asked, and this may be another one
-            commits.refuse_another(self._jvm, rewrite.base)
+            rewrites.refuse_another(self._jvm, rewrite.base)
             raise
-        return commits.commit(self._jvm, rewrite, removes, adds)
+        return rewrites.commit(self._jvm, rewrite, removes, adds)
 
     def at(self, table: str, when: int) -> Snapshot:
         """Return an older version.
@@ -226,11 +227,11 @@ class DeltaBackend:
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return what the table is."""
-        return definitions.define(self._jvm, snapshot)
+        return specs.define(self._jvm, snapshot)
 
     def accept(self, definition: Definition) -> Definition:
         """Return *definition* as a Delta table can hold it."""
-        return definitions.accept(definition)
+        return specs.accept(definition)
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a table without a log, in an empty folder.

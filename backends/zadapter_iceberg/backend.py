@@ -15,13 +15,13 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.orphan_files import removing
 from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
-from zadapter_iceberg import adoptions, commits, creations, definitions, parsed, scans, sources
-from zadapter_iceberg.contents import file_table
+from zadapter_iceberg.commits import add_files, creations, rewrites
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.listings import listed, wanted_of
-from zadapter_iceberg.reading import split_size, with_fields
-from zadapter_iceberg.stores import Store
-from zadapter_iceberg.tables import (
+from zadapter_iceberg.stats import content_file_json, scan_tasks
+from zadapter_iceberg.stats.manifest_stats import file_table
+from zadapter_iceberg.table import migrated_from, specs
+from zadapter_iceberg.table.files_table import listed, wanted_of
+from zadapter_iceberg.table.lookup import (
     Located,
     again,
     ancestors,
@@ -29,7 +29,9 @@ from zadapter_iceberg.tables import (
     refuse,
     refuse_other_branch,
 )
-from zadapter_iceberg.versions import (
+from zadapter_iceberg.table.read_options import split_size, with_fields
+from zadapter_iceberg.table.side_files import Store
+from zadapter_iceberg.table.snapshots import (
     METRICS,
     Version,
     newest,
@@ -41,7 +43,7 @@ from zadapter_iceberg.versions import (
     without_bounds,
     without_stats,
 )
-from zadapter_iceberg.writing import settings
+from zadapter_iceberg.table.write_properties import settings
 
 _ENDLESS = str(1 << 62)
 
@@ -105,13 +107,13 @@ class IcebergBackend:
             without_bounds=without_bounds(version, named),
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
-            source=lambda: sources.source(version),
+            source=lambda: migrated_from.source(version),
             handle=version,
         )
 
     def _applied(self, version: Version, since: Snapshot) -> frozenset[str]:
         news = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
-        ids = [snapshot.summary().get(commits.COMMIT) for snapshot in news]
+        ids = [snapshot.summary().get(rewrites.COMMIT) for snapshot in news]
         return frozenset(str(each) for each in ids if each is not None)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -119,10 +121,10 @@ class IcebergBackend:
         version: Version = snapshot.handle
         wanted = wanted_of(snapshot, columns)
         found = listed(self._spark, version, wanted)
-        gone = scans.deletes(version.tasks, version.since) if version.has_deletes else {}
+        gone = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
         known = file_table(found, wanted, snapshot.partition, gone, spec)
-        return adoptions.named(version.pinned, known)
+        return add_files.named(version.pinned, known)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return where the files with *paths* in the manifests lie."""
@@ -178,7 +180,7 @@ class IcebergBackend:
         new = {file.location(): file for file in made}
         return Written(
             paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
-            handle=commits.Files(
+            handle=rewrites.Files(
                 planned=version.snapshot_id or 0,
                 sequence=0 if version.snapshot_id is None else version.sequence,
                 removed=version.tasks,
@@ -190,10 +192,10 @@ class IcebergBackend:
         """Return *written* with the bounds that Iceberg's writer has counted."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
-        made: commits.Files = written.handle
+        made: rewrites.Files = written.handle
         texts = made.said or [str(to_json(file, spec)) for file in made.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
-        found = parsed.contents(texts, {each.name: each.type for each in types})
+        found = content_file_json.contents(texts, {each.name: each.type for each in types})
         every = [
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]
@@ -207,7 +209,9 @@ class IcebergBackend:
         if not staged.files.num_rows:
             return self._nothing(version)
         added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
-        return self._rows(version, staged.files, scans.of_new(self._jvm, version.pinned, added))
+        return self._rows(
+            version, staged.files, scan_tasks.of_new(self._jvm, version.pinned, added)
+        )
 
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files in one ``replace`` commit, after keeping the layout.
@@ -218,7 +222,7 @@ class IcebergBackend:
             UnknownOutcomeError: It may or may not have been committed.
         """
         Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
-        return commits.commit(self._jvm, rewrite.base.handle.located, rewrite)
+        return rewrites.commit(self._jvm, rewrite.base.handle.located, rewrite)
 
     def at(self, table: str, when: int) -> Snapshot:
         """Return the version with this snapshot id, with the schema of now.
@@ -234,11 +238,11 @@ class IcebergBackend:
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return what the table is."""
-        return definitions.define(self._jvm, snapshot)
+        return specs.define(self._jvm, snapshot)
 
     def accept(self, definition: Definition) -> Definition:
         """Return *definition* as an Iceberg table can hold it."""
-        return definitions.accept(definition)
+        return specs.accept(definition)
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - said when it is loaded
         """Return a table that its catalog does not know yet.
@@ -250,7 +254,7 @@ class IcebergBackend:
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return files that lie somewhere else as if they had been written here."""
-        return adoptions.adopted(self._jvm, snapshot, files, uris)
+        return add_files.adopted(self._jvm, snapshot, files, uris)
 
     def load(self, load: Load) -> int:
         """Add the files in one commit, the first one where there is no table.
@@ -263,7 +267,7 @@ class IcebergBackend:
         store = Store(load.base.handle.pinned)
         for layout in load.layouts:
             Layouts(store).keep(layout)
-        return creations.load(self._jvm, load, adoptions.kept(store, load))
+        return creations.load(self._jvm, load, add_files.kept(store, load))
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set ``gc.enabled`` to false."""

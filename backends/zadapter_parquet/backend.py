@@ -29,27 +29,24 @@ from zadapter.table.snapshot import (
     Written,
 )
 from zadapter.table.spec import Definition
-from zadapter_parquet import (
-    changes,
-    foreign,
+from zadapter_parquet.format.entries import Operation
+from zadapter_parquet.log import commit_entries, stats_table
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
+from zadapter_parquet.operations import (
+    external_changes,
     history,
-    loads,
-    moves,
+    loading,
+    move_plan,
     moving,
     publishing,
     registration,
-    retention,
-    shared,
-    staging,
-    stats,
-    untold,
+    vacuuming,
 )
-from zadapter_parquet import rows as data
-from zadapter_parquet.entries import Operation
-from zadapter_parquet.log import Log
-from zadapter_parquet.opening import opened
-from zadapter_parquet.stores import Files, check_writable
-from zadapter_parquet.versions import Version, snapshot, with_partition
+from zadapter_parquet.rows import missing_stats, shared_files, staging
+from zadapter_parquet.rows import rows as data
+from zadapter_parquet.store.contract import Files, check_writable
+from zadapter_parquet.store.open import opened
 
 
 class ParquetBackend:
@@ -76,7 +73,9 @@ class ParquetBackend:
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
         if since is None:
-            return snapshot(table, files, Version(entry=foreign.looked_at(log, files, table)))
+            return snapshot(
+                table, files, Version(entry=external_changes.looked_at(log, files, table))
+            )
         entry = log.head()
         news = list(log.between(since.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
@@ -104,12 +103,14 @@ class ParquetBackend:
         wanted = {parts: t for parts, t in asked.items() if parts[0] not in snapshot.partition}
         if version.found is not None:
             return file_stats.narrowed(version.found, file_stats.schema(wanted, snapshot.partition))
-        return stats.load(snapshot.handle.files, version.entry.parts, wanted, snapshot.partition)
+        return stats_table.load(
+            snapshot.handle.files, version.entry.parts, wanted, snapshot.partition
+        )
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return where the files with *paths* in the log lie."""
         store: Files = snapshot.handle.files
-        lying = moves.places(store, snapshot.handle.version.head, paths)
+        lying = move_plan.places(store, snapshot.handle.version.head, paths)
         return data.uris(self._spark, map(store.location, lying))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
@@ -125,13 +126,13 @@ class ParquetBackend:
         """
         store: Files = snapshot.handle.files
         head = snapshot.handle.version.head
-        foreign.check_readable(store, snapshot.table, snapshot.version, head, files)
+        external_changes.check_readable(store, snapshot.table, snapshot.version, head, files)
         columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
         values = {name: file_stats.partition(files, name) for name in snapshot.partition}
         return data.read(
             self._spark,
             columns,
-            list(map(store.location, moves.places(store, head, files["path"].to_pylist()))),
+            list(map(store.location, move_plan.places(store, head, files["path"].to_pylist()))),
             values,
         )
 
@@ -160,7 +161,7 @@ class ParquetBackend:
         _, layout, int96 = written.handle
         known = with_partition(files, dict(snapshot.partition), layout)
         if int96:
-            known = untold.completed(self._spark, snapshot, known)
+            known = missing_stats.completed(self._spark, snapshot, known)
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
@@ -206,10 +207,15 @@ class ParquetBackend:
         removed = [exchange.removed for exchange in change.exchanges]
         added = [exchange.added for exchange in change.exchanges]
         # engines would shift moments where files differ
-        if int96 != base.int96 and not changes.is_whole(base, removed):
+        if int96 != base.int96 and not commit_entries.is_whole(base, removed):
             raise StaleRewriteError(table, ["how files store moments"])
-        said = changes.exchanged(store, base, removed, added) | {"int96": int96, "folder": folder}
-        entry = changes.following(log, base, Operation(operation), transaction=change.id, **said)
+        said = commit_entries.exchanged(store, base, removed, added) | {
+            "int96": int96,
+            "folder": folder,
+        }
+        entry = commit_entries.following(
+            log, base, Operation(operation), transaction=change.id, **said
+        )
         log.claim(entry)
         return entry.version
 
@@ -217,7 +223,7 @@ class ParquetBackend:
         """Return what was found, with the stats of files that stay completed."""
         gone = pa.concat_tables([exchange.removed for exchange in change.exchanges])["path"]
         goes = pc.is_in(found["path"], gone)
-        stays = untold.completed(self._spark, change.base, found.filter(pc.invert(goes)))
+        stays = missing_stats.completed(self._spark, change.base, found.filter(pc.invert(goes)))
         return pa.concat_tables([found.filter(goes), stays])
 
     def history(self, table: str) -> list[Commit]:
@@ -230,7 +236,7 @@ class ParquetBackend:
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete what no version needs that is newer than *older_than*; return it."""
-        return retention.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
+        return vacuuming.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
 
     def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
         """Make the folder itself the newest version."""
@@ -238,11 +244,11 @@ class ParquetBackend:
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return what the table is."""
-        return loads.define(snapshot)
+        return loading.define(snapshot)
 
     def accept(self, definition: Definition) -> Definition:
         """Return *definition* as a folder of Parquet files can hold it."""
-        return loads.accept(definition)
+        return loading.accept(definition)
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a table without an entry in its log, in an empty folder.
@@ -254,7 +260,7 @@ class ParquetBackend:
             files = opened(self._spark, table, make=True)
         except OSError as error:
             raise UsageError(f"{table} can be no folder: {error.strerror}; name another") from error
-        return loads.pending(table, files, definition, source)
+        return loading.pending(table, files, definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
         """Refuse: a log that names files of other folders could be made to read any.
@@ -276,11 +282,11 @@ class ParquetBackend:
         """
         for layout in load.layouts:
             Layouts(load.base.handle.files).keep(layout)
-        return loads.load(load, [staged.files for staged in load.staged])
+        return loading.load(load, [staged.files for staged in load.staged])
 
     def protect(self, snapshot: Snapshot) -> str:
         """Leave a note that vacuum respects."""
-        return shared.share(snapshot.handle.files)
+        return shared_files.share(snapshot.handle.files)
 
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a table of one version.
@@ -288,7 +294,7 @@ class ParquetBackend:
         Raises:
             ConflictError: It has got more versions.
         """
-        loads.drop(snapshot.handle.files, snapshot.table, snapshot.id)
+        loading.drop(snapshot.handle.files, snapshot.table, snapshot.id)
 
     def close(self) -> None:
         """Nothing is held."""

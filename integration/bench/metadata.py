@@ -13,10 +13,11 @@ from zadapter.filters import pruning, sql
 from zadapter.layout.layout import Request
 from zadapter.planning import file_groups
 from zadapter.table import file_stats
-from zadapter_parquet import changes, registration, stats
-from zadapter_parquet.entries import Entry, Operation
-from zadapter_parquet.local import LocalFiles
-from zadapter_parquet.log import Log
+from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.log import commit_entries, stats_table
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.operations import registration
+from zadapter_parquet.store.local import LocalFiles
 
 
 def million(files: int = 1_000_000, partitions: int = 1_000) -> pa.Table:
@@ -85,21 +86,25 @@ def _commits(folder: str, versions: int) -> dict[str, float]:
     found.claim(EMPTY)
     for number in range(1, versions):
         said = {"transaction": str(number)}
-        found.claim(changes.following(found, found.entry(number - 1), Operation.VACUUM, **said))
+        found.claim(
+            commit_entries.following(found, found.entry(number - 1), Operation.VACUUM, **said)
+        )
     start = time.perf_counter()
     for _ in range(10):
         head = found.head()
         transaction = f"last {head.version}"
-        found.claim(changes.following(found, head, Operation.VACUUM, transaction=transaction))
+        found.claim(
+            commit_entries.following(found, head, Operation.VACUUM, transaction=transaction)
+        )
     return {f"commit without data at version {versions}, s": _since(start) / 10}
 
 
 def _stats(folder: str) -> dict[str, float]:
     files, table = LocalFiles(Path(folder)), million()
-    parts = stats.rewritten(files, (), set(), table)
+    parts = stats_table.rewritten(files, (), set(), table)
     types, partition = {("a",): pa.int64(), ("b",): pa.int64()}, {"p": pa.int64()}
     start = time.perf_counter()
-    loaded = stats.load(files, parts, types, partition)
+    loaded = stats_table.load(files, parts, types, partition)
     loading = _since(start)
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("p", pa.int64())])
     predicate = sql.parse("a BETWEEN 5 AND 10000000 AND b > 7 AND p < 900", schema)

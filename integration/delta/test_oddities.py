@@ -15,9 +15,9 @@ from integration.lakes import settings
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
 from zadapter.spark.clone import scratch
 from zadapter_delta import DeltaBackend
-from zadapter_delta.commits import sizes
+from zadapter_delta.commits.rewrites import sizes
 from zadapter_delta.jvm import Jvm
-from zadapter_delta.tables import log_of
+from zadapter_delta.table.lookup import log_of
 
 
 def test_an_empty_text_is_no_null(lake, tmp_path):

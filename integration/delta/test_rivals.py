@@ -8,7 +8,8 @@ import pytest
 from integration.delta.conftest import Tables
 from integration.lakes import settings
 from integration.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
-from zadapter_delta import DeltaBackend, commits
+from zadapter_delta import DeltaBackend
+from zadapter_delta.commits import rewrites
 
 UNCHECKED = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
 
@@ -89,4 +90,4 @@ def test_rows_are_those_of_a_serial_order(spark, tmp_path, trial, vectors, monke
     name = "spark.databricks.delta.properties.defaults.enableDeletionVectors"
     with settings(spark, {name: vectors}):
         lake.create(path, 0, len(FIRST))
-        run(lake, path, trial, RIVALS, (DeltaBackend, commits), monkeypatch)
+        run(lake, path, trial, RIVALS, (DeltaBackend, rewrites), monkeypatch)

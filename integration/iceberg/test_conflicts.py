@@ -7,7 +7,8 @@ import pytest
 
 from zadapter.backend.commit import Backoff
 from zadapter.errors import ConflictError, EngineError, StaleRewriteError, UnknownOutcomeError
-from zadapter_iceberg import IcebergBackend, commits
+from zadapter_iceberg import IcebergBackend
+from zadapter_iceberg.commits import rewrites
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
 
@@ -128,7 +129,7 @@ def test_i06_i07_i28_a_change_of_schema_spec_or_version_in_between_is_kept(
 
 def answer(monkeypatch, lake, kind, *, lands):
     """Have the answer to every commit go wrong."""
-    real = commits._exchange  # noqa: SLF001
+    real = rewrites._exchange  # noqa: SLF001
 
     def broken(jvm, transaction, located, rewrite):
         real(jvm, transaction, located, rewrite)
@@ -136,7 +137,7 @@ def answer(monkeypatch, lake, kind, *, lands):
             transaction.commitTransaction()
         raise_as_java(lake, kind)
 
-    monkeypatch.setattr(commits, "_exchange", broken)
+    monkeypatch.setattr(rewrites, "_exchange", broken)
 
 
 def raise_as_java(lake, kind):
@@ -187,7 +188,7 @@ def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, m
     name = lake.make(numbers(spark))
     before = len(lake.read(name))
     rows = spark.range(3).selectExpr("id a", "id b", "id c")
-    real = commits._exchange  # noqa: SLF001
+    real = rewrites._exchange  # noqa: SLF001
 
     def expired(jvm, transaction, located, rewrite):
         real(jvm, transaction, located, rewrite)
@@ -198,7 +199,7 @@ def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, m
         lake.sql(f"CALL ice.system.expire_snapshots(table => '{name}', {later})")
         raise_as_java(lake, "failed")
 
-    monkeypatch.setattr(commits, "_exchange", expired)
+    monkeypatch.setattr(rewrites, "_exchange", expired)
     with pytest.raises(UnknownOutcomeError):
         lake.optimize(name, backoff=AT_ONCE)
 
@@ -213,7 +214,7 @@ def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeyp
     def gone(*_):
         raise ConnectionError("the catalog does not answer")
 
-    monkeypatch.setattr(commits, "made", gone)
+    monkeypatch.setattr(rewrites, "made", gone)
 
     report = lake.optimize(name, backoff=AT_ONCE)
 

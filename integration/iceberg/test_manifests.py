@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from zadapter_iceberg import IcebergBackend
-from zadapter_iceberg.contents import file_table
-from zadapter_iceberg.listings import wanted_of
+from zadapter_iceberg.stats.manifest_stats import file_table
+from zadapter_iceberg.table.files_table import wanted_of
 
 COUNTS = pa.map_(pa.int32(), pa.int64())
 BOUNDS = pa.map_(pa.int32(), pa.binary())

@@ -4,7 +4,8 @@ import pytest
 
 from integration.iceberg.conftest import Tables
 from integration.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
-from zadapter_iceberg import IcebergBackend, commits
+from zadapter_iceberg import IcebergBackend
+from zadapter_iceberg.commits import rewrites
 
 LATER = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"
 
@@ -114,5 +115,5 @@ def test_rows_are_those_of_a_serial_order(spark, catalog, trial, version, monkey
     lake.version = version
     name = f"ice.db.rivals_{abs(hash((str(trial), version)))}"
     lake.create(name, 0, len(FIRST))
-    run(lake, name, trial, RIVALS, (IcebergBackend, commits), monkeypatch)
+    run(lake, name, trial, RIVALS, (IcebergBackend, rewrites), monkeypatch)
     lake.sql(f"DROP TABLE {name}")

@@ -9,9 +9,9 @@ import zadapter
 from integration.parquet.hdfs import file_system
 from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
 from zadapter import errors
-from zadapter_parquet.hadoop import HadoopFiles
-from zadapter_parquet.log import Log
-from zadapter_parquet.stores import Outcome, probe
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.store.contract import Outcome, probe
+from zadapter_parquet.store.hadoop import HadoopFiles
 
 
 @pytest.fixture(scope="module")

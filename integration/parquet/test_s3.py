@@ -8,9 +8,9 @@ from moto.server import ThreadedMotoServer
 
 from integration.network import HOST, Network, send
 from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
-from zadapter_parquet.log import Log
-from zadapter_parquet.objects import ObjectFiles
-from zadapter_parquet.stores import Outcome, probe
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.store.contract import Outcome, probe
+from zadapter_parquet.store.object_store import ObjectFiles
 
 CONFLICT = "<Error><Code>ConditionalRequestConflict</Code><Message>again</Message></Error>"
 ANSWERS = {"lost": (503, ""), "busy": (409, CONFLICT)}

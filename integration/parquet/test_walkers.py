@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
-from zadapter_parquet.guards import WRITING
-from zadapter_parquet.local import LocalFiles
+from zadapter_parquet.store.guard_files import WRITING
+from zadapter_parquet.store.local import LocalFiles
 
 ROWS = 3_000
 PATTERNS = ("", "/*", "/**", "/*.parquet", "/**/*.parquet", "/**/p=*/*", "/**/p=*/*.parquet")

@@ -1,0 +1,1 @@
+"""Commits to Delta's log."""

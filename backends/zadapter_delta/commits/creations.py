@@ -1,0 +1,179 @@
+"""A new Delta table, whose first entry in the log has all of its files."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.key_text import texts
+from zadapter.base.locations import check_present
+from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
+from zadapter.table.file_stats import partition
+from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.spec import Definition
+from zadapter_delta.commits.rewrites import COMMIT_TAG, as_new, refuse_another, set_property, sizes
+from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.table.lookup import Located, by_path, log_of
+from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
+from zadapter_delta.table.snapshots import Handle
+from zadapter_delta.table.specs import KEPT
+from zadapter_delta.table.specs import metadata as made
+
+Add = dict[str, Any]
+"""An AddFile action as the log's JSON has it (PROTOCOL.md, "Add File")."""
+
+_FOREVER = "interval 36500 days"
+
+
+def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Handle:
+    """Return a table that is yet to be made.
+
+    Raises:
+        UsageError: It is there already, is no path, or Delta refuses what it is to be.
+    """
+    said = by_path(table)
+    if said is None:
+        raise UsageError(
+            f"{table}: name a folder, such as ./{table}; a catalog learns of it by "
+            "CREATE TABLE … USING delta LOCATION"
+        )
+    log = log_of(jvm, said)
+    if log.tableExists():
+        raise UsageError(f"{table} is a table already")
+    named = {**definition.properties, PROPERTY: text(source)}
+    metadata = made(jvm, log, replace(definition, properties=named))
+    base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
+    return Handle(Located(log=log, catalog_table=jvm.option()), base)
+
+
+def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[Add]:
+    """Return AddFile actions, as the log's JSON has them, for files that lie anywhere.
+
+    Args:
+        files: File table with size, rows, layout and partition.
+        uris: Where they lie.
+        names: The partition columns, as files name them.
+
+    Raises:
+        UnsupportedError: A partition value is a text that the log would take for null.
+    """
+    values = [_texts(partition(files, name)) for name in names]
+    if any("" in column for column in values):
+        raise UnsupportedError("an empty text is a partition value, which Delta takes for null")
+    now = int(time.time() * 1_000)
+    found = []
+    for number, (uri, size, layout) in enumerate(
+        zip(uris, files["size"].to_pylist(), files["layout"].to_pylist(), strict=True)
+    ):
+        said: Add = {
+            "path": uri,
+            "partitionValues": dict(zip(names, (c[number] for c in values), strict=True)),
+            "size": size,
+            "modificationTime": now,
+            "dataChange": True,
+        }
+        if layout is not None:
+            said["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
+        found.append(said)
+    return found
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    """Return partition values as the log has them, with a blank before the time of a day."""
+    found = texts(values)
+    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return found
+    return [text and text.replace("T", " ") for text in found]
+
+
+def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
+    """Return actions as Delta's own, all at once: a call for each takes a millisecond."""
+    encoder = jvm.module(jvm.delta.actions, "SingleAction").addFileEncoder()
+    schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
+    lines = jvm.frame([(json.dumps(add),) for add in adds], "value string")
+    rows: Any = lines.select(F.from_json("value", schema).alias("add")).select("add.*")
+    return getattr(rows._jdf, "as")(encoder).collectAsList()  # noqa: SLF001
+
+
+def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
+    """Add files in one commit, which makes the table if there is none.
+
+    Args:
+        jvm: The session's.
+        load_: What is committed.
+        added: AddFile actions, Delta's own or those of adopted files.
+
+    Raises:
+        ConflictError: Nothing was committed; somebody else was faster.
+        VerificationError: A new file is gone; nothing was committed.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    located, base = load_.base.handle
+    new = load_.base.version < 0
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    modes = jvm.root.org.apache.spark.sql.SaveMode
+    operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
+    said = load_.source
+    name = application(said)
+    adopted = [add for add in added if isinstance(add, dict)]
+    if not new:
+        refuse_another(jvm, load_.base)
+        check_present(load_.sizes, sizes(jvm, located.log))
+    actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
+    if adopted:
+        actions.addAll(_java(jvm, adopted))
+    try:
+        if new:
+            transaction.updateMetadataForNewTable(base.metadata())
+        else:  # a RESTORE meanwhile takes rows back that this commit would say are there
+            transaction.readWholeTable()
+        # read, so that whoever else carries rows of the same source is in conflict with us
+        transaction.txnVersion(name)
+        mark = {"appId": name, "version": said.version, "lastUpdated": int(time.time() * 1e3)}
+        marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
+        tags = jvm.map({COMMIT_TAG: load_.id, **tag(said)})
+        actions.add(marked)
+        return int(transaction.commit(jvm.seq_of(actions), operation, tags))
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{load_.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(load_.base.table, load_.id) from error
+
+
+def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
+    nothing = jvm.option()
+    make = getattr(jvm.delta, "DeltaOperations$Write")
+    return make(mode, *([nothing] * 8))
+
+
+def protect(jvm: Jvm, snapshot: Snapshot) -> str:
+    """Have VACUUM keep removed files for a hundred years; say how."""
+    set_property(jvm, snapshot, KEPT, _FOREVER)
+    entry = snapshot.handle.located.catalog_table
+    managed = entry.isDefined() and str(entry.get().tableType().name()) == "MANAGED"
+    dropped = "; DROP TABLE deletes them all the same, since it is a managed table"
+    said = f"{KEPT}='{_FOREVER}' keeps VACUUM from deleting the files of {snapshot.table}"
+    return said + dropped * managed
+
+
+def drop(jvm: Jvm, snapshot: Snapshot) -> None:
+    """Remove the log of a table of one version.
+
+    Raises:
+        ConflictError: It has got more versions, or is another table by now.
+    """
+    log = snapshot.handle.located.log
+    head = log.update(False, jvm.option(), jvm.option())  # noqa: FBT003
+    # another table may have been made in the same place
+    if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
+        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
+    files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+    files.delete(log.logPath(), True)  # noqa: FBT003 - recursively
+    jvm.delta.DeltaLog.invalidateCache(jvm.session, log.dataPath())

@@ -1,0 +1,228 @@
+"""Write files and commit them through Delta's ``OptimisticTransaction``, as OPTIMIZE does.
+
+Every action has ``dataChange=false`` and the operation is OPTIMIZE, so that the transaction drops
+to snapshot isolation by itself: appends never conflict, and streams see no new rows.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from zadapter.base.java_errors import causes, first_line
+from zadapter.base.locations import check_present
+from zadapter.base.names import join
+from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.table.orphan_files import remove_named, removing
+from zadapter.table.snapshot import Rewrite, Snapshot
+from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.table.commit_info import commit_info
+from zadapter_delta.table.lookup import afresh
+
+COMMIT_TAG = "zadapter.commitId"
+
+_NAMES = "spark.databricks.delta.testOnly.dataFileNamePrefix"
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
+
+
+def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
+    """Write each partition of *rows* as one file and return Delta's AddFile actions.
+
+    The files' names start with a prefix of this write: Delta itself does not say which files a
+    write that fails has left.
+    """
+    transaction = log.startTransaction(catalog, jvm.option(base))
+    if int(base.version()) < 0:
+        transaction.updateMetadataForNewTable(base.metadata())
+    root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
+    # Delta takes it for a static setting, and Spark's public door leaves these alone
+    settings = jvm.session.sessionState().conf()
+    settings.setConfString(_NAMES, prefix)
+    try:
+        with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
+            made = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            return [_encoded(add) for add in jvm.iterate(made)]
+    finally:
+        settings.unsetConf(_NAMES)
+
+
+def _encoded(add: JavaObject) -> JavaObject:
+    """Return *add* with a path of ASCII alone, as a URI has it (RFC 3986, section 2.1).
+
+    Spark keeps other letters as they are. delta-rs encodes them when it removes a file, so the file
+    that the log has under the other name stays, and its rows are there twice.
+    """
+    if str(add.path()).isascii():
+        return add
+    return _copied(add, add.stats(), add.tags(), data_change=bool(add.dataChange()))
+
+
+def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
+    """Return *add* as it is committed: no data change, and the layout in its tags."""
+    number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
+    tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
+    return _copied(add, add.stats(), jvm.map(tags))
+
+
+def described(add: JavaObject, stats: str) -> JavaObject:
+    """Return *add* with *stats*, as JSON."""
+    if isinstance(add, dict):
+        return add | {"stats": stats}
+    return _copied(add, stats, add.tags())
+
+
+def line(add: JavaObject) -> str:
+    """Return *add* as the log has it."""
+    return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
+
+
+def as_new(add: JavaObject) -> JavaObject:
+    """Return *add* as it is committed where its rows are new to the table."""
+    return _copied(add, add.stats(), add.tags(), data_change=True)
+
+
+def _copied(
+    add: JavaObject, stats: str | None, tags: JavaObject, *, data_change: bool = False
+) -> JavaObject:
+    return add.copy(
+        _NOT_ASCII.sub(lambda found: quote(found[0]), add.path()),
+        add.partitionValues(),
+        add.size(),
+        add.modificationTime(),
+        data_change,
+        stats,
+        tags,
+        add.deletionVector(),
+        add.baseRowId(),
+        add.defaultRowCommitVersion(),
+        add.clusteringProvider(),
+        getattr(add, "copy$default$12")(),
+        getattr(add, "copy$default$13")(),
+    )
+
+
+def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> int:
+    """Exchange *removed* for *added*, pinned to the snapshot that the rewrite was planned on.
+
+    Raises:
+        ConflictError: Another writer was faster; nothing was committed.
+        VerificationError: A new file is gone; nothing was committed.
+        UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
+    """
+    located, base = rewrite.base.handle
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    transaction.trackFilesRead(jvm.seq(removed))
+    now = int(time.time() * 1000)
+    actions = [*added, *(add.removeWithTimestamp(now, False) for add in removed)]  # noqa: FBT003
+    transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
+    tracking = jvm.module(jvm.delta, "RowTracking")
+    tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: rewrite.id}))
+    refuse_another(jvm, rewrite.base)
+    check_present(rewrite.sizes, sizes(jvm, located.log))
+    try:
+        return int(transaction.commit(jvm.seq(actions), _operation(jvm, rewrite), tags))
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{rewrite.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+
+
+def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
+    """Refuse a log that is another table's: Delta checks only what came after the base version.
+
+    Raises:
+        ReplacedTableError: The table was dropped and made again, or an older copy was brought back.
+    """
+    log = afresh(jvm, planned.handle.located).log
+    head = log.update(False, jvm.option(), planned.handle.located.catalog_table)  # noqa: FBT003
+    if str(head.metadata().id()) != planned.id or int(head.version()) < planned.version:
+        raise ReplacedTableError(planned.table)
+
+
+def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:
+    """Return what tells the bytes of a file in any thread; None: it is not there."""
+    # in other threads, Delta would go by the settings of the default session
+    conf = log.newDeltaHadoopConf()
+
+    def size_of(uri: str) -> int | None:
+        path = jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri))
+        try:
+            return int(path.getFileSystem(conf).getFileStatus(path).getLen())
+        except Exception as error:
+            if any("FileNotFoundException" in cause for cause in causes(error)):
+                return None
+            raise
+
+    return size_of
+
+
+def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
+    """Set one property of the table as *snapshot* has it.
+
+    Raises:
+        ConflictError: Another writer changed the table's metadata meanwhile.
+    """
+    located, base = snapshot.handle
+    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    old = base.metadata()
+    changed = old.copy(
+        old.id(),
+        old.name(),
+        old.description(),
+        old.format(),
+        old.schemaString(),
+        old.partitionColumns(),
+        jvm.map(jvm.dict(old.configuration()) | {key: value}),
+        old.createdTime(),
+    )
+    operation = getattr(jvm.delta, "DeltaOperations$SetTableProperties")(jvm.map({key: value}))
+    refuse_another(jvm, snapshot)
+    try:
+        transaction.updateMetadata(changed, False)  # noqa: FBT003 - no defaults of the session
+        transaction.commit(jvm.seq(), operation)
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{snapshot.table}: {first_line(error)}") from error
+        raise
+
+
+def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
+    columns = jvm.seq(join(column) for column in rewrite.layout.request.columns)
+    optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
+    return optimize(jvm.seq(), columns, False, jvm.option(), False)  # noqa: FBT003
+
+
+def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
+    """Return what DESCRIBE HISTORY shows as ``operationMetrics`` of an OPTIMIZE."""
+    sizes = sorted(int(add.size()) for add in added) or [0]
+    numbers = {
+        "numAddedFiles": len(added),
+        "numAddedBytes": sum(sizes),
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": sum(int(add.size()) for add in removed),
+        "numDeletionVectorsRemoved": sum(add.deletionVector() is not None for add in removed),
+        "minFileSize": sizes[0],
+        "p25FileSize": sizes[len(sizes) // 4],
+        "p50FileSize": sizes[len(sizes) // 2],
+        "p75FileSize": sizes[len(sizes) * 3 // 4],
+        "maxFileSize": sizes[-1],
+    }
+    make = jvm.module(jvm.root.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
+    context = jvm.session.sparkContext()
+    metrics = {}
+    for name, number in numbers.items():
+        metrics[name] = make(context, name)
+        metrics[name].set(number)
+    return jvm.map(metrics)
+
+
+def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[str]:
+    """Return the ids of zadapter's commits among *versions*, from the log's JSON entries."""
+    conf = log.newDeltaHadoopConf()
+    tags = (commit_info(jvm, log, conf, version).get("tags") or {} for version in versions)
+    return frozenset(each[COMMIT_TAG] for each in tags if COMMIT_TAG in each)

@@ -1,0 +1,189 @@
+"""The files of a Delta snapshot, with the stats in its log, as a file table.
+
+What the log's stats promise (PROTOCOL.md, "Per-file Statistics"): strings are cut to a prefix, the
+upper one made larger; timestamps are cut to milliseconds, so the upper one may lie up to 999
+microseconds too low; where ``tightBounds`` is false, rows may be missing that the bounds still
+count, and a null count means something only if it is 0 or the number of records.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.base.names import Parts, quote
+from zadapter.table.file_stats import column_stats, schema, structs
+from zadapter_delta.columns import with_bounds
+
+LAYOUT_TAG = "zadapter.layout"
+FILE_TAG = "zadapter.file"
+
+_CUT_TO_MILLISECONDS = 999
+"""Microseconds that a timestamp in the log may lie below the true one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A column whose stats are read.
+
+    Attributes:
+        parts: The column, as the table's schema writes it.
+        physical: The column, as the files name it.
+        type: Its Arrow type.
+        spark_type: Its Spark type.
+        was_float: Whether it has been widened from float.
+    """
+
+    parts: Parts
+    physical: Parts
+    type: pa.DataType
+    spark_type: T.DataType
+    was_float: bool = False
+
+
+def file_table(
+    adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted]
+) -> pa.Table:
+    """Return the file table of *adds*, Delta's AddFile actions as rows."""
+    usable = [column for column in wanted if with_bounds(column.type)]
+    flat = _flat(adds, usable, partition).toArrow()
+    rows = pc.subtract(flat["records"], flat["deleted"])
+    tight = flat["tight"].combine_chunks()
+    columns = [_column(flat, number, column, tight, rows) for number, column in enumerate(usable)]
+    types = {column.parts: column.type for column in usable}
+    values = [
+        flat[f"partition{number}"].combine_chunks().cast(column.type)
+        for number, column in enumerate(partition.values())
+    ]
+    made = schema(types, {name: column.type for name, column in partition.items()})
+    return pa.table(
+        [
+            flat["path"], flat["deletes"], flat["size"], rows, flat["layout"],
+            structs(values, made.field("partition").type, flat.num_rows),
+            structs(columns, made.field("stats").type, flat.num_rows),
+        ],
+        schema=made,
+    )  # fmt: skip
+
+
+def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> DataFrame:
+    """Take the actions apart, one plain column for each fact."""
+    parsed = adds.withColumn("stats", F.from_json("stats", _stats_schema(usable)))
+    deletes = F.col("deletionVector")
+    facts = [
+        F.col("path"),
+        F.when(
+            deletes.isNotNull(),
+            F.concat_ws("@", deletes["storageType"], deletes["pathOrInlineDv"], deletes["offset"]),
+        ).alias("deletes"),
+        F.col("size"),
+        F.col("stats.numRecords").alias("records"),
+        F.coalesce(deletes["cardinality"], F.lit(0)).alias("deleted"),
+        F.coalesce(F.col("stats.tightBounds"), deletes.isNull()).alias("tight"),
+        F.col("tags").getItem(LAYOUT_TAG).alias("layout"),
+    ]
+    for number, column in enumerate(partition.values()):
+        text = F.col("partitionValues").getItem(column.physical[0])
+        # an empty text is how some writers say null; of strings others mean it
+        known = text if pa.types.is_string(column.type) else F.when(text != "", text)
+        value = known.cast(column.spark_type)
+        facts.append(value.alias(f"partition{number}"))
+    for number, column in enumerate(usable):
+        at = quote(column.physical)
+        facts += [
+            _typed(F.col(f"stats.minValues.{at}"), column).alias(f"min{number}"),
+            _typed(F.col(f"stats.maxValues.{at}"), column).alias(f"max{number}"),
+            F.col(f"stats.nullCount.{at}").alias(f"nulls{number}"),
+        ]
+    return parsed.select(*facts)
+
+
+def _typed(column: Column, wanted: Wanted) -> Column:
+    return column.try_cast(wanted.spark_type) if _as_text(wanted) else column
+
+
+def _as_text(wanted: Wanted) -> bool:
+    """Dates and times are parsed by a cast, which needs no pattern and fails to null."""
+    return bool(pa.types.is_date(wanted.type) or pa.types.is_timestamp(wanted.type))
+
+
+def _stats_schema(usable: Sequence[Wanted]) -> T.StructType:
+    text = T.StringType()
+    bounds = _nested([(c.physical, text if _as_text(c) else c.spark_type) for c in usable])
+    counts = _nested([(c.physical, T.LongType()) for c in usable])
+    return T.StructType(
+        [
+            T.StructField("numRecords", T.LongType()),
+            T.StructField("tightBounds", T.BooleanType()),
+            T.StructField("minValues", bounds),
+            T.StructField("maxValues", bounds),
+            T.StructField("nullCount", counts),
+        ]
+    )
+
+
+def _nested(leaves: Sequence[tuple[Parts, T.DataType]]) -> T.StructType:
+    children: dict[str, list[tuple[Parts, T.DataType]]] = {}
+    for (first, *rest), type_ in leaves:
+        children.setdefault(first, []).append((tuple(rest), type_))
+    return T.StructType(
+        [
+            T.StructField(name, _nested(below) if below[0][0] else below[0][1])
+            for name, below in children.items()
+        ]
+    )
+
+
+def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) -> pa.StructArray:
+    """Make one column's stats from its three facts."""
+    low = flat[f"min{number}"].combine_chunks().cast(wanted.type)
+    high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
+    if wanted.was_float:
+        low, high = _rounded(low, high)
+    nulls = flat[f"nulls{number}"].combine_chunks()
+    cut = pa.types.is_string(wanted.type) or pa.types.is_timestamp(wanted.type)
+    return column_stats(
+        (low, high),
+        nulls,
+        _nans(flat, low, high, nulls),
+        (flat["records"].combine_chunks(), rows.combine_chunks()),
+        tight,
+        exact=not cut,
+    )
+
+
+def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
+    """Count NaN in files that zadapter wrote: Spark takes NaN for the largest value."""
+    nothing = pa.nulls(len(high), pa.int64())
+    if not pa.types.is_floating(high.type):
+        return nothing
+    ours = flat["layout"].combine_chunks().is_valid()
+    every = pc.subtract(flat["records"].combine_chunks(), nulls)
+    none, alone = (
+        pc.and_(ours, test).fill_null(False)  # noqa: FBT003
+        for test in (pc.invert(pc.is_nan(high)), pc.is_nan(low))
+    )
+    return pc.case_when(pc.make_struct(none, alone), pa.scalar(0, pa.int64()), every)
+
+
+def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
+    """Move bounds out to a float: the log has its shortest text, which as a double is another."""
+    lows, highs = (each.cast(pa.float32(), safe=False).cast(pa.float64()) for each in (low, high))
+    lowest = pc.min_element_wise(low, lows, skip_nulls=False)
+    return lowest, pc.max_element_wise(high, highs, skip_nulls=False)
+
+
+def _raised(high: Any) -> pa.Array:
+    """Move upper timestamps to the end of their millisecond."""
+    if not pa.types.is_timestamp(high.type):
+        return high
+    limit = 2**63 - 1 - _CUT_TO_MILLISECONDS
+    ticks = high.cast(pa.int64())
+    return pc.add(pc.min_element_wise(ticks, limit, skip_nulls=False), _CUT_TO_MILLISECONDS).cast(
+        high.type
+    )

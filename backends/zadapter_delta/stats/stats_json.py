@@ -1,0 +1,123 @@
+"""Stats of staged files as the log's JSON (PROTOCOL.md, "Per-file Statistics").
+
+Spark writes the JSON, as it does where Delta collects stats itself, so types look the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import nan
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.base.names import Parts
+from zadapter.table.file_stats import both_zeros, column
+from zadapter_delta.columns import with_bounds
+from zadapter_delta.jvm import Jvm
+
+_HIGHEST = "\U0010ffff"
+_YEAR_1 = pa.scalar(-62_135_596_800_000_000, pa.timestamp("us"))
+_YEAR_10_000 = pa.scalar(253_402_300_800_000_000, pa.timestamp("us"))
+_LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
+
+
+def stats_json(
+    jvm: Jvm, files: pa.Table, columns: Mapping[Parts, Parts], prefix: Mapping[Parts, int]
+) -> list[str]:
+    """Return one JSON text a file.
+
+    Args:
+        jvm: The session's.
+        files: File table with the rows and stats to be written.
+        columns: The columns the table keeps stats of, with their names in the files.
+        prefix: For each column the characters of a string that are kept.
+    """
+    low, high, nulls = dict[Parts, pa.Array](), dict[Parts, pa.Array](), dict[Parts, pa.Array]()
+    for parts, physical in columns.items():
+        stats = column(files, parts)
+        if stats is None:
+            continue
+        lows, highs, nulls[physical], nans, _ = stats.flatten()
+        if pa.types.is_floating(highs.type):
+            lows, highs = _with_nan(*both_zeros(lows, highs), files["rows"], nulls[physical], nans)
+        if with_bounds(lows.type):
+            low[physical] = _lowered(lows, prefix[parts])
+            high[physical] = _raised(highs, prefix[parts])
+    facts = {
+        "numRecords": files["rows"].combine_chunks(),
+        "minValues": _nested(low),
+        "maxValues": _nested(high),
+        "nullCount": _nested(nulls),
+    }
+    table = pa.table({name: array for name, array in facts.items() if array is not None})
+    whole = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
+    written = jvm.frame(table).select(F.to_json(whole))
+    return [str(row[0]) for row in written.collect()]
+
+
+def _with_nan(
+    low: pa.Array, high: pa.Array, rows: pa.ChunkedArray, nulls: pa.Array, nans: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    """Return bounds in Delta's order, where NaN is the largest value: both, if there is no other.
+
+    Where it is one of several there is no upper bound, since not all readers know that order.
+    """
+    alone = pc.and_(pc.greater(nans, 0), pc.equal(pc.add(nans, nulls), rows.combine_chunks()))
+    alone = alone.fill_null(False)  # noqa: FBT003
+    largest = pa.scalar(nan, low.type)
+    below = pc.if_else(pc.equal(nans, 0), high, pa.scalar(None, high.type))
+    return pc.if_else(alone, largest, low), pc.if_else(alone, largest, below)
+
+
+def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
+    """Return structs within structs, as the columns' names say; None for no columns."""
+    children: dict[str, dict[Parts, pa.Array]] = {}
+    for (first, *rest), array in arrays.items():
+        children.setdefault(first, {})[tuple(rest)] = array
+    made = [below[()] if () in below else _nested(below) for below in children.values()]
+    return pa.StructArray.from_arrays(made, names=list(children)) if children else None
+
+
+def _lowered(low: pa.Array, prefix: int) -> pa.Array:
+    """Cut strings, and move timestamps down to a whole millisecond."""
+    if pa.types.is_string(low.type):
+        return pc.utf8_slice_codeunits(low, 0, prefix)
+    return _in_milliseconds(low, pc.floor_temporal) if pa.types.is_timestamp(low.type) else low
+
+
+def _raised(high: pa.Array, prefix: int) -> pa.Array:
+    """Cut strings to something larger, and move timestamps up to a whole millisecond."""
+    if pa.types.is_string(high.type):
+        return pa.array(_larger(high.to_pylist(), prefix), pa.string())
+    return _in_milliseconds(high, pc.ceil_temporal) if pa.types.is_timestamp(high.type) else high
+
+
+def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
+    """Write timestamps as text, in UTC if they have a time zone: those of the years 1 to 9999.
+
+    The last millisecond of 9999 is not moved up, but cut as Delta cuts all: whoever reads the log
+    by its rules adds a millisecond, and some readers take no bound for one that nothing is below.
+    """
+    zone = "" if moments.type.tz is None else "Z"
+    plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
+    written = pc.and_(pc.greater_equal(plain, _YEAR_1), pc.less(plain, _YEAR_10_000))
+    short = pc.if_else(written, plain, pa.scalar(None, plain.type))
+    whole = rounded(short, unit="millisecond").cast(pa.timestamp("ms"))
+    return pc.strftime(
+        pc.min_element_wise(whole, _LAST, skip_nulls=False), f"%Y-%m-%dT%H:%M:%S{zone}"
+    )
+
+
+def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:
+    """Cut after *prefix* characters and append the highest one, but never after it.
+
+    A text that goes on with the highest character would be above a prefix that ends in one.
+    """
+    found = []
+    for text in texts:
+        end = prefix
+        while text is not None and text[end : end + 1] == _HIGHEST:
+            end += 1
+        found.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
+    return found

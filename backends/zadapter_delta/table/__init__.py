@@ -1,0 +1,1 @@
+"""A Delta table: where it lies, its columns, its snapshots, its spec."""

@@ -1,0 +1,147 @@
+"""Files that others have written, as data files of an Iceberg table.
+
+An adopted file's path does not name the layout that placed its rows, as our own paths do, so it is
+written down beside the table, once and for all: such a file never changes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.base.locations import unescaped
+from zadapter.table import file_stats
+from zadapter.table.file_stats import Bounds
+from zadapter.table.snapshot import Load, Snapshot, Written
+from zadapter_iceberg import bulk_calls
+from zadapter_iceberg.commits.rewrites import Files
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stats.binary_values import encoded, json_values
+from zadapter_iceberg.table.side_files import Store
+from zadapter_iceberg.table.snapshots import Version
+
+LEDGER = "zadapter.adopted"
+"""Property that names the file which says what placed the rows of adopted files."""
+
+
+def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+    """Return Iceberg's ``DataFile`` for each of *files*.
+
+    Args:
+        jvm: The session's.
+        snapshot: A table that is yet to be made.
+        files: File table with rows, partition, and stats of the table's columns.
+        uris: Where they lie.
+    """
+    version: Version = snapshot.handle
+    paths = list(map(unescaped, uris))
+    texts = [json.dumps(said) for said in _said(snapshot, files, paths)]
+    return Written(
+        paths=dict(zip(paths, uris, strict=True)),
+        handle=Files(
+            planned=0,
+            sequence=0,
+            removed={},
+            added={},
+            adopted=bulk_calls.data_files(jvm, texts, version.pinned.spec()),
+            layouts=_layouts(paths, files),
+            said=tuple(texts),
+        ),
+    )
+
+
+def _layouts(paths: Sequence[str], files: pa.Table) -> dict[str, str]:
+    pairs = zip(paths, files["layout"].to_pylist(), strict=True)
+    return {path: layout for path, layout in pairs if layout is not None}
+
+
+def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return each file in the JSON of Iceberg's ``ContentFileParser``."""
+    version: Version = snapshot.handle
+    values = [
+        json_values(file_stats.partition(files, name), type_)
+        for name, type_ in snapshot.partition.items()
+    ]
+    spec = int(version.pinned.spec().specId())
+    said: list[dict[str, Any]] = [
+        {
+            "spec-id": spec,
+            "content": "data",
+            "file-path": path,
+            "file-format": "parquet",
+            "partition": [column[number] for column in values],
+            "file-size-in-bytes": size,
+            "record-count": rows,
+        }
+        for number, (path, size, rows) in enumerate(
+            zip(paths, files["size"].to_pylist(), files["rows"].to_pylist(), strict=True)
+        )
+    ]
+    for parts, column in version.columns.items():
+        stats = file_stats.column(files, parts)
+        if stats is not None:
+            _tell(said, column.id, stats)
+    return said
+
+
+def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
+    """Note what is known of one column in each file; what is not there is unknown.
+
+    Iceberg answers MIN and MAX from bounds, of all but texts, so these have to be values.
+    """
+    low, high, nulls, nans, bounds = stats.flatten()
+    known = pc.not_equal(bounds, int(Bounds.UNKNOWN))
+    if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
+        known = pc.equal(bounds, int(Bounds.EXACT))
+    if pa.types.is_floating(low.type):
+        # by Iceberg, NaN is in no bound and no range; by the formats that files come from, in many
+        nans = pc.if_else(pc.equal(nans, 0), nans, None)
+        known = pc.and_(known, nans.is_valid())
+        low, high = file_stats.both_zeros(low, high)
+    lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
+    facts = {
+        "value-counts": [file["record-count"] for file in said],
+        "null-value-counts": nulls.to_pylist(),
+        "nan-value-counts": nans.to_pylist(),
+        "lower-bounds": lows,
+        "upper-bounds": highs,
+    }
+    for name, values in facts.items():
+        for file, value in zip(said, values, strict=True):
+            if value is not None:
+                found = file.setdefault(name, {"keys": [], "values": []})
+                found["keys"].append(number)
+                found["values"].append(value)
+
+
+def kept(store: Store, load: Load) -> str | None:
+    """Write down what placed the rows of adopted files; return where, None if there are none."""
+    adopted = [staged.handle for staged in load.staged if staged.handle.adopted is not None]
+    if not adopted:
+        return None
+    path = f"_zadapter/adopted/{load.id}.json"
+    store.write(
+        path, json.dumps({k: v for each in adopted for k, v in each.layouts.items()}).encode()
+    )
+    return path
+
+
+def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
+    """Return a file table with the layouts of adopted files."""
+    path = dict(pinned.properties()).get(LEDGER)
+    data = None if path is None else Store(pinned).read(path)
+    if data is None:
+        return files
+    return with_layouts(files, json.loads(data))
+
+
+def with_layouts(files: pa.Table, known: Mapping[str, str]) -> pa.Table:
+    """Return a file table with the layouts of the files in *known*, by their paths."""
+    layouts = [
+        own or known.get(path)
+        for path, own in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
+    ]
+    field = files.schema.field("layout")
+    return file_stats.replaced(files, field, pa.array(layouts, pa.string()))

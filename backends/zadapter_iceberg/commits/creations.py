@@ -1,0 +1,228 @@
+"""A new Iceberg table, which its catalog learns of when its first files are committed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import check_present, reachable
+from zadapter.base.names import Parts, quote, split
+from zadapter.errors import (
+    ConflictError,
+    StaleRewriteError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    UsageError,
+    VerificationError,
+)
+from zadapter.table.snapshot import Load, Snapshot
+from zadapter.table.spec import COMMENT, Definition
+from zadapter_iceberg import bulk_calls
+from zadapter_iceberg.commits.rewrites import COMMIT, Files, made, size_of
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.table import migrated_from, snapshots
+from zadapter_iceberg.table.lookup import Located, by_path, catalogs
+from zadapter_iceberg.table.snapshots import Version
+
+_NAMES = "schema.name-mapping.default"
+_COLLECT = "gc.enabled"
+
+
+def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
+    """Return a table that its catalog does not know yet.
+
+    Raises:
+        UsageError: It is there already, or no catalog has room for the name.
+    """
+    schema = jvm.iceberg.spark.SparkSchemaUtil.convert(_struct(jvm, definition))
+    spec = jvm.iceberg.PartitionSpec.builderFor(schema)
+    for each in definition.partition:
+        spec = spec.identity(".".join(each.source))
+    comment = {} if definition.comment is None else {COMMENT: definition.comment}
+    name, builder = _builder(jvm, table, schema)
+    builder = builder.withPartitionSpec(spec.build())
+    builder = builder.withProperties(_java(jvm, {**definition.properties, **comment}))
+    try:
+        transaction = builder.createTransaction()
+    except Exception as error:
+        if jvm.threw(error, "AlreadyExistsException"):
+            raise UsageError(f"{table} is a table already") from error
+        raise
+    located = Located(table=transaction.table(), name=name)
+    return replace(snapshots.of(jvm, located, None), creation=transaction)
+
+
+def _struct(jvm: Jvm, definition: Definition) -> JavaObject:
+    text = json.dumps({"type": "struct", "fields": list(definition.columns)})
+    return jvm.root.org.apache.spark.sql.types.DataType.fromJson(text)
+
+
+def _java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
+    java = jvm.root.java.util.HashMap()
+    for key, value in values.items():
+        java.put(key, value)
+    return java
+
+
+def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, JavaObject]:
+    path = by_path(table)
+    if path is not None:
+        conf = jvm.session.sessionState().newHadoopConf()
+        if "#" in path:
+            raise UsageError(f"{table}: Spark reads no Iceberg table from a path with a #")
+        place = reachable(jvm.root, jvm.session, path)
+        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(place, schema)
+    name = _qualified(jvm, table)
+    *above, _ = name[1:]
+    catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
+    jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *above))}")
+    return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
+
+
+def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
+    *above, last = name[1:]
+    namespace = jvm.iceberg.catalog.Namespace.of(jvm.texts(above))
+    return jvm.iceberg.catalog.TableIdentifier.of(namespace, last)
+
+
+def _qualified(jvm: Jvm, table: str) -> Parts:
+    """Return a name that begins with its catalog.
+
+    Raises:
+        UsageError: There is no Iceberg catalog, more than one, or no namespace is named.
+    """
+    parts, known = split(table), catalogs(jvm)
+    if not known:
+        raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
+    if parts[0] not in known:
+        if len(known) > 1:
+            raise UsageError(f"{table}: say which catalog of {', '.join(known)}")
+        parts = (known[0], *parts)
+    if len(parts) == len(("catalog", "table")):
+        raise UsageError(f"{table}: say which namespace, as in {known[0]}.db.{parts[-1]}")
+    return parts
+
+
+def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
+    """Commit files: as the first ones of a table, which makes it, or after those that are there.
+
+    Args:
+        jvm: The session's.
+        load_: What is committed.
+        adopted: Where it is written which layouts the files of others have; None: all are ours.
+
+    Raises:
+        ConflictError: Nothing was committed; somebody else was faster.
+        VerificationError: A new file is gone; nothing was committed.
+        UnsupportedError: The catalog refuses the commit.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    version: Version = load_.base.handle
+    table = load_.base.table
+    added = [_files(jvm, staged.handle, staged.files) for staged in load_.staged]
+    try:
+        transaction = version.creation or version.located.table.newTransaction()
+        _say(jvm, transaction, load_, adopted)
+        _append(jvm, transaction, load_, added)
+        if version.creation is None:
+            check_present(load_.sizes, lambda uri: size_of(version.located, uri))
+        transaction.commitTransaction()
+    except (StaleRewriteError, VerificationError):
+        raise
+    except Exception as error:
+        if jvm.threw(error, "ValidationException", "AlreadyExistsException"):
+            raise ConflictError(f"{table}: {first_line(error)}") from error
+        if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
+            why = f"{table}: the catalog refuses the commit: {first_line(error)}"
+            raise UnsupportedError(why) from error
+        raise UnknownOutcomeError(table, load_.id) from error
+    try:
+        return made(version.located, table, load_.id, load_.base.version)
+    except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
+        raise UnknownOutcomeError(table, load_.id) from error
+
+
+def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) -> None:
+    said: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(load_.source)}
+    for layout in load_.layouts[:1]:
+        said["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
+        said["zadapter.curve"] = layout.request.curve.value
+        said["zadapter.layout-id"] = layout.id
+    if adopted is not None:
+        mapping = jvm.iceberg.mapping
+        names = mapping.MappingUtil.create(transaction.table().schema())
+        # others' files know no field ids, and are others' to delete
+        said[_NAMES] = mapping.NameMappingParser.toJson(names)
+        said |= {_COLLECT: "false", "zadapter.adopted": adopted}
+    update = transaction.updateProperties()
+    for key, value in said.items():
+        update.set(key, value)
+    update.commit()
+
+
+def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
+    """Add the files, unless anybody else has added some meanwhile: two may carry the same rows."""
+    if load_.base.handle.creation is not None:
+        update = transaction.newAppend()
+        for files in added:
+            bulk_calls.add_all(jvm, update, "AppendFiles", "appendFile", files)
+    else:
+        update = transaction.newOverwrite()
+        if load_.base.version:
+            update = update.validateFromSnapshot(load_.base.version)
+        everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
+        update = update.conflictDetectionFilter(everything).validateNoConflictingData()
+        for files in added:
+            bulk_calls.add_all(jvm, update, "OverwriteFiles", "addFile", files)
+    update.set(COMMIT, load_.id)
+    update.set(migrated_from.PROPERTY, migrated_from.text(load_.source))
+    update.commit()
+
+
+def _files(jvm: Jvm, made: Files, staged: pa.Table) -> JavaObject:
+    """Return a Java list of the ``DataFile`` of each staged file."""
+    if made.adopted is not None:
+        return made.adopted
+    return jvm.list(made.added[path] for path in staged["path"].to_pylist())
+
+
+def drop(jvm: Jvm, snapshot: Snapshot) -> None:
+    """Remove a table, and its files if they are its own.
+
+    Raises:
+        ConflictError: Somebody has changed it since, be it a property or another branch.
+    """
+    located: Located = snapshot.handle.located
+    located.table.refresh()
+    metadata = located.table.operations().current()
+    head = snapshots.newest(jvm, located, None).snapshot_id
+    if head != snapshot.handle.snapshot_id or not metadata.previousFiles().isEmpty():
+        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
+    purge = dict(located.table.properties()).get(_COLLECT) != "false"
+    if located.name is not None:
+        catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
+        catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
+        return
+    # HadoopTables.dropTable would delete the folder with whatever has come into it
+    root = jvm.root.org.apache.hadoop.fs.Path(located.table.location())
+    files = root.getFileSystem(jvm.session.sessionState().newHadoopConf())
+    jvm.iceberg.CatalogUtil.dropTableData(located.table.io(), metadata)
+    files.delete(jvm.root.org.apache.hadoop.fs.Path(root, "metadata"), True)  # noqa: FBT003
+
+
+def protect(jvm: Jvm, snapshot: Snapshot) -> str:
+    """Have Iceberg delete no files of the table from now on; say how."""
+    located: Located = snapshot.handle.located
+    located.table.updateProperties().set(_COLLECT, "false").commit()
+    kind = ""
+    if located.name is not None:
+        kind = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
+    dropped = "; DROP TABLE deletes them all the same, since the catalog is a Hadoop catalog"
+    said = (
+        f"{_COLLECT}=false keeps expire_snapshots and DROP … PURGE from deleting the files of "
+        f"{snapshot.table}"
+    )
+    return said + dropped * (kind == "hadoop")

@@ -1,0 +1,1 @@
+"""Stats of data files, as manifests have them."""

@@ -1,0 +1,93 @@
+"""What Iceberg plans to read: data files, each with the row-level deletes on it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from zadapter.errors import UnsupportedError
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stats.manifest_stats import Deletes
+
+POSITIONS = "POSITION_DELETES"
+_DELETE_FILE = "org.apache.iceberg.DeleteFile"
+
+
+def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
+    """Return a ``FileScanTask`` for each live data file, by its path.
+
+    Raises:
+        UnsupportedError: The snapshot names a file twice.
+    """
+    scan = table.newScan().useSnapshot(snapshot_id).ignoreResiduals()
+    planned = scan.planFiles()
+    found: dict[str, JavaObject] = {}
+    try:
+        iterator = planned.iterator()
+        while iterator.hasNext():
+            task = iterator.next()
+            path = task.file().location()
+            if path in found:
+                raise UnsupportedError(
+                    f"snapshot {snapshot_id} names {path} twice, so its rows count double; remove "
+                    "one of the two entries first"
+                )
+            found[path] = task
+    finally:
+        planned.close()
+    return found
+
+
+def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
+    """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot has yet."""
+    none = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
+    schema = jvm.iceberg.SchemaParser.toJson(table.schema())
+    every = jvm.iceberg.expressions.Expressions.alwaysTrue()
+    residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(every)
+    for file in files:
+        spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
+        yield jvm.iceberg.BaseFileScanTask(file, none, schema, spec, residuals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Since:
+    """What a rewrite was planned on, for those who ask whether it still holds.
+
+    Attributes:
+        sequence: Sequence number of its snapshot, which the new files get.
+        spec: Partition spec of the new files.
+    """
+
+    sequence: int
+    spec: int
+
+    def covers(self, file: JavaObject, delete: JavaObject) -> bool:
+        """Tell whether a delete on *file* is an equality delete that applies to what replaces it.
+
+        That is so if it came later, and the rows stay in their partition.
+        """
+        number = delete.dataSequenceNumber()
+        late = number is not None and number > self.sequence
+        return late and delete.content().name() != POSITIONS and file.specId() == self.spec
+
+
+def deletes(planned: Mapping[str, JavaObject], since: Since | None) -> dict[str, Deletes]:
+    """Return the row-level deletes on each file that has some."""
+    found = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
+    return {path: _of(file, each, since) for path, (file, each) in found.items() if each}
+
+
+def _of(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
+    """Join the deletes on one file.
+
+    Equality deletes that arrive during a rewrite and apply to its result, too, are no part of the
+    id.
+    """
+    names, rows = [], 0
+    known = True
+    for file in files:
+        vector = file.format().name() == "PUFFIN"
+        known &= vector
+        if vector:
+            rows += int(file.recordCount())
+        if since is None or not since.covers(data, file):
+            names.append(f"{file.location()}@{file.contentOffset()}")
+    return Deletes(" ".join(sorted(names)) or None, rows if known else None)

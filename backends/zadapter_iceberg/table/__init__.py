@@ -1,0 +1,1 @@
+"""An Iceberg table: where it lies, its columns, its snapshots, its spec."""

@@ -1,0 +1,53 @@
+"""The data files of a version, as Spark's metadata table lists them."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.base.names import Parts, resolve
+from zadapter.table.snapshot import Snapshot
+from zadapter_iceberg.columns import Column
+from zadapter_iceberg.stats.manifest_stats import Wanted
+from zadapter_iceberg.table.snapshots import Version
+
+_MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
+
+
+def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
+    """Return the rows of the metadata table ``files``, with stats of some columns.
+
+    Args:
+        spark: A session.
+        version: A version of the table.
+        wanted: The columns.
+    """
+    reader = spark.read
+    if version.snapshot_id is not None:
+        reader = reader.option("versionAsOf", str(version.snapshot_id))
+    files = version.located.files
+    by_name = version.located.name is not None
+    rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
+    if version.snapshot_id is None:  # somebody may have added files since
+        rows = rows.where("false")
+    ids = ", ".join(str(each.id) for each in wanted) or "-1"
+    return (
+        rows.where("content = 0")
+        .selectExpr(
+            "file_path", "spec_id", "record_count", "file_size_in_bytes",
+            *(["partition"] if version.fields else []),
+            *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
+        )
+        .toArrow()
+    )  # fmt: skip
+
+
+def wanted_of(snapshot: Snapshot, asked: Sequence[Parts]) -> list[Wanted]:
+    """Return those of some columns that manifests have usable stats of."""
+    known: Mapping[Parts, Column] = snapshot.handle.columns
+    found = [resolve(parts, snapshot.schema) for parts in asked]
+    return [
+        Wanted(parts, known[parts].id, type_)
+        for parts, type_ in found
+        if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
+    ]

@@ -1,0 +1,209 @@
+"""One version of an Iceberg table: what stays as it is, whatever others commit meanwhile."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.names import Parts, join, leaves
+from zadapter.errors import UnsupportedError
+from zadapter.table.spark_schema import arrow_schema
+from zadapter_iceberg.columns import Column, Field, columns, fields
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stats import scan_tasks
+from zadapter_iceberg.table.lookup import Located
+
+METRICS = "write.metadata.metrics.column."
+"""Property that says, by a column's name, what the manifests keep of it."""
+WITHOUT_BOUNDS = frozenset(
+    {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
+)
+"""Types that Spark has no match for, or that have more than one value a row."""
+
+ROW_LINEAGE = 3
+"""Format version from which on rows have ids."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """A version of a table, and what is asked of it more than once."""
+
+    located: Located
+    pinned: JavaObject
+    """Iceberg's ``Table``, which never refreshes."""
+    snapshot_id: int | None
+    """None: the table has no snapshot yet."""
+    columns: Mapping[Parts, Column] = field(repr=False)
+    fields: Sequence[Field] = field(repr=False)
+    """Fields of the current partition spec."""
+    creation: JavaObject = None
+    """Iceberg's ``Transaction`` that will make the table, if there is none yet."""
+    since: scan_tasks.Since | None = None
+    """What is asked to be still the same, if anything."""
+
+    @property
+    def computed(self) -> list[Field]:
+        """The fields that are no columns of the table."""
+        return [each for each in self.fields if (each.name,) not in self.columns]
+
+    @property
+    def sequence(self) -> int:
+        """Sequence number of the snapshot."""
+        return int(self.pinned.snapshot(self.snapshot_id).sequenceNumber())
+
+    @property
+    def still(self) -> scan_tasks.Since | None:
+        """What a rewrite of this version needs to stay as it is."""
+        if self.snapshot_id is None:
+            return None
+        return scan_tasks.Since(sequence=self.sequence, spec=int(self.pinned.spec().specId()))
+
+    @cached_property
+    def tasks(self) -> dict[str, JavaObject]:
+        """For each live data file, by its path, Iceberg's ``FileScanTask``."""
+        return (
+            scan_tasks.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
+        )
+
+    def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
+        """Return the equality deletes that have arrived since the older version, by their paths.
+
+        Args:
+            paths: Data files that are live in both versions.
+        """
+        since = self.since
+        if since is None or not self.has_deletes:
+            return {}
+        found = [self.tasks[path] for path in paths]
+        each = ((task.file(), delete) for task in found for delete in task.deletes())
+        return {
+            str(delete.location()): delete for file, delete in each if since.covers(file, delete)
+        }
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether rows have ids of their own (row lineage)."""
+        return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether there are row-level deletes."""
+        if self.snapshot_id is None:
+            return False
+        snapshot = self.pinned.snapshot(self.snapshot_id)
+        return not snapshot.deleteManifests(self.pinned.io()).isEmpty()
+
+
+def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
+    """Return the table's newest version, to be compared with *since*.
+
+    Args:
+        jvm: The session's.
+        located: The table.
+        since: An older version of it.
+
+    Raises:
+        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
+            has a column's name in other case.
+    """
+    live = located.table
+    live.refresh()
+    head = live.snapshot(located.branch or "main")
+    found = of(jvm, located, None if head is None else int(head.snapshotId()))
+    return replace(found, since=None if since is None else since.still)
+
+
+def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
+    """Return a version of the table as it is loaded, with its newest schema and partition spec.
+
+    Raises:
+        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
+            has a column's name in other case.
+    """
+    pinned = with_properties(jvm, located.table, {})
+    known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
+    spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
+    made = fields(spec, known)
+    _refuse_twins(made, known)
+    return Version(
+        located=located, pinned=pinned, snapshot_id=snapshot_id, columns=known, fields=made
+    )
+
+
+def _refuse_twins(made: Sequence[Field], known: Mapping[Parts, Column]) -> None:
+    columns = {parts[0].lower(): parts[0] for parts in known}
+    for each in made:
+        twin = columns.get(each.name.lower(), each.name)
+        if twin != each.name:
+            raise UnsupportedError(
+                f"the partition field {each.name!r} and the column {twin!r} differ in case only"
+            )
+
+
+def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) -> JavaObject:
+    """Return *table* as it is now, with *properties* that nobody else will see."""
+    metadata = table.operations().current()
+    if properties:
+        merged = jvm.root.java.util.HashMap(metadata.properties())
+        for key, value in properties.items():
+            merged.put(key, value)
+        metadata = metadata.replaceProperties(merged)
+    locations = jvm.iceberg.LocationProviders.locationsFor(
+        metadata.location(), metadata.properties()
+    )
+    operations = jvm.iceberg.StaticTableOperations(metadata, table.io(), locations)
+    return jvm.iceberg.BaseTable(operations, table.name())
+
+
+def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
+    """Return a schema in Arrow's types, as Spark sees it.
+
+    Raises:
+        UnsupportedError: Spark has no match for a column's type.
+    """
+    try:
+        converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
+    except Exception as error:
+        odd = ", ".join(_unreadable(jvm, iceberg_schema))
+        raise UnsupportedError(f"Spark cannot read column {odd}: {first_line(error)}") from error
+    return arrow_schema(json.loads(converted.json()))
+
+
+def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
+    for each in iceberg_schema.columns():
+        try:
+            jvm.iceberg.spark.SparkSchemaUtil.convert(each.type())
+        except Exception:  # noqa: BLE001, PERF203 - it asks which one fails
+            yield join((str(each.name()),))
+
+
+def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:
+    """Return the type of each field's values."""
+    types = schema(jvm, version.pinned.spec().partitionType().asSchema())
+    return {each.name: types.field(each.name).type for each in version.fields}
+
+
+def physical_names(jvm: Jvm, known: Mapping[Parts, Column]) -> dict[Parts, Parts]:
+    """Return how files name each column: Iceberg names Parquet's as Avro would."""
+    compatible = jvm.iceberg.avro.AvroSchemaUtil.makeCompatibleName
+    names = {part: str(compatible(part)) for parts in known for part in parts}
+    return {parts: tuple(names[part] for part in parts) for parts in known}
+
+
+def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
+    """Return the columns of a type whose bounds mean nothing to Spark."""
+    types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
+    words = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
+    return frozenset(parts for parts, word in words.items() if word in WITHOUT_BOUNDS)
+
+
+def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:
+    """Return the columns of which manifests keep no bounds."""
+    config = jvm.iceberg.MetricsConfig.forTable(version.pinned)
+    modes = {
+        parts: str(config.columnMode(".".join(parts)).toString()) for parts, _ in leaves(table)
+    }
+    return frozenset(parts for parts, mode in modes.items() if mode in {"none", "counts"})

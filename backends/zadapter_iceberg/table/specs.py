@@ -1,0 +1,152 @@
+"""What an Iceberg table is besides its rows, and what it can be."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from zadapter.base.names import Parts, join
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spec import (
+    COMMENT,
+    FILE_SIZE,
+    RETENTION,
+    Definition,
+    Fate,
+    Item,
+    PartitionField,
+    plain,
+    retyped,
+    stored,
+)
+from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.table.snapshots import Version
+
+_COMMON = {
+    "write.target-file-size-bytes": FILE_SIZE,
+    "history.expire.max-snapshot-age-ms": RETENTION,
+}
+_RESERVED = re.compile(
+    r"(write|read|commit|history|gc|zadapter|schema|compatibility|encryption|engine|format"
+    r"|format-version|current-schema|owner)(\.|-|\Z)"
+)
+"""Properties that mean something to Iceberg, and to no other format."""
+_SILENT = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
+"""Those of them that nobody would miss."""
+_AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
+_OWN = {
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
+    "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
+}  # fmt: skip
+"""Columns that readers are given besides (the spec's "Reserved Field IDs")."""
+_WIDER = {"byte": "integer", "short": "integer"}
+
+
+def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
+    """Return what a table is."""
+    version: Version = snapshot.handle
+    pinned, to_json = version.pinned, jvm.iceberg.SchemaParser.toJson
+    spark = json.loads(jvm.iceberg.spark.SparkSchemaUtil.convert(pinned.schema()).json())
+    names = {column.id: parts for parts, column in version.columns.items()}
+    spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
+    properties = dict(pinned.properties())
+    kept = {key: value for key, value in properties.items() if not _RESERVED.match(key)}
+    comment = kept.pop(COMMENT, None)
+    common = {_COMMON[key]: value for key, value in properties.items() if _is_common(key, value)}
+    return Definition(
+        columns=plain(spark["fields"]),
+        ids=tuple(
+            sorted(f"{name} {id_}" for id_, name in dict(pinned.schema().idToName()).items())
+        ),
+        partition=tuple(
+            PartitionField(each["name"], names[each["source-id"]], each["transform"])
+            for each in spec["fields"]
+            if each["transform"] != "void"
+        ),
+        properties={**kept, **common},
+        comment=comment,
+        whole=True,
+        renamed=_renamed(map(to_json, pinned.schemas().values())),
+    ).with_items(*_odd_types(version), *_unsaid(pinned, str(to_json(pinned.schema())), properties))
+
+
+def _is_common(key: str, value: str) -> bool:
+    return key in _COMMON and value.isdecimal()
+
+
+def _odd_types(version: Version) -> Iterator[Item]:
+    for parts, column in version.columns.items():
+        word = column.type.partition("[")[0]
+        if word in _AS_SPARK_READS:
+            how = f"{column.type} becomes {_AS_SPARK_READS[word]}, as Spark reads it"
+            yield Item(f"column {join(parts)}", Fate.TRANSLATED, how)
+
+
+def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Item]:
+    for key in sorted(properties):
+        known = _is_common(key, properties[key]) or _SILENT.match(key)
+        if _RESERVED.match(key) and not known:
+            yield Item(f"property {key}", Fate.LOST, "it means something to Iceberg only")
+    if not pinned.sortOrder().isUnsorted():
+        yield Item("WRITE ORDERED BY", Fate.LOST, "the layout orders the rows")
+    if not pinned.schema().identifierFieldIds().isEmpty():
+        yield Item("identifier fields", Fate.LOST, "a note to Flink")
+    others = sorted(name for name in dict(pinned.refs()) if name != "main")
+    if others:
+        yield Item(f"branches and tags {', '.join(others)}", Fate.LOST, "one version is carried")
+    if "-default" in schema:
+        yield Item("defaults of columns", Fate.LOST, "rows have their values")
+    yield Item("field ids", Fate.TRANSLATED, "columns are found by their names")
+
+
+def _renamed(schemas: Iterable[str]) -> str | None:
+    """Return why columns cannot be found in files by their names, None if they can."""
+    names: dict[int, Parts] = {}
+    ids: dict[Parts, int] = {}
+    for schema in schemas:
+        for parts, number in _numbered(json.loads(schema), ()):
+            if names.setdefault(number, parts) != parts:
+                return f"{join(names[number])} and {join(parts)} are names of one column"
+            if ids.setdefault(parts, number) != number:
+                return f"there have been two columns {join(parts)}"
+    return None
+
+
+def _numbered(type_: Any, above: Parts) -> Iterator[tuple[Parts, int]]:
+    """Yield the id of each field, in the spec's JSON serialisation (Appendix C)."""
+    if isinstance(type_, str):
+        return
+    inner = [(each["name"], each["id"], each["type"]) for each in type_.get("fields", ())]
+    inner += [
+        (word, type_[f"{word}-id"], type_[word])
+        for word in ("element", "key", "value")
+        if f"{word}-id" in type_
+    ]
+    for name, number, below in inner:
+        yield (*above, name), number
+        yield from _numbered(below, (*above, name))
+
+
+def accept(definition: Definition) -> Definition:
+    """Return *definition* as an Iceberg table can hold it."""
+    accepted = retyped(definition, _type)
+    properties = {
+        next((own for own, common in _COMMON.items() if common == key), key): value
+        for key, value in accepted.properties.items()
+    }
+    taken = sorted(key for key in accepted.properties if _RESERVED.match(key))
+    lost = [
+        Item(f"property {key}", Fate.LOST, "Iceberg would take it for its own") for key in taken
+    ]
+    kept = {key: value for key, value in properties.items() if key not in taken}
+    refused = [
+        Item(f"column {each['name']}", Fate.REFUSED, "Iceberg has such a column of its own")
+        for each in accepted.columns
+        if each["name"] in _OWN
+    ]
+    return replace(accepted, properties=kept).with_items(*lost, *refused)
+
+
+def _type(type_: str) -> str | None:
+    return _WIDER.get(type_) or stored(type_)

@@ -1,0 +1,78 @@
+"""One version of a table: its entry, and its files."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from zadapter.layout.store import Layouts
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.spark_schema import arrow_schema
+from zadapter_parquet.format.entries import Entry, digest
+from zadapter_parquet.store import hive_names
+from zadapter_parquet.store.contract import Files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """A version of a table."""
+
+    entry: Entry
+    found: pa.Table | None = field(default=None, repr=False)
+    """The file table, with all stats, of a folder that is no table yet; else None."""
+    aborted: frozenset[str] = frozenset()
+    """Folders whose commit was ruled out since the version asked for."""
+    newer: Entry | None = None
+    """The current version, where that is another one."""
+
+    @property
+    def head(self) -> Entry:
+        """Return the current version, which tells where files lie."""
+        return self.newer or self.entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handle:
+    """What the backend needs to find a version again."""
+
+    files: Files
+    version: Version
+
+
+def snapshot(
+    table: str, files: Files, version: Version, applied: frozenset[str] = frozenset()
+) -> Snapshot:
+    """Return *version* as the core sees it."""
+    entry = version.entry
+    schema = arrow_schema(json.loads(entry.schema))
+    return Snapshot(
+        table=table,
+        format="parquet",
+        version=entry.version,
+        location=files.uri,
+        schema=schema,
+        partition={name: schema.field(name).type for name in entry.partition},
+        definition=digest("\0".join([entry.table, entry.schema, *entry.partition]).encode()),
+        physical={},
+        without_stats=frozenset(),
+        applied=applied,
+        layouts=Layouts(files),
+        id=entry.table,
+        source=lambda: entry.source,
+        handle=Handle(files=files, version=version),
+    )
+
+
+def with_partition(
+    files: pa.Table, partition: Mapping[str, pa.DataType], layout: str | None
+) -> pa.Table:
+    """Return a file table with the values that paths name, and the layout that wrote the files."""
+    paths = files["path"].to_pylist()
+    arrays = [hive_names.values(paths, name, type_) for name, type_ in partition.items()]
+    field = file_stats.schema({}, partition).field("partition")
+    known = file_stats.structs(arrays, field.type, files.num_rows)
+    files = file_stats.replaced(files, field, known)
+    layouts = pa.array([layout] * files.num_rows, pa.string())
+    return files.set_column(files.schema.get_field_index("layout"), "layout", layouts)

@@ -1,0 +1,1 @@
+"""What is done to a table: registration, moves, publishing, vacuum, loads."""

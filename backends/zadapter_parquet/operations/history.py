@@ -1,0 +1,114 @@
+"""The versions of a table: look one up, list them, go back to one."""
+
+from datetime import datetime, timezone
+from uuid import uuid4
+
+import pyarrow as pa
+
+from zadapter.errors import (
+    ConflictError,
+    ForeignChangeError,
+    UnknownTableError,
+    UsageError,
+    VersionExpiredError,
+)
+from zadapter.table.file_stats import total
+from zadapter.table.snapshot import Commit
+from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.log import commit_entries, stats_table
+from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.operations import external_changes, moving
+from zadapter_parquet.store.contract import Files
+
+
+def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
+    """Return the version of this number, or the newest one at this time, as of *head*.
+
+    Raises:
+        UsageError: It is neither.
+        UnknownTableError: There is no such version.
+        VersionExpiredError: Its files may be gone.
+    """
+    if isinstance(when, bool) or not isinstance(when, (int, datetime)):
+        raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
+    entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
+    if entry.version < head.oldest:
+        raise VersionExpiredError(table, entry.version, head.oldest)
+    return entry
+
+
+def _at(log: Log, head: Entry, table: str, when: datetime) -> Entry:
+    wanted = int(when.timestamp() * 1_000)
+    if log.entry(0).timestamp > wanted:
+        raise UnknownTableError(f"{table}: its first version is younger than {when}")
+    low, high = 0, head.version + 1  # timestamps rise from version to version
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if log.entry(middle).timestamp <= wanted else (low, middle)
+    return log.entry(low)
+
+
+def history(log: Log) -> list[Commit]:
+    """Return what each version's commit has done, newest first, after a look at the whole chain."""
+    entries = reversed(list(log.between(-1, log.head().version)))
+    return [
+        Commit(
+            version=entry.version,
+            timestamp=datetime.fromtimestamp(entry.timestamp / 1_000, timezone.utc),
+            operation=entry.operation.value,
+            id=entry.transaction,
+            **entry.summary,
+        )
+        for entry in entries
+    ]
+
+
+def restore(files: Files, table: str, version: int) -> int:
+    """Make the files of *version* those of a new one.
+
+    Raises:
+        VersionExpiredError: Its files may be gone.
+        ForeignChangeError: Some are gone, or were changed.
+        ConflictError: Other writers were faster.
+    """
+    log = Log(files, table)
+    for _ in range(TRIES):
+        # one look: after another one, the version may have expired that the first one found
+        head = moving.settle(log, files, table)
+        wanted = find(log, head, table, version)
+        old, now = _live(files, wanted), _live(files, head)
+        try:
+            external_changes.check_live(files, table, head, old)
+        except ForeignChangeError:
+            if log.head().version == head.version:
+                raise
+            continue
+        entry = commit_entries.following(
+            log,
+            head,
+            Operation.RESTORE,
+            transaction=uuid4().hex,
+            **{name: getattr(wanted, name) for name in _CONTENT},
+            summary=_difference(old, now),
+        )
+        if log.claimed(entry):
+            return entry.version
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")
+
+
+def _difference(now: pa.Table, before: pa.Table) -> dict[str, int]:
+    come = now.join(before, "path", join_type="left anti")
+    gone = before.join(now, "path", join_type="left anti")
+    return {
+        "files_added": come.num_rows,
+        "files_removed": gone.num_rows,
+        "rows_added": total(come, "rows"),
+        "rows_removed": total(gone, "rows"),
+    }
+
+
+def _live(files: Files, entry: Entry) -> pa.Table:
+    return stats_table.load(files, entry.parts, {}, {}).select(["path", "size", "rows"])

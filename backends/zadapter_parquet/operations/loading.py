@@ -1,0 +1,218 @@
+"""A table that comes from another format: what it is, and the entry that makes it."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from zadapter.base.names import Parts, leaves
+from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
+from zadapter.layout.layout import orders
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.spec import (
+    COMMENT,
+    Definition,
+    Fate,
+    Item,
+    PartitionField,
+    in_folders,
+    optional,
+    plain,
+    retyped,
+    stored,
+    without_partition,
+)
+from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.log import commit_entries
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version, snapshot
+from zadapter_parquet.operations import moving
+from zadapter_parquet.operations.registration import UNREGISTERED
+from zadapter_parquet.rows import staging
+from zadapter_parquet.store import guard_files
+from zadapter_parquet.store.contract import Files, probe
+
+_SAID_BY_FOLDERS = {"boolean", "byte", "short", "integer", "long", "date", "string"}
+
+
+def define(snapshot: Snapshot) -> Definition:
+    """Return what a table of Parquet files is."""
+    entry: Entry = snapshot.handle.version.entry
+    properties = dict(entry.properties)
+    return Definition(
+        columns=plain(json.loads(entry.schema)["fields"]),
+        partition=tuple(PartitionField(name, (name,)) for name in entry.partition),
+        comment=properties.pop(COMMENT, None),
+        properties=properties,
+    )
+
+
+def accept(definition: Definition) -> Definition:
+    """Return *definition* as a folder of Parquet files can hold it."""
+    accepted = retyped(definition, stored)
+    columns = tuple(
+        each | {"nullable": True, "type": optional(each["type"], deep=True)}
+        for each in accepted.columns
+    )
+    if columns != accepted.columns:
+        said = "readers of plain files take every column for nullable"
+        accepted = accepted.with_items(Item("NOT NULL", Fate.LOST, said))
+    names = Counter(each["name"].lower() for each in columns)
+    twins = [each["name"] for each in columns if names[each["name"].lower()] > 1]
+    if twins:
+        said = "another column differs in case only, which readers of plain files cannot tell apart"
+        accepted = accepted.with_items(Item(f"column {twins[0]}", Fate.REFUSED, said))
+    types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
+    kept = {
+        each.name
+        for each in accepted.partition
+        if each.transform == "identity" and _says(types.get(each.source))
+    }
+    dropped = {each.name for each in accepted.partition} - kept
+    why = "the name of a folder cannot say its values; min and max of its column still do"
+    return in_folders(without_partition(replace(accepted, columns=columns), dropped, why))
+
+
+def _says(type_: Any) -> bool:
+    return isinstance(type_, str) and (type_ in _SAID_BY_FOLDERS or type_.startswith("decimal"))
+
+
+def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:
+    """Return a table that has no entry yet.
+
+    Raises:
+        UsageError: There is something in its folder already.
+    """
+    if _is_table(Log(files, table).newest()):
+        raise UsageError(f"{table} is a table already")
+    others = (f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/"))
+    visible = next((path for path in others if not guard_files.stands_for(path)), None)
+    if visible is not None:
+        raise UsageError(f"{table} holds {visible} already; name an empty folder, or a new one")
+    comment = {} if definition.comment is None else {COMMENT: definition.comment}
+    entry = Entry(
+        version=UNREGISTERED,
+        previous="",
+        transaction="",
+        operation=Operation.MIGRATE,
+        read_version=UNREGISTERED,
+        timestamp=0,
+        table=uuid4().hex,
+        schema=json.dumps({"type": "struct", "fields": list(definition.columns)}),
+        partition=tuple(each.source[0] for each in definition.partition),
+        parts=(),
+        files=0,
+        size=0,
+        rows=0,
+        oldest=0,
+        folder=f"{staging.DATA}/{uuid4().hex}",
+        source=source,
+        properties={**definition.properties, **comment},
+    )
+    bare = snapshot(table, files, Version(entry=entry))
+    return snapshot(table, files, Version(entry=entry, found=_no_files(bare)))
+
+
+def load(load_: Load, added: Sequence[pa.Table]) -> int:
+    """Make the files those of a new version, or of the first.
+
+    Raises:
+        ConflictError: Somebody else was faster; nothing was committed.
+        UnknownOutcomeError: It may or may not have been committed.
+    """
+    base, table = load_.base, load_.base.table
+    store: Files = base.handle.files
+    version: Version = base.handle.version
+    files = pa.concat_tables(added) if added else _no_files(base)
+    folders = {staged.handle[0] for staged in load_.staged}
+    if folders & version.aborted:
+        raise StaleRewriteError(table, sorted(folders))
+    log = Log(store, table)
+    try:
+        store.sync(files["path"].to_pylist())
+    except FileNotFoundError as error:  # vacuum has ruled this commit out
+        raise StaleRewriteError(table, sorted(folders)) from error
+    if version.entry.version == UNREGISTERED:
+        return _begin(log, load_, files)
+    if not log.has(version.entry):
+        raise ReplacedTableError(table)
+    current = moving.settled(log, store, table, version.entry)
+    said = commit_entries.exchanged(store, current, [_no_files(base)], [files])
+    (folder,) = folders
+    entry = commit_entries.following(
+        log, current, Operation.MIGRATE,
+        transaction=load_.id, folder=folder, source=load_.source, **said,
+    )  # fmt: skip
+    log.claim(entry)
+    return entry.version
+
+
+def _begin(log: Log, load_: Load, files: pa.Table) -> int:
+    """Make the files those of the first version."""
+    table, store = load_.base.table, load_.base.handle.files
+    probe(store)
+    last = log.newest()
+    if _is_table(last):
+        raise ConflictError(f"{table} was made by somebody else meanwhile")
+    entry = _first(store, load_, files)
+    if last is not None:
+        # nobody goes back to the table that was dropped
+        entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
+    # without a guard, engines that pass over hidden files take the table for empty
+    standing = guard_files.put(store, [guard_files.INCOMPLETE], load_.id)
+    try:
+        log.claim(entry)
+    except ConflictError:
+        guard_files.remove(store, standing)
+        raise
+    return entry.version
+
+
+def _is_table(last: Entry | None) -> bool:
+    """Tell whether a log whose last entry this is is that of a table."""
+    return last is not None and last.operation is not Operation.DROP
+
+
+def _no_files(base: Snapshot) -> pa.Table:
+    kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and orders(t)}
+    return file_stats.schema(kept, base.partition).empty_table()
+
+
+def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
+    made = commit_entries.first(store, load_.base.handle.version.entry, files)
+    return replace(
+        made,
+        transaction=load_.id,
+        files=files.num_rows,
+        size=file_stats.total(files, "size"),
+        rows=file_stats.total(files, "rows"),
+    )
+
+
+def drop(files: Files, table: str, id_: str) -> None:
+    """Remove a table of one version: the next one says that it is none from then on.
+
+    The log stays, or else somebody who has looked before could still add a version, to nothing or
+    to another table. So does what others have written into the folder for a table of their own.
+
+    Raises:
+        ConflictError: It has got more versions, or is another table by now.
+        UnknownOutcomeError: It is not known whether the next version is ours.
+    """
+    log = Log(files, table)
+    head = log.head()
+    if head.version > head.oldest or head.moves is not None or head.table != id_:
+        raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
+    nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
+    log.claim(
+        commit_entries.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing)
+    )
+    parts = [part.path for part in head.parts]
+    standing = [file.path for file in files.listed() if guard_files.stands_for(file.path)]
+    files.delete([file.path for file in files.listed(str(head.folder))] + parts + standing)

@@ -1,0 +1,179 @@
+"""Publishing: the folder itself becomes the newest version, for engines that list folders."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from posixpath import basename
+
+from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
+from zadapter.table.snapshot import Publication
+from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.log import stats_table
+from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.operations import external_changes, move_plan, moving
+from zadapter_parquet.operations.move_plan import Moves
+from zadapter_parquet.rows import shared_files
+from zadapter_parquet.store import guard_files, hive_names
+from zadapter_parquet.store.contract import Files
+
+_PARQUET = ".parquet"
+_COPIED = 5 << 30
+"""Bytes; S3 copies no larger object by one request (API reference, CopyObject)."""
+
+
+def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
+    """Make the visible files those of the newest version.
+
+    Raises:
+        ConflictError: Other writers were faster.
+        ForeignChangeError: Visible files came, changed or went behind the log.
+        UnknownOutcomeError: It is not known whether the log has taken it up.
+        UnsupportedError: Another table has the same files, or engines would not see some.
+    """
+    shared_files.refuse(files, table)
+    log = Log(files, table)
+    if dry_run:
+        return _planned(log, files, table)
+    done: dict[int, Moves] = {}
+    for _ in range(TRIES):
+        with suppress(ConflictError):
+            head = log.head()
+            done[head.version] = move_plan.pending(files, head)
+            head = moving.settled(log, files, table, head)
+            if head.moves is not None:  # another table has the files since just now
+                shared_files.refuse(files, table)
+                continue
+            standing = [f.path for f in files.listed() if guard_files.stands_for(f.path)]
+            known = _unless_outrun(log, files, table, head)
+            if not known.visible:
+                # a guard that was there before is nobody's any more, unless there are news
+                _check_newest(log, table, head)
+                guard_files.remove(files, standing)
+                return _publication(table, head, done.values(), dry_run=False)
+            renamed = {old: new for new, old in known.names.items()}
+            parts = stats_table.renamed(files, head.parts, renamed)
+            # versions before need files that are about to go
+            oldest = head.version + 1
+            begun = moving.begin(
+                log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
+            )
+            done[begun.version] = known
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+def _planned(log: Log, files: Files, table: str) -> Publication:
+    for _ in range(TRIES):
+        with suppress(ConflictError):
+            head = log.head()
+            known = _unless_outrun(log, files, table, head)
+            return _publication(table, head, [known], dry_run=True)
+    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+
+
+def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
+    """Return what has to move and to go.
+
+    Raises:
+        ConflictError: Another writer has added a version, and so may have deleted files.
+        ForeignChangeError: Visible files came, changed or went behind the log.
+    """
+    try:
+        return _needed(log, files, table, head)
+    except (CorruptLogError, ForeignChangeError) as error:
+        _check_newest(log, table, head, error)
+        raise
+
+
+def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = None) -> None:
+    if log.head().version > head.version:
+        raise ConflictError(f"{table} was changed by another writer meanwhile") from cause
+
+
+def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:
+    published = [each for each in done if each.visible]
+    return Publication(
+        table=table,
+        version=head.version,
+        moved={old: new for each in published for new, old in each.names.items()},
+        removed=tuple(sorted({path for each in published for path in each.goes})),
+        dry_run=dry_run,
+    )
+
+
+def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
+    """Return what has to move and to go.
+
+    Raises:
+        ForeignChangeError: Visible files came, changed or went behind the log.
+    """
+    begun = move_plan.pending(files, head)
+    if begun.visible:
+        return begun
+    listed = list(files.listed())
+    external_changes.check_visible(files, table, log.entry(head.visible), head)
+    live = stats_table.load(files, head.parts, {}, {})
+    external_changes.check_live(files, table, head, live)
+    sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
+    hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
+    _check_seen(table, [published(path) for path in hidden])
+    if files.uri.startswith("s3:"):
+        _check_copied(table, {path: sizes[path] for path in hidden})
+    if hidden and not head.partition:
+        _check_level(table, sorted(sizes.keys() - hidden))
+    visible = [f for f in hive_names.visible(listed) if not guard_files.stands_for(f.path)]
+    goes = {file.path: file.size for file in visible if file.path not in sizes}
+    external_changes.check_old(log, table, head, listed, goes)
+    return Moves(
+        names={published(path): path for path in hidden},
+        sizes={published(path): sizes[path] for path in hidden},
+        goes=goes,
+    )
+
+
+def _check_seen(table: str, paths: list[str]) -> None:
+    """Refuse names that engines pass over.
+
+    Raises:
+        UnsupportedError: There are some: of partition columns such as ``.day``, say.
+    """
+    if unseen := next((path for path in paths if hive_names.hidden(path)), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: Spark would pass over {unseen!r}, since a folder of "
+            "this name is hidden; rename the partition column, or give it another value"
+        )
+
+
+def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
+    """Refuse files that the store would not copy, before the first one moves.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    if large := next((path for path, size in sizes.items() if size > _COPIED), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: S3 copies objects of at most 5 GiB, and {large!r} has "
+            f"{sizes[large] / (1 << 30):.1f}; rewrite it by zadapter.optimize(force=True, "
+            "target_file_size='1GB'), say"
+        )
+
+
+def _check_level(table: str, paths: list[str]) -> None:
+    """Refuse live files in folders below: Spark reads files beside one another, without a word.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    if below := next((path for path in paths if "/" in path), None):
+        raise UnsupportedError(
+            f"{table} cannot be published: {below!r} lies in a folder that is no partition, so "
+            "Spark would pass over it; rewrite all files first, by zadapter.optimize(force=True)"
+        )
+
+
+def published(path: str) -> str:
+    """Return the visible name of a hidden file: in its partition folders, and no other file's."""
+    above = path.split("/")[2:-1]
+    values = [name for name in above if "=" in name]
+    commit = [name for name in above if "=" not in name]
+    stem = basename(path).rpartition(".")[0]
+    return "/".join([*values, "-".join(["part", *commit, stem]) + _PARQUET])

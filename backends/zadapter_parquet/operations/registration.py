@@ -1,0 +1,237 @@
+"""A folder of Parquet files, as it is found, becomes version 0 of a table."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import map_files
+from zadapter.errors import UnknownTableError, UnsupportedError
+from zadapter.table.footers import Footer, file_table, parse
+from zadapter_parquet.format.entries import Entry, Operation, digest
+from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.log import commit_entries
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
+from zadapter_parquet.rows import rows
+from zadapter_parquet.rows.unreadable import has_int96, obstacles
+from zadapter_parquet.store import hive_names
+from zadapter_parquet.store.contract import Files, Found, probe
+
+UNREGISTERED = -1
+"""Version of a folder that is no table yet."""
+
+_LOGS = {
+    "_delta_log": "Delta",
+    HIDDEN: "zadapter",
+    ".hoodie": "Hudi",
+}
+"""Folders that tables have, by the format."""
+_METADATA = ".metadata.json"
+"""How metadata files of Iceberg end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A file's footer."""
+
+    footer: Footer
+    columns: str
+    """Parquet's schema as text: files with the same one have the same columns."""
+    obstacles: tuple[str, ...] = ()
+    """Columns that Spark does not read, or would write as something else."""
+    int96: bool = False
+    """Whether it has a column of that type."""
+
+
+def found(spark: SparkSession, files: Files, table: str) -> Version:
+    """Return what a folder holds, as the version before the first.
+
+    Raises:
+        UnknownTableError: It holds no files.
+        UnsupportedError: They cannot be taken as one table.
+    """
+    every = list(files.listed())
+    _refuse_others(files, every)
+    listed = hive_names.visible(every)
+    if not listed:
+        raise UnknownTableError(f"{table}: there are no Parquet files")
+    partition = hive_names.partition_columns(listed)
+    read = read_footers(files, [file.path for file in listed])
+    _refuse_columns(files, read)
+    columns = _merged(_schemas(spark, files, read))
+    entry = _entry(files.uri, _with_partition(columns, partition, listed), partition, listed, read)
+    unknown = snapshot(table, files, Version(entry=entry))
+    known = file_table(unknown, {path: each.footer for path, each in read.items()})
+    return Version(entry=entry, found=with_partition(known, unknown.partition, layout=None))
+
+
+def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
+    """Make what was found version 0.
+
+    Raises:
+        ConflictError: Somebody else was faster.
+        StoreError: The store does not let us write.
+        UnsupportedError: The store cannot hold a log.
+    """
+    probe(files)
+    entry = commit_entries.first(files, found.entry, table)
+    log.claim(entry)
+    return entry
+
+
+def _entry(
+    uri: str,
+    schema: dict[str, Any],
+    partition: tuple[str, ...],
+    listed: Sequence[Found],
+    read: Mapping[str, Read],
+) -> Entry:
+    return Entry(
+        version=UNREGISTERED,
+        previous="",
+        transaction=uuid4().hex,
+        operation=Operation.REGISTER,
+        read_version=UNREGISTERED,
+        timestamp=0,
+        # whoever else registers these files at the same time gives the table the same id
+        table=digest("\n".join([uri, *sorted(map(str, listed))]).encode()),
+        schema=json.dumps(schema),
+        partition=partition,
+        parts=(),
+        files=len(listed),
+        size=sum(file.size for file in listed),
+        rows=sum(each.footer.rows for each in read.values()),
+        oldest=0,
+        int96=any(each.int96 for each in read.values()),
+    )
+
+
+def _with_partition(
+    columns: dict[str, Any], partition: Sequence[str], listed: Sequence[Found]
+) -> dict[str, Any]:
+    known = {field["name"].lower(): field["name"] for field in columns["fields"]}
+    for name in partition:
+        if name.lower() in known:
+            raise UnsupportedError(
+                f"{known[name.lower()]!r} is a column of the files, and {name!r} one of the folders"
+            )
+    values = [hive_names.partition_values(file.path) for file in listed]
+    added = [
+        {
+            "name": n,
+            "type": hive_names.column_type(v[n] for v in values),
+            "nullable": True,
+            "metadata": {},
+        }
+        for n in partition
+    ]
+    return columns | {"fields": [*columns["fields"], *added]}
+
+
+def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dict[str, str]:
+    """Return Spark's schema of one file for each distinct one of Parquet's."""
+    first = {each.columns: path for path, each in reversed(list(read.items()))}
+    return {path: _schema(spark, files.location(path)) for path in reversed(first.values())}
+
+
+def _schema(spark: SparkSession, location: str) -> str:
+    try:
+        return rows.schema_of(spark, location)
+    except PySparkException as error:
+        raise UnsupportedError(
+            f"Spark cannot read {location}: {first_line(error)}; write the file anew with a type "
+            "that it knows, timestamps in microseconds, say"
+        ) from error
+
+
+def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
+    """Read the footers of *paths*.
+
+    Raises:
+        UnsupportedError: A file is none of Parquet's, is cut off, or encrypted.
+        CorruptLogError: A link leads out of the table.
+    """
+    found = map_files(lambda path: _read(files, path), paths, files.uri)
+    return dict(zip(paths, found, strict=True))
+
+
+def _read(store: Files, path: str) -> Read:
+    try:
+        with store.opened(path) as file:
+            metadata = pq.read_metadata(file)
+            # the first line is where the object lies in memory
+            columns = str(metadata.schema).partition("\n")[2]
+            return Read(
+                footer=parse(file.size(), metadata),
+                columns=columns,
+                obstacles=obstacles(metadata),
+                int96=has_int96(metadata),
+            )
+    except (pa.ArrowException, OSError) as error:
+        raise UnsupportedError(
+            f"{store.location(path)} cannot be read as Parquet: {error}"
+        ) from error
+
+
+def _refuse_columns(files: Files, read: Mapping[str, Read]) -> None:
+    """Refuse columns that Spark does not read, or would write as something else.
+
+    Raises:
+        UnsupportedError: There are some.
+    """
+    for path, each in read.items():
+        if each.obstacles:
+            raise UnsupportedError(f"{files.location(path)}: column {each.obstacles[0]}")
+
+
+def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
+    """Return one schema for files whose columns differ by some that were added.
+
+    Args:
+        schemas: Spark's JSON of each distinct schema, by the path of a file that has it.
+
+    Raises:
+        UnsupportedError: A column has two types, or two columns differ in case only.
+    """
+    fields: dict[str, tuple[str, dict[str, Any]]] = {}
+    for path, text in schemas.items():
+        for field in json.loads(text)["fields"]:
+            name = field["name"]
+            said = field | {"nullable": True}
+            first, known = fields.setdefault(name.lower(), (path, said))
+            if known["name"] != name or known["type"] != said["type"]:
+                raise UnsupportedError(
+                    f"{path} has the column {name!r} of type {said['type']}, {first} has "
+                    f"{known['name']!r} of type {known['type']}; files may differ by added columns"
+                )
+    return {"type": "struct", "fields": [said for _, said in fields.values()]}
+
+
+def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
+    """Refuse a folder with a table in it, or within one: not all its files are live rows.
+
+    Raises:
+        UnsupportedError: It is such a folder.
+    """
+    for file in listed:
+        # what was staged here and not committed is no table
+        names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
+        found = [_LOGS[name] for name in names if name in _LOGS]
+        if found or file.path.endswith(_METADATA):
+            raise UnsupportedError(
+                f"{files.uri} holds {file.path}, so a table of {found[0] if found else 'Iceberg'} "
+                "lies in it, whose files are not all live; name that table, or move it out"
+            )
+    above = [] if files.root is None else files.root.resolve().parents
+    for folder in above:
+        for name, format_ in _LOGS.items():
+            if (folder / name).is_dir():
+                raise UnsupportedError(f"{files.uri} lies within {folder}, a table of {format_}")

@@ -1,0 +1,1 @@
+"""Stores that tables lie in: local disks, HDFS, object stores."""

@@ -1,0 +1,220 @@
+"""A table's files on HDFS, through Hadoop's FileSystem.
+
+A file that many want to create is written aside and then renamed by ``FileContext.rename`` without
+``OVERWRITE``, which the namenode does at once or not at all (``FSNamesystem.renameTo``; Delta's
+``HDFSLogStore`` relies on the same). Of Hadoop's other file systems many look first and rename
+then, which no probe finds out: they are refused.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.base.java_errors import first_line, java_exception
+from zadapter.base.java_file import JavaFile
+from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
+from zadapter_parquet.format.entries import LARGEST
+from zadapter_parquet.format.paths import ASIDE, checked
+from zadapter_parquet.store.contract import Found, Outcome
+
+SCHEME = "hdfs"
+
+JavaObject = Any
+
+_ABSENT = "FileNotFoundException"
+_THERE = "FileAlreadyExistsException"
+_REFUSED = ("AccessControlException", "SafeModeException")
+
+
+class HadoopFiles:
+    """A table's files on HDFS."""
+
+    root = None
+
+    def __init__(self, spark: SparkSession, uri: str, *, make: bool = False) -> None:
+        """Open the table's root folder.
+
+        Args:
+            spark: A session whose Hadoop settings hold.
+            uri: ``hdfs://…``, unescaped.
+            make: Whether to make the folder, if there is none.
+
+        Raises:
+            UnknownTableError: There is no such folder.
+        """
+        self.uri = uri.rstrip("/")
+        jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        self._fs: JavaObject = jvm.org.apache.hadoop.fs
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+        conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        self._root = self._fs.Path(self.uri)
+        self._files = self._root.getFileSystem(conf)
+        self._names = self._fs.FileContext.getFileContext(self._files.getUri(), conf)
+        if make:
+            self._files.mkdirs(self._root)
+        if not self._files.exists(self._root):
+            raise UnknownTableError(f"{uri}: there is no such folder")
+
+    def create(self, path: str, data: bytes) -> Outcome:
+        """Create a file with all of *data* at once, unless there is one.
+
+        Raises:
+            StoreError: HDFS does not let us write.
+        """
+        aside, target = self._path(f"{ASIDE}/{uuid4().hex}"), self._path(path)
+        never = self._gateway.new_array(self._fs.Options.Rename, 0)
+        with self._told(path, "created"):
+            self._put(aside, data)
+            self._files.mkdirs(target.getParent())
+            try:
+                self._names.rename(aside, target, never)
+            except Exception as error:
+                if _threw(error, *_REFUSED):
+                    raise
+                if not _threw(error, _THERE):
+                    return Outcome.UNKNOWN
+                with suppress(Exception):
+                    self._files.delete(aside, False)  # noqa: FBT003 - not recursively
+                return Outcome.EXISTS
+            return Outcome.CREATED
+
+    def _put(self, target: JavaObject, data: bytes) -> None:
+        stream = self._files.create(target, True)  # noqa: FBT003 - overwrite
+        with closing(stream):
+            stream.write(bytearray(data))
+            stream.hsync()
+
+    @contextmanager
+    def _told(self, path: str, what: str) -> Iterator[None]:
+        """Turn what HDFS says into one of our errors."""
+        try:
+            yield
+        except Exception as error:
+            told = f"{self.uri}/{path} cannot be {what}: {first_line(error)}"
+            raise StoreError(told) from error
+
+    def read(self, path: str) -> bytes | None:
+        """Return what a file holds, None where there is none.
+
+        Raises:
+            CorruptLogError: It is larger than any file of the log.
+        """
+        size = self.size(path)
+        if size is None:
+            return None
+        if size > LARGEST:
+            raise CorruptLogError(f"{self.uri}/{path} is too large: {size} bytes")
+        with closing(self._open(path, size)) as file:
+            return file.read()
+
+    def has(self, path: str) -> bool:
+        """Tell whether there is such a file."""
+        return self.size(path) is not None
+
+    def size(self, path: str) -> int | None:
+        """Return the bytes of a file, None where there is none."""
+        try:
+            return int(self._files.getFileStatus(self._path(path)).getLen())
+        except Exception as error:
+            if _threw(error, _ABSENT):
+                return None
+            raise ConnectionError(f"{self.uri}/{path}: {first_line(error)}") from error
+
+    def opened(self, path: str) -> pa.NativeFile:
+        """Open a file, of which only what is asked for will be read."""
+        size = self.size(path)
+        if size is None:
+            raise FileNotFoundError(f"{self.uri}/{path}")
+        return pa.PythonFile(self._open(path, size), mode="r")
+
+    def _open(self, path: str, size: int) -> JavaFile:
+        return JavaFile(self._files.open(self._path(path)), size)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, or write it anew.
+
+        Raises:
+            StoreError: HDFS does not let us write.
+        """
+        with self._told(path, "written"):
+            self._put(self._path(path), data)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; absent ones are fine.
+
+        Raises:
+            StoreError: HDFS does not let us delete.
+        """
+        for path in paths:
+            with self._told(path, "deleted"):
+                self._files.delete(self._path(path), False)  # noqa: FBT003 - not recursively
+
+    def has_after(self, path: str) -> bool:
+        """Tell whether a file of the same folder and ending comes after *path* by name.
+
+        Names are numbers of the same length; the namenode's client compares them by a pattern.
+        """
+        folder, _, name = path.rpartition("/")
+        number, _, ending = name.partition(".")
+        larger = [
+            f"{number[:at]}[{int(digit) + 1}-9]{'?' * (len(number) - at - 1)}"
+            for at, digit in enumerate(number)
+            if digit != "9"
+        ]
+        above = re.sub(r"([\\*?\[\]{}])", r"\\\1", f"{self.uri}/{checked(folder)}")
+        pattern = self._fs.Path(f"{above}/{{{','.join(larger)}}}.{ending}")
+        return bool(larger) and len(self._files.globStatus(pattern) or ()) > 0
+
+    def listed(self, folder: str = "") -> Iterator[Found]:
+        """Yield all files within *folder*, however deep."""
+        start = self._path(folder) if folder else self._root
+        above = str(self._files.makeQualified(self._root).toUri().getPath()).rstrip("/")
+        try:
+            found = self._files.listFiles(start, True)  # noqa: FBT003 - recursively
+        except Exception as error:
+            if _threw(error, _ABSENT):
+                return
+            raise
+        while found.hasNext():
+            each = found.next()
+            path = str(each.getPath().toUri().getPath()).removeprefix(f"{above}/")
+            modified = int(each.getModificationTime()) * 1_000
+            yield Found(path=path, size=int(each.getLen()), modified=modified)
+
+    def location(self, path: str) -> str:
+        """Return where a file lies, unescaped."""
+        return f"{self.uri}/{path}"
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free; absent ones have been renamed before.
+
+        Raises:
+            StoreError: HDFS has not renamed one.
+        """
+        for old, new in names.items():
+            with self._told(old, "renamed"):
+                self._files.mkdirs(self._path(new).getParent())
+                done = self._files.rename(self._path(old), self._path(new))
+                if not done and self._files.exists(self._path(old)):
+                    raise StoreError(f"{self.uri}/{new} is there already; remove one of the two")
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Do nothing: HDFS has written what was closed."""
+
+    def _path(self, path: str) -> JavaObject:
+        return self._fs.Path(f"{self.uri}/{checked(path)}")
+
+
+def _threw(error: Exception, *names: str) -> bool:
+    """Tell whether *error*, or what caused it, is of one of these Java classes."""
+    thrown = java_exception(error)
+    while thrown is not None:
+        if str(thrown.getClass().getSimpleName()) in names:
+            return True
+        thrown = thrown.getCause()
+    return False

@@ -1,0 +1,83 @@
+"""What the names of files and folders say: what is hidden, and partition values, as Hive has it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import date
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from zadapter.errors import UnsupportedError
+from zadapter_parquet.store.contract import Found
+
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_BEING_COPIED = "._COPYING_"
+"""How Hadoop's shell names a file until all of it is there."""
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive and Spark name the folder of a null."""
+
+
+def visible(files: Iterable[Found]) -> list[Found]:
+    """Return the files that Spark would read: none whose path has a hidden part."""
+    return [file for file in files if not hidden(file.path)]
+
+
+def hidden(path: str) -> bool:
+    """Tell whether Spark passes over a file."""
+    return any(map(_hidden, path.split("/")))
+
+
+def _hidden(name: str) -> bool:
+    underscored = name.startswith("_") and "=" not in name
+    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
+
+
+def partition_values(path: str) -> dict[str, str | None]:
+    """Return the values in the names of a file's folders, ``column=value``, as text."""
+    pairs = (name.split("=", 1) for name in path.split("/")[:-1] if "=" in name)
+    return {unquote(key): None if value == NULL else unquote(value) for key, value in pairs}
+
+
+def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
+    """Return the names of the partition columns.
+
+    Raises:
+        UnsupportedError: The files do not agree.
+    """
+    first = tuple(partition_values(files[0].path)) if files else ()
+    if len({name.lower() for name in first}) < len(first):
+        raise UnsupportedError(f"partition columns differ in case only: {', '.join(first)}")
+    for file in files:
+        values = partition_values(file.path)
+        found = tuple(values)
+        if "" in values.values():
+            raise UnsupportedError(f"{file.path} lies in a partition folder without a value")
+        if found != first:
+            raise UnsupportedError(
+                f"{file.path} lies in the partition columns {list(found)}, "
+                f"{files[0].path} in {list(first)}"
+            )
+    return first
+
+
+def column_type(texts: Iterable[str | None]) -> str:
+    """Return the type, as Spark's JSON has it, of a partition column with these values."""
+    present = [text for text in texts if text is not None]
+    if present and all(map(_INTEGER.fullmatch, present)):
+        fits = all(-(1 << 31) <= int(text) < 1 << 31 for text in present)
+        long = all(-(1 << 63) <= int(text) < 1 << 63 for text in present)
+        return "integer" if fits else "long" if long else "string"
+    return "date" if present and all(map(_is_date, present)) else "string"
+
+
+def _is_date(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
+    return False
+
+
+def values(paths: Iterable[str], column: str, type_: pa.DataType) -> pa.Array:
+    """Return the value of a partition column in each file, in its type."""
+    return pa.array([partition_values(path)[column] for path in paths], pa.string()).cast(type_)

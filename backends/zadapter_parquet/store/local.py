@@ -1,0 +1,294 @@
+"""A table's files on local disk.
+
+A file is written aside and on disk before it gets its name, by ``link(2)`` if there must be none of
+that name yet: whenever the machine stops, it is there as a whole or not at all.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from errno import EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS
+from pathlib import Path
+from stat import S_ISREG
+from urllib.parse import unquote
+from uuid import uuid4
+
+import pyarrow as pa
+
+from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
+from zadapter_parquet.format.entries import LARGEST
+from zadapter_parquet.format.paths import ASIDE, checked
+from zadapter_parquet.store.contract import Found, Outcome
+
+_REFUSED = {EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS}
+"""What a disk says that has certainly not done it."""
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
+
+
+def local_path(uri: str) -> Path | None:
+    """Return the folder on local disk that *uri* names, None where it names another store."""
+    if uri.startswith("file:"):
+        # not urlparse, for which a # or ? that is not escaped ends the path
+        path = re.sub(r"^file:(//[^/]*)?", "", uri)
+        return _normal(unquote(path))
+    return _normal(uri) if not _SCHEME.match(uri) else None
+
+
+def _normal(path: str) -> Path:
+    """Return an absolute path without ``..``, as Hadoop takes it."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - pathlib follows links
+
+
+class LocalFiles:
+    """A table's files on local disk."""
+
+    def __init__(self, root: Path, *, make: bool = False) -> None:
+        """Open the table's root folder.
+
+        Args:
+            root: The folder.
+            make: Whether to make it, if there is none.
+
+        Raises:
+            UnknownTableError: There is no such folder.
+        """
+        self.uri, self.root = str(root), root
+        if make:
+            root.mkdir(parents=True, exist_ok=True)
+        if not root.is_dir():
+            raise UnknownTableError(f"{root}: there is no such folder")
+
+    def create(self, path: str, data: bytes) -> Outcome:
+        """Create a file with all of *data* at once, unless there is one.
+
+        Raises:
+            StoreError: It cannot be created.
+        """
+        target = self._inside(path)
+        with self._told(path, "created"):
+            aside, above = self._aside(data), self._made(target.parent)
+            outcome = _linked(aside, target)
+        if outcome is Outcome.CREATED:
+            with suppress(OSError):  # it is there, come what may
+                _sync(above)
+        return outcome
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, or write it anew.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        target = self._inside(path)
+        with self._told(path, "written"):
+            aside, above = self._aside(data), self._made(target.parent)
+            with _gone_after(aside):
+                aside.replace(target)
+            _sync(above)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; absent ones are fine.
+
+        Raises:
+            StoreError: One cannot be deleted.
+        """
+        for path in paths:
+            with self._told(path, "deleted"):
+                self._inside(path).unlink(missing_ok=True)
+
+    def _aside(self, data: bytes) -> Path:
+        """Write a file that nobody looks for yet."""
+        path = self.root / ASIDE / uuid4().hex
+        self._made(path.parent)
+        try:
+            put(path, data)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+
+    def _made(self, folder: Path) -> list[Path]:
+        """Make a folder; return those that change when a file comes into it."""
+        new = [each for each in (folder, *folder.parents) if not each.is_dir()]
+        folder.mkdir(parents=True, exist_ok=True)
+        return [folder, *(each.parent for each in new)]
+
+    @contextmanager
+    def _told(self, path: str, what: str) -> Iterator[None]:
+        """Turn what the disk says into one of our errors."""
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self.root / path} cannot be {what}: {error.strerror}; make room, or get the "
+                "right to write there, and try again"
+            ) from error
+
+    def has(self, path: str) -> bool:
+        """Tell whether there is such a file."""
+        return self.size(path) is not None
+
+    def size(self, path: str) -> int | None:
+        """Return the bytes of a file, None where there is none.
+
+        Raises:
+            CorruptLogError: A folder, a pipe or a device has its name.
+        """
+        place = self._inside(path)
+        try:
+            state = place.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not S_ISREG(state.st_mode):
+            # a pipe would be waited for without end
+            raise CorruptLogError(f"{place} is no regular file; remove it")
+        return state.st_size
+
+    def read(self, path: str) -> bytes | None:
+        """Return what a file holds, None where there is none.
+
+        Raises:
+            CorruptLogError: It is larger than any file of the log, or no regular file.
+        """
+        size = self.size(path)
+        if size is not None and size > LARGEST:
+            raise CorruptLogError(f"{self.uri}/{path} is too large: {size} bytes")
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return self._inside(path).read_bytes()
+        return None
+
+    def opened(self, path: str) -> pa.NativeFile:
+        """Open a file, of which only what is asked for will be read."""
+        self.size(path)
+        return pa.memory_map(str(self._inside(path)))
+
+    def has_after(self, path: str) -> bool:
+        """Tell whether a file of the same folder and ending comes after *path* by name."""
+        sought = self._inside(path)
+        with suppress(FileNotFoundError):
+            every = sought.parent.iterdir()
+            return any(e.name > sought.name and e.suffix == sought.suffix for e in every)
+        return False
+
+    def listed(self, folder: str = "") -> Iterator[Found]:
+        """Yield all regular files within *folder*, however deep.
+
+        Raises:
+            CorruptLogError: A link leads out of the table.
+            StoreError: A folder cannot be read: what is in it might be needed.
+        """
+        seen = set[str]()
+        start = self.root / folder
+        for above, within, names in os.walk(start, onerror=_unread, followlinks=True):
+            real = os.path.realpath(above)
+            if real in seen:  # a link in a circle
+                within.clear()
+                continue
+            seen.add(real)
+            below = Path(above).relative_to(self.root).as_posix()
+            paths = (name if below == "." else f"{below}/{name}" for name in names)
+            yield from filter(None, map(self._found, paths))
+
+    def _found(self, path: str) -> Found | None:
+        """Return what a listing shows of a regular file, None of anything else."""
+        with suppress(FileNotFoundError):  # gone since, as what is written aside goes
+            state = self._inside(path).stat()
+            if S_ISREG(state.st_mode):
+                return Found(path=path, size=state.st_size, modified=state.st_mtime_ns // 1_000)
+        return None
+
+    def location(self, path: str) -> str:
+        """Return where a file lies, unescaped."""
+        return str(self.root / path)
+
+    def move(self, names: Mapping[str, str]) -> None:
+        """Rename files to names that are free, and have the names on disk.
+
+        Raises:
+            StoreError: One cannot be renamed.
+        """
+        changed: set[Path] = set()
+        for old, new in names.items():
+            source, target = self._inside(old), self._inside(new)
+            with self._told(old, "renamed"), suppress(FileNotFoundError):
+                changed.update(self._made(target.parent))
+                os.replace(source, target)  # noqa: PTH105 - a failpoint of tests
+                changed.add(source.parent)
+        with self._told("", "written"):
+            _sync(sorted(changed))
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Have files that Spark has written on disk, should the machine stop.
+
+        Raises:
+            FileNotFoundError: One is gone.
+        """
+        files = [self.root / path for path in paths]
+        above = {each for file in files for each in file.parents if each.is_relative_to(self.root)}
+        _sync([*files, *sorted(above, reverse=True)])
+
+    def _inside(self, path: str) -> Path:
+        """Return where a file lies, if no link leads out of the table.
+
+        Raises:
+            CorruptLogError: One does.
+        """
+        place = self.root / checked(path)
+        real, root = os.path.realpath(place), os.path.realpath(self.root)
+        if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
+            raise CorruptLogError(f"{path} leads out of the table, to {real}")
+        return place
+
+
+def _unread(error: OSError) -> None:
+    """Refuse to go on without a folder, unless it is not there.
+
+    Raises:
+        StoreError: It is there.
+    """
+    if not isinstance(error, FileNotFoundError):
+        raise StoreError(
+            f"{error.filename} cannot be listed: {error.strerror}; get the right to read it, and "
+            "try again"
+        ) from error
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a new file, and have it on disk."""
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _linked(aside: Path, target: Path) -> Outcome:
+    """Give a file its name, unless another one has it."""
+    with _gone_after(aside):
+        try:
+            os.link(aside, target)
+        except FileExistsError:
+            return Outcome.EXISTS
+        except OSError as error:
+            if error.errno in _REFUSED:
+                raise
+            return Outcome.UNKNOWN  # of a disk in another machine
+        return Outcome.CREATED
+
+
+@contextmanager
+def _gone_after(aside: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _sync(paths: Iterable[Path]) -> None:
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,33 @@
+"""Opening the folder of a table, in the store that it lies in."""
+
+import re
+
+from pyspark.sql import SparkSession
+
+from zadapter.base.locations import reachable
+from zadapter_parquet.store import s3
+from zadapter_parquet.store.contract import Files
+from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles
+from zadapter_parquet.store.local import LocalFiles, local_path
+from zadapter_parquet.store.object_store import ObjectFiles
+
+_BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
+
+
+def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
+    """Return the files of a table: a path, a URI, or ``parquet.`path```.
+
+    Args:
+        spark: The session, whose settings say how stores are reached.
+        table: The table as the caller named it.
+        make: Whether to make the folder, if there is none.
+    """
+    by_path = _BY_PATH.match(table)
+    location = by_path["path"].replace("``", "`") if by_path else table
+    root = local_path(location)
+    if root is not None:
+        return LocalFiles(root, make=make)
+    location = reachable(spark._jvm, spark._jsparkSession, location)  # noqa: SLF001
+    if location.startswith(f"{SCHEME}:"):
+        return HadoopFiles(spark, location, make=make)
+    return ObjectFiles(location, s3.options(spark, location))
