@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 import zadapter
 from integration.parquet.lake import paths
-from tests import extremes
+from tests.kit import extremes
 from zadapter.table.rebase_settings import MOVING
 
 _ONE_OF = re.compile(r"It should be one of '([^']*)'")

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
-from tests import extremes
+from tests.kit import extremes
 from zadapter.errors import VerificationError
 from zadapter.reports.optimize import Verification
 from zadapter_delta import DeltaBackend

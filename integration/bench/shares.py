@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.builders import snapshot
+from tests.kit.builders import snapshot
 from zadapter.filters import pruning, sql
 from zadapter.table import footers
 from zadapter.table.footers import Footer

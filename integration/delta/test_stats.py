@@ -11,7 +11,7 @@ import pytest
 
 import zadapter
 from integration.delta.conftest import Tables
-from tests import extremes
+from tests.kit import extremes
 from zadapter.base.ranks import rank
 from zadapter.table import file_stats
 from zadapter_delta import DeltaBackend

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import zadapter
 from integration.lakes import settings
-from tests import extremes
+from tests.kit import extremes
 from zadapter import errors
 from zadapter.table import file_stats
 from zadapter_iceberg import IcebergBackend

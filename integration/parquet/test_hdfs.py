@@ -7,7 +7,7 @@ import pytest
 
 import zadapter
 from integration.parquet.hdfs import file_system
-from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
+from tests.parquet.kit.log import ENTRY, entry_after, winners_of_a_race
 from zadapter import errors
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store.contract import Outcome, probe

@@ -7,7 +7,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from integration.network import HOST, Network, send
-from tests.parquetlog import ENTRY, entry_after, winners_of_a_race
+from tests.parquet.kit.log import ENTRY, entry_after, winners_of_a_race
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store.contract import Outcome, probe
 from zadapter_parquet.store.object_store import ObjectFiles

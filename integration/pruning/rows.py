@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from tests import extremes
+from tests.kit import extremes
 from zadapter.base.ranks import rank
 
 FILES = 6

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter.spark
-from tests import extremes
+from tests.kit import extremes
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.builders import snapshot
+from tests.kit.builders import snapshot
 from zadapter.errors import VerificationError
 from zadapter.rewrite.verify import check_files
 from zadapter.spark import footers

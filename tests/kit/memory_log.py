@@ -1,0 +1,137 @@
+"""A table in memory for the commit loop: a log, rewrites of it, and time."""
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from tests.kit.builders import fitted
+from zadapter.backend.commit import Backoff, Clock, publish
+from zadapter.errors import ConflictError, UnknownOutcomeError, ZadapterError
+from zadapter.table.snapshot import Exchange, Rewrite, Snapshot, Staged, keys
+
+LAYOUT = fitted([[1.0]], 1)
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a version of the table holds: files with the row-level deletes on them."""
+
+    files: frozenset[tuple[str, str | None]]
+    definition: str = "as planned"
+    id: str = "memory"
+    commit: str | None = None
+
+
+class MemoryLog:
+    """A table whose commits are a strict compare-and-swap on its version.
+
+    Others get their turn before each step. The fate of a commit is "fine", or that its answer is
+    "lost" after it arrived, that it "never" arrives, or arrives "late", after it was given up.
+    """
+
+    def __init__(self, paths, fates=(), others=lambda log: None):
+        self.versions = [Version(frozenset((path, None) for path in paths))]
+        self.fates, self.others = iter(fates), others
+        self.tried, self.late, self.looked = [], [], 0
+
+    @property
+    def head(self):
+        return self.versions[-1]
+
+    def write(self, **changes):
+        self.versions.append(replace(self.head, **({"commit": None} | changes)))
+
+    def delete(self, path):
+        self.write(files=frozenset(file for file in self.head.files if file[0] != path))
+
+    def snapshot(self, table, since=None):
+        self.others(self)
+        self.looked = len(self.versions) - 1
+        news = [] if since is None else self.versions[since.version + 1 :]
+        return Snapshot(
+            table=table,
+            format="memory",
+            version=len(self.versions) - 1,
+            location="memory:",
+            schema=pa.schema([]),
+            partition={},
+            id=self.head.id,
+            definition=self.head.definition,
+            physical={},
+            without_stats=frozenset(),
+            applied=frozenset(version.commit for version in news),
+        )
+
+    def files(self, snapshot):
+        self.others(self)
+        return listed(*self.versions[snapshot.version].files)
+
+    def commit(self, rewrite):
+        self.others(self)
+        fate = next(self.fates, "fine")
+        self.tried.append(fate)
+        if isinstance(fate, Exception):
+            raise fate
+        if fate == "late":
+            self.late.append(rewrite)
+        landed = fate in {"fine", "lost"} and self.land(rewrite)
+        if fate != "fine":
+            raise UnknownOutcomeError(rewrite.base.table, rewrite.id)
+        if not landed:
+            raise ConflictError(rewrite.base.table)
+        return len(self.versions) - 1
+
+    def land(self, rewrite):
+        """Compare and swap."""
+        if rewrite.base.version != len(self.versions) - 1:
+            return False
+        removed = {file for exchange in rewrite.exchanges for file in keys(exchange.removed)}
+        added = {file for exchange in rewrite.exchanges for file in keys(exchange.added)}
+        assert removed <= self.head.files, "a rewrite of what is gone brings deleted rows back"
+        self.write(files=self.head.files - removed | added, commit=rewrite.id)
+        return True
+
+    def catch_up(self):
+        """Let arrive what was given up."""
+        arrived, self.late = self.late, []
+        for rewrite in arrived:
+            self.land(rewrite)
+
+
+class Time:
+    """A clock that moves in sleep only."""
+
+    def __init__(self, jitter=lambda: 1.0):
+        self.now, self.waits = 0.0, []
+        self.clock = Clock(now=lambda: self.now, sleep=self.sleep, jitter=jitter)
+
+    def sleep(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+def listed(*files):
+    ordered = sorted(files, key=str)
+    path, deletes = zip(*ordered, strict=True) if ordered else ((), ())
+    return pa.table({"path": pa.array(path, "string"), "deletes": pa.array(deletes, "string")})
+
+
+def rewrite_of(log, *exchanges):
+    """A rewrite of *log* as it is; each exchange is the paths that go, which come back new."""
+    pairs = tuple(
+        Exchange(
+            removed=listed(*((path, None) for path in paths)),
+            added=listed(*((f"new {path}", None) for path in paths)),
+        )
+        for paths in exchanges
+    )
+    staged = Staged(files=pa.concat_tables(pair.added for pair in pairs), paths={})
+    return Rewrite(base=log.snapshot("t"), exchanges=pairs, layout=LAYOUT, staged=staged)
+
+
+def outcome_of(log, rewrite, backoff=None):
+    """What publishing ends in: a value, or one of our own errors."""
+    try:
+        return publish(log, rewrite, backoff or Backoff(), Time().clock)
+    except ZadapterError as error:
+        return error

@@ -1,0 +1,58 @@
+"""Layouts are kept beside a table, and what is damaged is as good as absent."""
+
+import pytest
+
+from tests.kit.builders import fitted
+from zadapter.layout.store import FOLDER, Layouts
+
+LAYOUT = fitted([[1.0, 2.0, 3.0]], 2)
+
+
+class Folder(dict):
+    """Small files in memory."""
+
+    read = dict.get
+    write = dict.__setitem__
+
+
+def test_a_layout_is_found_by_its_id():
+    """Written once, read by whoever comes later."""
+    folder = Folder()
+    Layouts(folder).keep(LAYOUT)
+
+    assert list(folder) == [f"{FOLDER}/{LAYOUT.id}.json"]
+    assert Layouts(folder).get(LAYOUT.id) == LAYOUT
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{}", "7", '"x"', '{"format": 1}', '{"format": 99}', "\xff"]
+)
+def test_what_is_damaged_is_absent_and_written_anew(text):
+    """Torn by a crash, edited by hand, or of a version to come: cuts are fitted anew."""
+    path = f"{FOLDER}/{LAYOUT.id}.json"
+    folder = Folder({path: text.encode("latin-1")})
+
+    assert Layouts(folder).get(LAYOUT.id) is None
+    Layouts(folder).keep(LAYOUT)
+    assert Layouts(folder).get(LAYOUT.id) == LAYOUT
+
+
+def test_one_that_nobody_would_read_is_not_written(monkeypatch):
+    """Stores take a file that is too large for a damaged one."""
+    monkeypatch.setattr("zadapter.layout.store.LARGEST", len(LAYOUT.to_json()) - 1)
+    folder = Folder()
+    Layouts(folder).keep(LAYOUT)
+
+    assert not folder
+    assert Layouts(folder).get(LAYOUT.id) is None
+
+
+@pytest.mark.parametrize("layout_id", ["../../secret", "x", "", f"{'0' * 32}/..", "0" * 31])
+def test_an_id_never_leads_out_of_the_folder(layout_id):
+    """Ids come from the table's log, which others write."""
+
+    class Watched(Folder):
+        def read(self, path):
+            raise AssertionError(path)
+
+    assert Layouts(Watched()).get(layout_id) is None
