@@ -6,7 +6,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
-from integration import s3 as servers
+from integration.kit import s3 as servers
 
 FORMATS = ("delta", "iceberg", "parquet", "migration")
 

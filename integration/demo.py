@@ -14,8 +14,8 @@ from rich.table import Table
 
 import zadapter
 import zadapter.spark
-from integration.bench.shares import shares
-from integration.bench.workloads import WORKLOADS
+from integration.bench.measures.shares import shares
+from integration.bench.tables.workloads import WORKLOADS
 from zadapter.backend.contract import load
 from zadapter.base.sizes import show
 from zadapter.cli.app import QUIET, progress

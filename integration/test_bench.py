@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from integration.bench import optimum
 from integration.bench.contenders import TUNED
+from integration.bench.measures import optimum
 
 ROOT = Path(__file__).parents[1]
 SOME = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import zadapter
-from integration.interruptions import data_files
-from integration.lakes import settings
+from integration.kit.interruptions import data_files
+from integration.kit.lakes import settings
 from zadapter.errors import (
     DataFileError,
     ForeignChangeError,

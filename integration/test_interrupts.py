@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 import zadapter
-from integration.interruptions import LINE, PYTHON, ROWS, Stories, data_files, interrupted, small
+from integration.kit.interruptions import (
+    LINE,
+    PYTHON,
+    ROWS,
+    Stories,
+    data_files,
+    interrupted,
+    small,
+)
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend

@@ -2,7 +2,7 @@
 
 import pytest
 
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.pruning.trials import SESSION, WRITERS, Trial
 

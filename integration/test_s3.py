@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import zadapter
-from integration.lakes import settings
-from integration.s3 import KEY, SECRET, make
+from integration.kit.lakes import settings
+from integration.kit.s3 import KEY, SECRET, make
 from zadapter import errors
 
 README = Path(__file__).parents[1] / "README.md"

@@ -22,13 +22,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from integration.bench import metadata, moving, report, scaling
+from integration.bench import report
 from integration.bench.contenders import CONTENDERS
 from integration.bench.formats import FORMATS
+from integration.bench.measures import metadata, migration, scaling
 from integration.bench.race import Track, race
 from integration.bench.results import EXPLAINED
 from integration.bench.session import session
-from integration.bench.workloads import WORKLOADS
+from integration.bench.tables.workloads import WORKLOADS
 
 QUICK = "lineitem,zipf"
 METADATA = "metadata"
@@ -128,7 +129,7 @@ def _say(run: report.Run) -> None:
 def _move(track: Track, run: report.Run) -> None:
     """Migrate, and say what has been found as soon as it is."""
     place, workload = track.folder, WORKLOADS["lineitem"]
-    for goal in moving.migrations(track.spark, place, workload, track.scale, track.repeat):
+    for goal in migration.migrations(track.spark, place, workload, track.scale, track.repeat):
         run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
         run.keep()  # what is there is kept, should something fail later

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import zadapter
 from integration.bench.contenders import CHECKED, COPY, DEFAULTS, NEW, OURS, ROW_GROUPS, SORT, TUNED
-from integration.bench.workloads import Workload
+from integration.bench.tables.workloads import Workload
 from zadapter import Report
 
 Rewrite = Callable[[str], object]

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from integration.bench.contenders import CHECKED, COPY, NEW, OURS
-from integration.bench.effort import Effort, measured
-from integration.bench.engines import by_duckdb, by_spark
 from integration.bench.formats import FORMATS, Format
-from integration.bench.shares import Shares, shares
-from integration.bench.workloads import Workload
+from integration.bench.measures.effort import Effort, measured
+from integration.bench.measures.engines import by_duckdb, by_spark
+from integration.bench.measures.shares import Shares, shares
+from integration.bench.tables.workloads import Workload
 from zadapter.spark.checksum import Totals, by_file, together
 
 

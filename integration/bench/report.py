@@ -14,8 +14,8 @@ import numpy as np
 import pyspark
 from matplotlib.figure import Figure
 
-from integration.bench import scaling
 from integration.bench.contenders import OURS
+from integration.bench.measures import scaling
 from integration.bench.race import Result
 from integration.bench.results import (
     EXPLAINED,

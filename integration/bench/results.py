@@ -4,10 +4,11 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from integration.bench import optimum, synthetic
 from integration.bench.contenders import CHECKED, COPY, OURS, SORT, TUNED
+from integration.bench.measures import optimum
 from integration.bench.race import Result
-from integration.bench.workloads import WORKLOADS
+from integration.bench.tables import synthetic
+from integration.bench.tables.workloads import WORKLOADS
 
 PEERS = {
     "delta": ("Delta ZORDER", "Delta liquid"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.lakes import Lake, interrupted
+from integration.kit.lakes import Lake, interrupted
 from zadapter_delta import DeltaBackend
 
 

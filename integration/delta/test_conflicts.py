@@ -6,7 +6,7 @@ from pathlib import Path
 import deltalake
 import pytest
 
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from zadapter import Backoff
 from zadapter.errors import (
     ConflictError,

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
 from zadapter.spark.clone import scratch
 from zadapter_delta import DeltaBackend

@@ -6,8 +6,8 @@ import deltalake
 import pytest
 
 from integration.delta.conftest import Tables
-from integration.lakes import settings
-from integration.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
+from integration.kit.lakes import settings
+from integration.kit.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
 from zadapter_delta import DeltaBackend
 from zadapter_delta.commits import rewrites
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from integration.hostile import sql
-from integration.lakes import Lake, interrupted
+from integration.kit.hostile import sql
+from integration.kit.lakes import Lake, interrupted
 from zadapter_iceberg import IcebergBackend
 
 _numbers = count()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import zadapter
-from integration.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.kit.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
 from zadapter import errors
 
 

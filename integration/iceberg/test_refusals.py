@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from tests.kit import extremes
 from zadapter import errors
 from zadapter.table import file_stats

@@ -3,7 +3,7 @@
 import pytest
 
 from integration.iceberg.conftest import Tables
-from integration.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
+from integration.kit.rivals import FIRST, SHARED, Rival, Trial, by_key, rows_of, run, source, trials
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.commits import rewrites
 

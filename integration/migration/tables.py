@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 
 FORMATS = ("delta", "iceberg", "parquet")
 NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 import zadapter
-from integration.s3 import make
+from integration.kit.s3 import make
 from zadapter.reports.migration import Mode
 
 FORMATS = ("delta", "iceberg", "parquet")

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.sweep import rounds, rows
+from integration.kit.sweep import rounds, rows
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 import pytest
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.migration.tables import texts
 from zadapter.errors import UnsupportedError
 

@@ -5,9 +5,9 @@ from uuid import uuid4
 import pytest
 
 import zadapter
-from integration.iceberg.rest import catalog_server
+from integration.iceberg.catalogs.rest import catalog_server
 from integration.migration.tables import settings, texts
-from integration.parquet.hdfs import file_system
+from integration.parquet.stores.hdfs import file_system
 from zadapter.errors import UsageError
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from integration.lakes import Lake, interrupted
+from integration.kit.lakes import Lake, interrupted
 from integration.parquet.lake import live, paths, stats
 from zadapter_parquet import ParquetBackend
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from zadapter.errors import UsageError
 
 TEXTS = {

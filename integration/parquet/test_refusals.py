@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from zadapter import errors
 
 AT_ONCE = timedelta(0)

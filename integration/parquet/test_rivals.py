@@ -4,9 +4,7 @@ import shutil
 from datetime import timedelta
 
 import zadapter
-from integration.parquet.conftest import Folders
-from integration.parquet.lake import live
-from integration.rivals import (
+from integration.kit.rivals import (
     FIRST,
     Rival,
     Trial,
@@ -19,6 +17,8 @@ from integration.rivals import (
     source,
     trials,
 )
+from integration.parquet.conftest import Folders
+from integration.parquet.lake import live
 from zadapter_parquet import ParquetBackend, backend
 
 

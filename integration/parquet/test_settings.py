@@ -1,12 +1,12 @@
-"""What the user has set changes nothing in a folder; ``integration.sweep`` tries all of it."""
+"""What the user has set changes nothing in a folder; ``integration.kit.sweep`` tries all of it."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import zadapter
+from integration.kit.sweep import HADOOP, Folders, guilty, of_files, rounds
 from integration.parquet.lake import live
-from integration.sweep import HADOOP, Folders, guilty, of_files, rounds
 
 ROUNDS = 3
 """Of the first, all booleans are turned; of the others, settings have one more value each."""

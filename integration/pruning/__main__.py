@@ -11,7 +11,7 @@ import typer
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.pruning.trials import SESSION, WRITERS, Trial
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.pruning.conditions import some
 from integration.pruning.rows import FILES, parts, table
 from zadapter.arguments.where import condition as parsed

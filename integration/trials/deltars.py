@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 import zadapter
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.trials.model import Model
 from integration.trials.tally import Tally

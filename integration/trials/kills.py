@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 
 import zadapter
-from integration.lakes import settings as changed
+from integration.kit.lakes import settings as changed
+from integration.migration.faults.test_kills import settings
 from integration.migration.tables import FORMATS, Lakes
-from integration.migration.test_kills import settings
 from integration.trials.tally import Tally
 
 CODE = """

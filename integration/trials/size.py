@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, create_table_with_add_actions
 
 import zadapter
-from integration.bench.effort import measured
+from integration.bench.measures.effort import measured
 from integration.migration.tables import FORMATS, Lakes
 from integration.trials.tally import Row, Tally
 from zadapter.base.sizes import show

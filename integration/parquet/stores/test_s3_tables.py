@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.s3 import KEY, SECRET
+from integration.kit.s3 import KEY, SECRET
 from zadapter import errors
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.network import HOST
+from integration.kit.network import HOST
 from zadapter.spark import java
 
 MAVEN = shutil.which("mvn")

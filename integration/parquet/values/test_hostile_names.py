@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.kit.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
 from integration.parquet.lake import live
 
 NAMES = (*HELPERS, *QUOTED, *RESERVED[:-2], "_change_type")

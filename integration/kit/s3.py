@@ -13,8 +13,8 @@ import pyarrow.fs
 from pyiceberg.table import StaticTable
 
 import zadapter
-from integration.network import HOST, Network
-from integration.servers import answers, free_port, wait_for
+from integration.kit.network import HOST, Network
+from integration.kit.servers import answers, free_port, wait_for
 
 KEY, SECRET = "zadapter", "of zadapter"
 """Whoever has these may do everything; ``READER`` may read, ``TEMPORARY`` must have ``TOKEN``."""

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from moto.server import ThreadedMotoServer
 
-from integration.network import HOST, Network, send
+from integration.kit.network import HOST, Network, send
 from tests.parquet.kit.log import ENTRY, entry_after, winners_of_a_race
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store.contract import Outcome, probe

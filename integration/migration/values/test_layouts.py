@@ -6,7 +6,7 @@ import pytest
 
 import zadapter
 from integration.migration.tables import FORMATS
-from integration.migration.test_pairs import COPIED, SHARED
+from integration.migration.values.test_pairs import COPIED, SHARED
 from zadapter.errors import UsageError
 
 ASKED = {"by": ["a", "s", "t"], "target_file_size": "12KB"}

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from integration.servers import answers, free_port, java_server
+from integration.kit.servers import answers, free_port, java_server
 
 PROJECT = Path(__file__).with_name("rest-catalog.xml")
 

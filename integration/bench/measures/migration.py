@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import zadapter
 from integration.bench.formats import CATALOG
 from integration.bench.results import Goal
-from integration.bench.workloads import Workload
+from integration.bench.tables.workloads import Workload
 from zadapter import Migration
 
 FILES = 5_000

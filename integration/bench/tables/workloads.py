@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from integration.bench import synthetic, tpc
+from integration.bench.tables import synthetic, tpc
 from zadapter.base.ranks import rank
 from zadapter.planning import predict
 

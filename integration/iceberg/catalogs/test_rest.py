@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from integration.iceberg.rest import catalog_server
-from integration.network import Network
+from integration.iceberg.catalogs.rest import catalog_server
+from integration.kit.network import Network
 from zadapter.backend.commit import Backoff
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
 from zadapter_iceberg import IcebergBackend

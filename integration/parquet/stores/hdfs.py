@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from integration.servers import free_port, java_server
+from integration.kit.servers import free_port, java_server
 
 PROJECT = Path(__file__).with_name("hdfs.xml")
 

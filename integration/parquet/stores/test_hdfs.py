@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 import zadapter
-from integration.parquet.hdfs import file_system
+from integration.parquet.stores.hdfs import file_system
 from tests.parquet.kit.log import ENTRY, entry_after, winners_of_a_race
 from zadapter import errors
 from zadapter_parquet.log.log import Log

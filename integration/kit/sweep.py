@@ -1,7 +1,7 @@
 """What a session's settings do to a folder of Parquet files, for every setting that Spark has.
 
-``python -m integration.sweep`` tries each value of each setting that Spark 4.1 knows, many at once;
-where something differs, it halves the settings until one is left. What is the same is told by
+``python -m integration.kit.sweep`` tries each value of each setting that Spark 4.1 knows, many at
+once; where something differs, it halves the settings until one is left. What is the same is told by
 pyarrow: rows, types, and what footers say beside.
 """
 

@@ -3,8 +3,8 @@
 import pytest
 
 from integration.migration.hooks import at_load
-from integration.migration.test_deletes import delete_equal
 from integration.migration.test_follow import ids, numbers, versioned
+from integration.migration.values.test_deletes import delete_equal
 from zadapter.errors import ConflictError, UnsupportedError
 
 PAIRS = [("delta", "iceberg"), ("iceberg", "parquet"), ("parquet", "delta")]

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from integration.lakes import settings
+from integration.kit.lakes import settings
 from integration.migration.tables import texts
 
 TYPES = {

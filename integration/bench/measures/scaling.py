@@ -9,7 +9,7 @@ from integration.bench.contenders import COPY, OURS
 from integration.bench.race import Track, race
 from integration.bench.results import TO_COPY, Goal, seconds
 from integration.bench.session import session
-from integration.bench.workloads import ROWS, WORKLOADS
+from integration.bench.tables.workloads import ROWS, WORKLOADS
 
 ROWS_A_FILE = 500_000
 SLOPE = 1.05

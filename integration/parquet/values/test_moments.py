@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import zadapter
 import zadapter_parquet
-from integration.parquet.test_stats import timestamps_as
+from integration.parquet.values.test_stats import timestamps_as
 from zadapter.errors import StaleRewriteError
 
 ROWS = 1_000
