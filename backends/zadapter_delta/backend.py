@@ -38,8 +38,8 @@ class DeltaBackend:
     """Delta tables, read and committed through Delta's own classes."""
 
     format = "delta"
-    adopts = True
-    by_id = False
+    external_files = True
+    field_ids = False
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

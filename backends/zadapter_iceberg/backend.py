@@ -52,8 +52,8 @@ class IcebergBackend:
     """Iceberg tables, read, written and committed through Iceberg's own classes."""
 
     format = "iceberg"
-    adopts = True
-    by_id = True
+    external_files = True
+    field_ids = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

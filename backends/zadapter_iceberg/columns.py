@@ -68,10 +68,10 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
     Raises:
         UnsupportedError: A transform is unknown, or its source column is gone.
     """
-    by_id = {column.id: parts for parts, column in table.items()}
+    field_ids = {column.id: parts for parts, column in table.items()}
     found = []
     for field in spec["fields"]:
-        source = by_id.get(field["source-id"])
+        source = field_ids.get(field["source-id"])
         if field["transform"] == "void":
             continue
         if source is None:

@@ -53,8 +53,8 @@ class ParquetBackend:
     """Folders of Parquet files, each with a log of versions and a table of stats inside it."""
 
     format = "parquet"
-    adopts = False
-    by_id = False
+    external_files = False
+    field_ids = False
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from integration.migration.tables import FORMATS
-from zadapter.table.spec import Fate
+from zadapter.table.spec import Status
 
 
-def items(report, fate):
-    """What has a fate, as text."""
-    return "; ".join(f"{each.what}: {each.how}" for each in report.items if each.fate is fate)
+def items(report, status):
+    """What has a status, as text."""
+    return "; ".join(f"{each.what}: {each.how}" for each in report.items if each.status is status)
 
 
 def tell(lakes, format_, table, to, **arguments):
@@ -74,11 +74,11 @@ def test_what_delta_alone_has_is_named(lakes, delta, to):
     """Generated columns, constraints and the change feed go; the rest comes along."""
     report = tell(lakes, "delta", delta, to)
 
-    lost = items(report, Fate.LOST)
+    lost = items(report, Status.LOST)
     for word in ("column twice", "CHECK (id >= 0)", "delta.enableChangeDataFeed"):
         assert word in lost
     assert ("NOT NULL" in lost) == (to == "parquet")
-    carried = items(report, Fate.CARRIED)
+    carried = items(report, Status.CARRIED)
     for word in ("partitions by v", "property mine", "comment of the table", "1 comments"):
         assert word in carried
     assert not report.refused
@@ -89,13 +89,13 @@ def test_what_iceberg_alone_has_is_named(lakes, iceberg, to):
     """Hidden partitions are translated; branches, sort orders and identifiers go."""
     report = tell(lakes, "iceberg", iceberg, to)
 
-    translated = items(report, Fate.TRANSLATED)
+    translated = items(report, Status.TRANSLATED)
     for word in ("partitions by day(t)", "partitions by bucket[4](id)", "field ids"):
         assert word in translated
-    lost = items(report, Fate.LOST)
+    lost = items(report, Status.LOST)
     for word in ("branches and tags audit", "WRITE ORDERED BY", "identifier fields", "write.wap"):
         assert word in lost
-    assert "partitions by v" in items(report, Fate.CARRIED)
+    assert "partitions by v" in items(report, Status.CARRIED)
 
 
 @pytest.mark.parametrize("mode", ["copy", "in_place", "auto"])

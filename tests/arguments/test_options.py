@@ -62,6 +62,6 @@ def test_nonsense_is_refused_before_spark_starts():
 @pytest.mark.parametrize("table", ["lake/events", Path("lake/events")])
 def test_a_path_is_a_table(table):
     """As text, or as Python writes paths."""
-    from zadapter.arguments.options import Question
+    from zadapter.arguments.options import Options
 
-    assert Question(table=table, by="a").name == "lake/events"
+    assert Options(table=table, by="a").name == "lake/events"

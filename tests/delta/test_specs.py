@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import snapshot
-from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, PartitionField, Status
 from zadapter_delta.table.specs import MAPPING, accept, define
 
 TYPES = [
@@ -28,7 +28,7 @@ def of(*types, **said):
 
 
 def told(definition):
-    return [(item.what, item.fate) for item in definition.items]
+    return [(item.what, item.status) for item in definition.items]
 
 
 def defined(columns=(), properties=(), *, partition=(), comment=None):
@@ -54,7 +54,7 @@ def test_texts_lose_their_limit(type_):
     made = accept(of(type_))
 
     assert made.columns[0]["type"] == "string"
-    assert made.items == (Item("column c0", Fate.TRANSLATED, f"{type_} becomes string"),)
+    assert made.items == (Note("column c0", Status.TRANSLATED, f"{type_} becomes string"),)
 
 
 @pytest.mark.parametrize("type_", ["variant", "interval day to second", "void", "time(6)"])
@@ -71,7 +71,7 @@ def test_not_null_is_kept_but_within_arrays_and_maps():
     made = accept(of(array))
 
     assert accept(kept) == kept
-    assert told(made) == [("NOT NULL within arrays and maps", Fate.LOST)]
+    assert told(made) == [("NOT NULL within arrays and maps", Status.LOST)]
     assert made.columns[0]["type"]["containsNull"]
     assert made.columns[0]["type"]["elementType"]["fields"][0]["nullable"]
 
@@ -96,7 +96,7 @@ def test_files_are_cut_by_whole_columns():
 
     assert [each.name for each in made.partition] == ["c0", "other"]
     assert [item.what for item in made.items] == ["partitions by day(c2)", "partitions by c3.x"]
-    assert {item.fate for item in made.items} == {Fate.TRANSLATED}
+    assert {item.status for item in made.items} == {Status.TRANSLATED}
     assert "Delta cuts files by columns" in made.items[0].how
 
 
@@ -129,7 +129,7 @@ def test_names_that_parquet_cannot_have_are_mapped(letter, wrap):
 
     assert made.properties == {MAPPING: "name"}
     assert "other names for in files" in made.renamed
-    assert told(made) == [("names of columns", Fate.TRANSLATED)]
+    assert told(made) == [("names of columns", Status.TRANSLATED)]
 
 
 @pytest.mark.parametrize("name", ["a.b", "ä", "a-b", "`"])
@@ -152,7 +152,7 @@ def test_properties_that_delta_would_obey_are_lost():
     made = accept(of("long", properties={"delta.appendOnly": "true", "x.delta.y": "z"}))
 
     assert made.properties == {"x.delta.y": "z"}
-    assert told(made) == [("property delta.appendOnly", Fate.LOST)]
+    assert told(made) == [("property delta.appendOnly", Status.LOST)]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_an_interval_that_is_not_understood_is_not_dropped_in_silence():
     made = defined(properties={"delta.deletedFileRetentionDuration": "interval 1 day 2 hours"})
 
     assert made.properties == {}
-    assert told(made) == [("property delta.deletedFileRetentionDuration", Fate.LOST)]
+    assert told(made) == [("property delta.deletedFileRetentionDuration", Status.LOST)]
 
 
 def test_what_only_delta_enforces_is_lost():
@@ -213,11 +213,11 @@ def test_what_only_delta_enforces_is_lost():
     assert made.properties == {}
     assert made.renamed is None
     assert told(made) == [
-        ("column a", Fate.LOST),
-        ("column b", Fate.LOST),
-        ("column c", Fate.LOST),
-        ("CHECK (a > 0)", Fate.LOST),
-        ("property delta.enableChangeDataFeed", Fate.LOST),
+        ("column a", Status.LOST),
+        ("column b", Status.LOST),
+        ("column c", Status.LOST),
+        ("CHECK (a > 0)", Status.LOST),
+        ("property delta.enableChangeDataFeed", Status.LOST),
     ]
 
 
@@ -250,5 +250,5 @@ def test_days_are_a_column_that_delta_computes(type_):
     assert made.partition == (PartitionField("c0_day", ("c0_day",)),)
     assert made.columns[1:] == (column("date", "c0_day"),)
     assert made.computed == {"c0_day": "CAST(`c0` AS DATE)"}
-    assert told(made) == [("partitions by day(c0)", Fate.TRANSLATED)]
+    assert told(made) == [("partitions by day(c0)", Status.TRANSLATED)]
     assert (moments.partition, len(moments.columns), moments.computed) == ((), 1, {})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, Status
 from zadapter_iceberg.table.specs import _renamed as renamed
 from zadapter_iceberg.table.specs import accept
 
@@ -51,7 +51,7 @@ def test_types_that_iceberg_has_not_are_widened(type_, other):
     made = accept(of({"type": "array", "elementType": type_, "containsNull": False}))
 
     assert made.columns[0]["type"]["elementType"] == other
-    assert made.items == (Item("column c", Fate.TRANSLATED, f"{type_} becomes {other}"),)
+    assert made.items == (Note("column c", Status.TRANSLATED, f"{type_} becomes {other}"),)
 
 
 @pytest.mark.parametrize("type_", ["variant", "interval", "interval day to second", "void"])
@@ -78,7 +78,7 @@ def test_properties_that_iceberg_would_obey_are_lost(key):
     made = accept(of("long", properties={key: "x", f"x.{key}": "y"}))
 
     assert made.properties == {f"x.{key}": "y"}
-    assert [(item.what, item.fate) for item in made.items] == [(f"property {key}", Fate.LOST)]
+    assert [(item.what, item.status) for item in made.items] == [(f"property {key}", Status.LOST)]
 
 
 def test_columns_may_come_and_go_and_move():

@@ -9,13 +9,12 @@ import pytest
 
 from tests.kit.builders import file_table, snapshot
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
-from zadapter.migration.context import check_apart
+from zadapter.migration.context import check_apart, unchanged
 from zadapter.migration.in_place import _checked as checked
 from zadapter.migration.in_place import _cut as cut
 from zadapter.migration.in_place import _looked_at as looked_at
 from zadapter.migration.in_place import _reasons as reasons
 from zadapter.migration.in_place import _with_bounds as with_bounds
-from zadapter.migration.migrate import _unchanged as unchanged
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
 from zadapter.table.rebase_settings import MOVING
@@ -48,8 +47,8 @@ def rows_of(live, footers):
     files = files.set_column(
         files.schema.get_field_index("rows"), field, pa.array(live, pa.int64())
     )
-    way = SimpleNamespace(files=files, target=SimpleNamespace(by_id=True))
-    found = checked(way, BEFORE, range(len(live)), ((0, each) for each in footers))
+    transfer = SimpleNamespace(files=files, target=SimpleNamespace(field_ids=True))
+    found = checked(transfer, BEFORE, range(len(live)), ((0, each) for each in footers))
     return [each.num_rows for _, each in found]
 
 
@@ -136,12 +135,12 @@ def test_a_schema_is_looked_at_once(monkeypatch):
     assert len(seen) == 2
 
 
-def way(files, *, adopts=True, kept=(), rebase="EXCEPTION", **said):
+def transfer(files, *, external_files=True, kept=(), rebase="EXCEPTION", **said):
     """From a table with these files to one that is cut by the fields *kept*."""
     after = Definition(columns=(LONG,), partition=tuple(map(field, kept)), **said)
     return SimpleNamespace(
         files=files,
-        target=SimpleNamespace(adopts=adopts),
+        target=SimpleNamespace(external_files=external_files),
         snapshot=BARE,
         definition=after,
         spark=SimpleNamespace(conf=dict.fromkeys(MOVING, rebase)),
@@ -158,14 +157,14 @@ CUT = replace(BEFORE, partition=(field("p"),))
 def test_files_are_shared_where_nothing_is_lost():
     plain = file_table(["a"], partition={"p": pa.array([None], pa.string())})
 
-    assert list(reasons(way(plain, kept=["p"]), CUT)) == []
-    assert list(reasons(way(plain), replace(CUT, whole=True))) == []
+    assert list(reasons(transfer(plain, kept=["p"]), CUT)) == []
+    assert list(reasons(transfer(plain), replace(CUT, whole=True))) == []
 
 
 @pytest.mark.parametrize(
     ("said", "before", "why"),
     [
-        ({"adopts": False}, BEFORE, "own folder"),
+        ({"external_files": False}, BEFORE, "own folder"),
         ({"files": file_table(["a"], deletes=["1"])}, BEFORE, "deleted rows would come back"),
         ({"renamed": "so it is"}, BEFORE, "so it is"),
         ({"rebase": "LEGACY"}, BEFORE, "another calendar"),
@@ -173,7 +172,7 @@ def test_files_are_shared_where_nothing_is_lost():
     ],
 )
 def test_files_are_not_shared_where_rows_could_be_lost(said, before, why):
-    (reason,) = reasons(way(**{"files": file_table(["a"]), **said}), before)
+    (reason,) = reasons(transfer(**{"files": file_table(["a"]), **said}), before)
 
     assert why in reason
 
@@ -193,7 +192,7 @@ def test_a_log_has_to_say_the_values_of_partitions(values, said):
     """Delta takes an empty text for null, and JSON has finite numbers only."""
     files = file_table([f"{n}" for n in range(len(values))], partition={"p": values})
 
-    assert bool(list(reasons(way(files, kept=["p"]), CUT))) != said
+    assert bool(list(reasons(transfer(files, kept=["p"]), CUT))) != said
 
 
 class Old:
@@ -212,12 +211,12 @@ class Old:
 )
 def test_a_version_without_other_files_is_no_news(had, now, same):
     """In place, the old table itself gets a property. What was no table has no versions to ask."""
-    move = SimpleNamespace(source=Old(), table="t")
-    started = SimpleNamespace(
-        origin=replace(SOURCE, version=now), way=SimpleNamespace(files=Old().files(now))
+    context = SimpleNamespace(source=Old(), table="t")
+    source_table = SimpleNamespace(
+        origin=replace(SOURCE, version=now), transfer=SimpleNamespace(files=Old().files(now))
     )
 
-    assert unchanged(move, started, had) == same
+    assert unchanged(context, source_table, had) == same
 
 
 def test_all_files_without_a_count_are_opened_and_some_others():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.builders import snapshot
 from tests.parquet.kit.log import ENTRY
-from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Fate, Item, PartitionField
+from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, PartitionField, Status
 from zadapter_parquet.log.snapshot import Version
 from zadapter_parquet.operations.loading import accept, define
 
@@ -67,7 +67,7 @@ def test_not_null_is_lost_however_deep(strict):
     made = accept(Definition(columns=(strict,)))
 
     assert made.items == (
-        Item("NOT NULL", Fate.LOST, "readers of plain files take every column for nullable"),
+        Note("NOT NULL", Status.LOST, "readers of plain files take every column for nullable"),
     )
     assert '"nullable": false' not in json.dumps(made.columns)
     assert '"containsNull": false' not in json.dumps(made.columns)
@@ -142,4 +142,4 @@ def test_columns_that_differ_in_case_only_are_refused():
     """DuckDB and Spark by default take them for one."""
     (item,) = accept(Definition(columns=(column("long", "a"), column("long", "A")))).items
 
-    assert (item.what, item.fate) == ("column a", Fate.REFUSED)
+    assert (item.what, item.status) == ("column a", Status.REFUSED)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from zadapter.reports.migration import Migration, Mode, Proof
-from zadapter.table.spec import Fate, Item
+from zadapter.table.spec import Note, Status
 
 PROOF = Proof(
     rows=12_345, checksum="ab", columns=3, filters=24, share_source=0.5, share_target=0.125
@@ -65,14 +65,14 @@ def test_a_migration_says_what_it_has_proven():
 def test_items_are_told_by_their_fates():
     """In the order of fates, not that in which they were found."""
     items = (
-        Item("a", Fate.REFUSED, "no"),
-        Item("b", Fate.CARRIED),
-        Item("c", Fate.LOST, "gone"),
-        Item("d", Fate.CARRIED, "as it is"),
+        Note("a", Status.REFUSED, "no"),
+        Note("b", Status.CARRIED),
+        Note("c", Status.LOST, "gone"),
+        Note("d", Status.CARRIED, "as it is"),
     )
     facts = replace(PLAN, items=items).facts()
 
-    assert [(fate.value, facts.get(fate.value)) for fate in Fate] == [
+    assert [(status.value, facts.get(status.value)) for status in Status] == [
         ("carried", "b; d: as it is"),
         ("translated", None),
         ("lost", "c: gone"),
@@ -87,8 +87,8 @@ def test_items_are_told_by_their_fates():
 
 def test_what_is_refused_cannot_be_made():
     assert not PLAN.refused
-    assert not replace(PLAN, items=(Item("a", Fate.LOST),)).refused
-    assert replace(PLAN, items=(Item("a", Fate.REFUSED),)).refused
+    assert not replace(PLAN, items=(Note("a", Status.LOST),)).refused
+    assert replace(PLAN, items=(Note("a", Status.REFUSED),)).refused
 
 
 def test_its_text_has_a_line_a_fact():

@@ -10,9 +10,9 @@ from zadapter.errors import UnsupportedError
 from zadapter.table.spec import (
     COMMENT,
     Definition,
-    Fate,
-    Item,
+    Note,
     PartitionField,
+    Status,
     carried,
     check,
     optional,
@@ -102,10 +102,12 @@ def test_each_change_is_said_once_a_column(type_):
 
     items = retyped(of(type_), {"integer": "long"}.get).items
 
-    assert [item.how for item in items if item.fate is Fate.TRANSLATED] == (
+    assert [item.how for item in items if item.status is Status.TRANSLATED] == (
         ["integer becomes long"] if "integer" in there else []
     )
-    assert len([item for item in items if item.fate is Fate.REFUSED]) == len(there - {"integer"})
+    assert len([item for item in items if item.status is Status.REFUSED]) == len(
+        there - {"integer"}
+    )
     assert {item.what for item in items} <= {"column c0"}
 
 
@@ -117,7 +119,7 @@ def test_types_without_a_match_are_refused_and_stay():
 
     assert made.columns == of(nested).columns
     assert made.refused == [
-        Item("column c0", Fate.REFUSED, "there is no type for variant; cast it, or leave it out")
+        Note("column c0", Status.REFUSED, "there is no type for variant; cast it, or leave it out")
     ]
 
 
@@ -173,9 +175,9 @@ def test_partitions_that_go_are_said_as_they_were_made():
     made = without_partition(of("long", partition=cut), {"t_day", "s.x"}, "so it is")
 
     assert [each.name for each in made.partition] == ["d"]
-    assert [(item.what, item.fate, item.how) for item in made.items] == [
-        ("partitions by day(t)", Fate.TRANSLATED, "files are not cut by it: so it is"),
-        ("partitions by s.`x y`", Fate.TRANSLATED, "files are not cut by it: so it is"),
+    assert [(item.what, item.status, item.how) for item in made.items] == [
+        ("partitions by day(t)", Status.TRANSLATED, "files are not cut by it: so it is"),
+        ("partitions by s.`x y`", Status.TRANSLATED, "files are not cut by it: so it is"),
     ]
 
 
@@ -189,12 +191,12 @@ def test_what_is_carried_is_listed_but_not_what_is_lost():
         columns=said,
         partition=(cut,),
         comment="all",
-        items=(Item("property delta.x", Fate.LOST),),
+        items=(Note("property delta.x", Status.LOST),),
     )
 
     found = carried(before, after)
 
-    assert {item.fate for item in found} == {Fate.CARRIED}
+    assert {item.status for item in found} == {Status.CARRIED}
     assert [item.what for item in found] == [
         "2 columns",
         "1 comments of columns",
@@ -205,15 +207,15 @@ def test_what_is_carried_is_listed_but_not_what_is_lost():
 
 
 def test_all_that_is_refused_is_named():
-    refused = [Item("a", Fate.REFUSED, "so"), Item("b", Fate.REFUSED, "and so")]
-    definition = of("long").with_items(refused[0], Item("c", Fate.LOST, "gone"), refused[1])
+    refused = [Note("a", Status.REFUSED, "so"), Note("b", Status.REFUSED, "and so")]
+    definition = of("long").with_items(refused[0], Note("c", Status.LOST, "gone"), refused[1])
 
     with pytest.raises(UnsupportedError, match=r"t cannot become a table of delta: a: so; b: and"):
         check(definition, "t", "delta")
 
 
 def test_what_is_lost_or_translated_is_no_obstacle():
-    items = [Item("a", fate) for fate in Fate if fate is not Fate.REFUSED]
+    items = [Note("a", status) for status in Status if status is not Status.REFUSED]
 
     assert check(of("long").with_items(*items), "t", "delta") is None
 

@@ -36,7 +36,7 @@ def named(table: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Options:
     """What the caller asked for, as typed.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Question
+from zadapter.arguments.options import Options
 from zadapter.backend.contract import Factory, load, names
 from zadapter.base.names import Parts, join, resolve, split
 from zadapter.base.sizes import parse
@@ -109,21 +109,21 @@ def _tried(
     return found, factory
 
 
-def request_of(question: Question, snapshot: Snapshot) -> Request:
+def request_of(options: Options, snapshot: Snapshot) -> Request:
     """Resolve and check the key columns.
 
     Raises:
         UnknownColumnError: The table has no such column.
         UsageError: A column cannot be a key, or an argument makes no sense.
     """
-    weights = question.weights()
+    weights = options.weights()
     columns = tuple(_key(name, snapshot) for name in weights)
     return Request(
         columns=columns,
         weights=tuple(weights.values()),
-        curve=Curve(question.curve),
-        target_file_size=parse(question.target_file_size, "target_file_size"),
-        row_groups=int(question.row_groups),
+        curve=Curve(options.curve),
+        target_file_size=parse(options.target_file_size, "target_file_size"),
+        row_groups=int(options.row_groups),
     )
 
 

@@ -135,9 +135,9 @@ class Versioned(Backend, Protocol):
 class Portable(Backend, Protocol):
     """A backend whose tables can be migrated to other formats, and from them."""
 
-    adopts: bool
+    external_files: bool
     """Whether a table can have files outside its folder."""
-    by_id: bool
+    field_ids: bool
     """Whether it reads columns of files by their ids, where they have some."""
 
     def at(self, table: str, when: int) -> Snapshot:

@@ -232,7 +232,7 @@ class Layout:
         )
 
 
-class Kept(Protocol):
+class LayoutStore(Protocol):
     """Layouts by id, as a mapping has them."""
 
     def get(self, layout_id: str, /) -> "Layout | None":

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Question
+from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import request_of
 from zadapter.backend.contract import Portable
 from zadapter.base.locations import overlap
 from zadapter.base.names import join, leaves
 from zadapter.errors import UnknownTableError, UsageError
 from zadapter.layout.layout import Layout, Request, orders
-from zadapter.migration.copy import Way, keys_of, request_kept
+from zadapter.migration.copy import Transfer, keys_of, request_kept
 from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.spark.clone import refresh
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Snapshot, Source
+from zadapter.table.snapshot import Snapshot, Source, keys
 from zadapter.table.spec import Definition, carried
 
 _ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
+class MigrationContext:
     """What is asked for."""
 
     table: str
@@ -35,7 +35,7 @@ class Move:
     target: Portable
     to: str
     mode: Mode
-    question: Question | None
+    options: Options | None
     """The layout that is wanted; None: the one that the table has."""
     spark: SparkSession
     """A session of our own."""
@@ -45,10 +45,10 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class SourceTable:
     """The old table as it was looked at."""
 
-    way: Way
+    transfer: Transfer
     before: Definition
     request: Request | None
     """The layout that the new table gets."""
@@ -56,40 +56,42 @@ class Start:
     @property
     def origin(self) -> Source:
         """What the new table will say that it is of."""
-        of = self.way.snapshot
+        of = self.transfer.snapshot
         return Source(format=of.format, id=of.id, version=of.version, columns=self.before.digest)
 
 
-def start(move: Move) -> Start:
+def start(context: MigrationContext) -> SourceTable:
     """Look at the old table.
 
     Raises:
         UsageError: It is of the new format already, or cannot be clustered as asked.
     """
-    snapshot = move.source.snapshot(move.table)
-    if snapshot.format == move.to:
-        raise UsageError(f"{move.table} is a table of {move.to} already; see zadapter.optimize()")
-    before = move.source.define(snapshot)
+    snapshot = context.source.snapshot(context.table)
+    if snapshot.format == context.to:
+        raise UsageError(
+            f"{context.table} is a table of {context.to} already; see zadapter.optimize()"
+        )
+    before = context.source.define(snapshot)
     every = [
         parts
         for parts, type_ in leaves(snapshot.schema)
         if parts[0] not in snapshot.partition and orders(type_)
     ]
-    files = move.source.files(snapshot, every)
+    files = context.source.files(snapshot, every)
     kept = request_kept(snapshot, files)
     fields = [each.name for each in before.partition]
     odd = [name for name in fields if _is_odd(file_stats.partition(files, name))]
     before = replace(before, unspeakable=frozenset(odd))
-    way = Way(
-        source=move.source,
-        target=move.target,
+    transfer = Transfer(
+        source=context.source,
+        target=context.target,
         snapshot=snapshot,
         files=files,
-        definition=move.target.accept(before),
-        spark=move.spark,
+        definition=context.target.accept(before),
+        spark=context.spark,
     )
-    wanted = kept if move.question is None else request_of(move.question, snapshot)
-    return Start(way=way, before=before, request=wanted)
+    wanted = kept if context.options is None else request_of(context.options, snapshot)
+    return SourceTable(transfer=transfer, before=before, request=wanted)
 
 
 def _is_odd(values: pa.Array | None) -> bool:
@@ -99,20 +101,22 @@ def _is_odd(values: pa.Array | None) -> bool:
     return any(_ODD.search(text) for text in values.drop_null().unique().to_pylist())
 
 
-def existing(move: Move) -> Snapshot | None:
+def existing(context: MigrationContext) -> Snapshot | None:
     """Return the new table, if there is one."""
     try:
-        found = move.target.snapshot(move.target_table)
+        found = context.target.snapshot(context.target_table)
     except UnknownTableError:
         return None
     return found if found.version >= 0 else None
 
 
-def landed(move: Move, version: int | None) -> Snapshot:
+def landed(context: MigrationContext, version: int | None) -> Snapshot:
     """Return what a commit has made: the newest version if nobody knows which one that is."""
-    target = move.target_table
-    head = move.target.snapshot(target) if version is None else move.target.at(target, version)
-    refresh(move.users, head)
+    target = context.target_table
+    head = (
+        context.target.snapshot(target) if version is None else context.target.at(target, version)
+    )
+    refresh(context.users, head)
     return head
 
 
@@ -129,17 +133,33 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
         )
 
 
-def listing(started: Start, made: Snapshot) -> pa.Table:
+def listing(source_table: SourceTable, made: Snapshot) -> pa.Table:
     """Return the files of the new table, with stats of what filters will ask for."""
-    way = started.way
-    return way.target.files(made, keys_of(way, started.request))
+    transfer = source_table.transfer
+    return transfer.target.files(made, keys_of(transfer, source_table.request))
 
 
-def proof(started: Start, made: Snapshot, columns: int, old: pa.Table, new: pa.Table) -> Proof:
+def unchanged(context: MigrationContext, source_table: SourceTable, version: int) -> bool:
+    """Tell whether the old table has the files that it had: a property may have got a version."""
+    if version == source_table.origin.version or version < 0:
+        return version == source_table.origin.version
+    then = context.source.at(context.table, version)
+    return keys(context.source.files(then)) == keys(source_table.transfer.files)
+
+
+def becoming(context: MigrationContext, source_table: SourceTable) -> str:
+    """Return what the note in the folder of a table says that is not finished."""
+    of = source_table.origin
+    return f"{context.to} {of.format}:{of.id}"
+
+
+def proof(
+    source_table: SourceTable, made: Snapshot, columns: int, old: pa.Table, new: pa.Table
+) -> Proof:
     """Read files of both tables, and compare.
 
     Args:
-        started: The old table.
+        source_table: The old table.
         made: The new one.
         columns: How many of its columns are as they should be.
         old: Files of the old one.
@@ -148,37 +168,44 @@ def proof(started: Start, made: Snapshot, columns: int, old: pa.Table, new: pa.T
     Raises:
         VerificationError: They hold different rows.
     """
-    way = replace(started.way, files=old)
-    before = Side(backend=way.source, snapshot=way.snapshot, files=old, stats=way.files_as(made))
-    after = Side(backend=way.target, snapshot=made, files=new, stats=new)
-    keys = keys_of(way, started.request)
-    filters = filters_on(before.stats, way.rows(old.slice(0, 0)), keys)
-    return prove(before, after, way.columns(), filters, columns)
+    transfer = replace(source_table.transfer, files=old)
+    before = Side(
+        backend=transfer.source,
+        snapshot=transfer.snapshot,
+        files=old,
+        stats=transfer.files_as(made),
+    )
+    after = Side(backend=transfer.target, snapshot=made, files=new, stats=new)
+    keys = keys_of(transfer, source_table.request)
+    filters = filters_on(before.stats, transfer.rows(old.slice(0, 0)), keys)
+    return prove(before, after, transfer.columns(), filters, columns)
 
 
-def report(move: Move, started: Start, mode: Mode, why: str, files: pa.Table) -> Migration:
+def report(
+    context: MigrationContext, source_table: SourceTable, mode: Mode, why: str, files: pa.Table
+) -> Migration:
     """Return what there is to say before anything is written."""
-    snapshot = started.way.snapshot
-    definition = started.way.definition
+    snapshot = source_table.transfer.snapshot
+    definition = source_table.transfer.definition
     return Migration(
-        table=move.table,
+        table=context.table,
         format=snapshot.format,
         version=snapshot.version,
-        target=move.target_table,
-        to=move.to,
+        target=context.target_table,
+        to=context.to,
         mode=mode,
         why=why,
-        items=(*carried(started.before, definition), *definition.items),
-        layout=_intended(started, mode, anew=move.question is not None),
+        items=(*carried(source_table.before, definition), *definition.items),
+        layout=_intended(source_table, mode, anew=context.options is not None),
         files=files.num_rows,
         size=total(files, "size"),
-        seconds=move.seconds,
+        seconds=context.seconds,
     )
 
 
-def _intended(started: Start, mode: Mode, *, anew: bool) -> str:
-    lost = len(started.before.partition) != len(started.way.definition.partition)
-    return _told(started.request, anew=anew or (lost and mode is Mode.COPY))
+def _intended(source_table: SourceTable, mode: Mode, *, anew: bool) -> str:
+    lost = len(source_table.before.partition) != len(source_table.transfer.definition.partition)
+    return _told(source_table.request, anew=anew or (lost and mode is Mode.COPY))
 
 
 def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:

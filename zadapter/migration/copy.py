@@ -31,7 +31,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Transfer:
     """From where to where."""
 
     source: Portable
@@ -109,79 +109,81 @@ class Carried:
     layouts: tuple[Layout, ...]
 
 
-def planned(way: Way, pending: Snapshot, request: Request) -> list[Job]:
+def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job]:
     """Return what is written along which cuts.
 
     Args:
-        way: From where to where.
+        transfer: From where to where.
         pending: The new table, to be.
         request: The layout that is wanted.
     """
-    files = way.files_as(pending)
-    kept = way.snapshot.layouts
+    files = transfer.files_as(pending)
+    kept = transfer.snapshot.layouts
     return every_job(files, request, tuple(pending.partition), kept, max_group_bytes=_MOST)
 
 
-def copied(way: Way, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
+def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
     """Write all rows anew.
 
     Args:
-        way: From where to where.
+        transfer: From where to where.
         pending: The new table, to be.
         request: The layout that is wanted; None: rows stay as they lie.
 
     Raises:
         VerificationError: What was written is not what was read; nothing was committed.
     """
-    jobs = [] if request is None else [(job, request) for job in planned(way, pending, request)]
+    jobs = (
+        [] if request is None else [(job, request) for job in planned(transfer, pending, request)]
+    )
     done: list[Written] = []
     layouts: list[tuple[Layout, ...]] = []
-    with discarding(way.spark, done):
+    with discarding(transfer.spark, done):
         for job, wanted in jobs:
-            layout = _layout(way, pending, job, wanted)
-            how = encoding(way.source, way.snapshot, job, wanted, way.spark)
-            moved = clustered(way.rows(job.files), layout, pending).rows
-            done.append(way.target.write(pending, moved, layout, how))
+            layout = _layout(transfer, pending, job, wanted)
+            how = encoding(transfer.source, transfer.snapshot, job, wanted, transfer.spark)
+            moved = clustered(transfer.rows(job.files), layout, pending).rows
+            done.append(transfer.target.write(pending, moved, layout, how))
             layouts.append((layout,))
-        if not jobs and way.files.num_rows:
-            done.append(plainly(way, pending, way.files))
+        if not jobs and transfer.files.num_rows:
+            done.append(plainly(transfer, pending, transfer.files))
             layouts.append(())
-        made = [staged(way.target, pending, written, way.spark) for written in done]
-        check_rows(way, made, way.files)
+        made = [staged(transfer.target, pending, written, transfer.spark) for written in done]
+        check_rows(transfer, made, transfer.files)
     return tuple(Carried(*each) for each in zip(made, layouts, strict=True))
 
 
-def _layout(way: Way, pending: Snapshot, job: Job, request: Request) -> Layout:
+def _layout(transfer: Transfer, pending: Snapshot, job: Job, request: Request) -> Layout:
     if job.kept is not None:
         wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
         return job.kept.regrained([wanted.get(root, 0) for root in job.kept.roots])
-    seen = replace(way.snapshot, partition=pending.partition)
-    (work,) = fitted(way.source, seen, request, [job])
+    seen = replace(transfer.snapshot, partition=pending.partition)
+    (work,) = fitted(transfer.source, seen, request, [job])
     return work.layout
 
 
-def plainly(way: Way, snapshot: Snapshot, files: pa.Table) -> Written:
+def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
     """Write the rows of some files as they lie, partitions each by itself."""
-    rows = way.rows(files)
+    rows = transfer.rows(files)
     if snapshot.partition:
         cut_by = [F.col(quote((name,))) for name in snapshot.partition]
         rows = rows.hint("rebalance", *cut_by).sortWithinPartitions(*cut_by)
-    return way.target.write(snapshot, rows, None, Encoding())
+    return transfer.target.write(snapshot, rows, None, Encoding())
 
 
-def check_rows(way: Way, made: Sequence[Staged], files: pa.Table) -> None:
+def check_rows(transfer: Transfer, made: Sequence[Staged], files: pa.Table) -> None:
     """Compare the rows that were written with those that were to be.
 
     Raises:
         VerificationError: The numbers differ.
     """
     known = live_rows(files)
-    live = way.source.read(way.snapshot, files).count() if known is None else known
+    live = transfer.source.read(transfer.snapshot, files).count() if known is None else known
     written = sum(total(each.files, "rows") for each in made)
     if written != live:
         raise VerificationError(
-            f"{way.snapshot.table} has {live} live rows, but {written} were written; nothing was "
-            "committed"
+            f"{transfer.snapshot.table} has {live} live rows, but {written} were written; "
+            "nothing was committed"
         )
 
 
@@ -199,10 +201,10 @@ def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
     return None
 
 
-def keys_of(way: Way, request: Request | None) -> list[Parts]:
+def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:
     """Return the columns to draw filters from: the keys, or else the first with bounds."""
     if request is not None:
         return list(request.columns)
-    stats = way.files.schema.field("stats").type
-    known = [p for p, _ in leaves(way.snapshot.schema) if stats.get_field_index(join(p)) >= 0]
+    stats = transfer.files.schema.field("stats").type
+    known = [p for p, _ in leaves(transfer.snapshot.schema) if stats.get_field_index(join(p)) >= 0]
     return known[:_FEW]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.locations import map_files, within
 from zadapter.errors import UnsupportedError
-from zadapter.migration.copy import Carried, Way
+from zadapter.migration.copy import Carried, Transfer
 from zadapter.spark.footers import metadata
 from zadapter.table import file_stats
 from zadapter.table.compatibility import has_ids, unfit
@@ -42,45 +42,45 @@ class Shared:
     files: pa.Table
 
 
-def shared(way: Way, before: Definition) -> Shared:
+def shared(transfer: Transfer, before: Definition) -> Shared:
     """Find out whether the new table may have the old one's files.
 
     Args:
-        way: From where to where.
+        transfer: From where to where.
         before: The old table.
 
     Raises:
         UnsupportedError: It may not; the message says why.
     """
-    uris = way.source.uris(way.snapshot, way.files["path"].to_pylist())
-    reason = next(chain(_reasons(way, before), _elsewhere(way, uris)), None)
+    uris = transfer.source.uris(transfer.snapshot, transfer.files["path"].to_pylist())
+    reason = next(chain(_reasons(transfer, before), _elsewhere(transfer, uris)), None)
     if reason is not None:
-        raise UnsupportedError(f"{way.snapshot.table} cannot be migrated in place: {reason}")
-    cut = _cut(way.files)
-    looked = list(range(way.files.num_rows)) if cut else _looked_at(way.files)
-    rows, footers = way.files["rows"].to_pylist(), dict[str, Footer]()
+        raise UnsupportedError(f"{transfer.snapshot.table} cannot be migrated in place: {reason}")
+    cut = _cut(transfer.files)
+    looked = list(range(transfer.files.num_rows)) if cut else _looked_at(transfer.files)
+    rows, footers = transfer.files["rows"].to_pylist(), dict[str, Footer]()
     names = [uris[number] for number in looked]
-    with closing(map_files(lambda uri: _metadata(way, uri), names)) as found:
-        checked = _checked(way, before, looked, found)
+    with closing(map_files(lambda uri: _metadata(transfer, uri), names)) as found:
+        checked = _checked(transfer, before, looked, found)
         for number, (size, footer) in zip(looked, checked, strict=True):
             rows[number] = footer.num_rows
             if cut:
                 footers[uris[number]] = parse(size, footer)
-    field = way.files.schema.field("rows")
-    files = replaced(way.files, field, pa.array(rows, pa.int64()))
-    return Shared(uris=uris, files=_with_bounds(files, file_table(way.snapshot, footers), cut))
+    field = transfer.files.schema.field("rows")
+    files = replaced(transfer.files, field, pa.array(rows, pa.int64()))
+    return Shared(uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), cut))
 
 
-def _metadata(way: Way, uri: str) -> tuple[int, pq.FileMetaData]:
+def _metadata(transfer: Transfer, uri: str) -> tuple[int, pq.FileMetaData]:
     try:
-        return metadata(way.spark, uri)
+        return metadata(transfer.spark, uri)
     except pa.ArrowInvalid as error:
         raise UnsupportedError(f"{uri} is no Parquet file; {OTHERWISE}") from error
 
 
-def _elsewhere(way: Way, uris: Sequence[str]) -> Iterator[str]:
+def _elsewhere(transfer: Transfer, uris: Sequence[str]) -> Iterator[str]:
     for uri in uris:
-        if not within(uri, way.snapshot.location):
+        if not within(uri, transfer.snapshot.location):
             yield f"{uri} lies outside its folder, where others may delete it"
 
 
@@ -120,22 +120,22 @@ def _looked_at(files: pa.Table) -> list[int]:
     return [int(number) for number in np.union1d(unknown, some.astype(np.int64))]
 
 
-def _reasons(way: Way, before: Definition) -> Iterator[str]:
-    if not way.target.adopts:
+def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
+    if not transfer.target.external_files:
         yield "a table of the other format has its files in its own folder"
-    if way.files["deletes"].null_count < way.files.num_rows:
+    if transfer.files["deletes"].null_count < transfer.files.num_rows:
         yield "row-level deletes would be lost, and deleted rows would come back"
-    if way.definition.renamed:
-        yield way.definition.renamed
-    if way.files["partition"].null_count:
+    if transfer.definition.renamed:
+        yield transfer.definition.renamed
+    if transfer.files["partition"].null_count:
         yield "files hold rows of several partitions"
-    cut_by = (each.name for each in way.definition.partition)
-    unsaid = [name for name in cut_by if _unsaid(file_stats.partition(way.files, name))]
+    cut_by = (each.name for each in transfer.definition.partition)
+    unsaid = [name for name in cut_by if _unsaid(file_stats.partition(transfer.files, name))]
     if unsaid:
         yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
-    if setting := moving(way.spark.conf.get, _TIMES):
+    if setting := moving(transfer.spark.conf.get, _TIMES):
         yield f"by {setting} the session reads days or moments by another calendar than others do"
-    kept = {each.name for each in way.definition.partition}
+    kept = {each.name for each in transfer.definition.partition}
     lost = [each.name for each in before.partition if each.name not in kept]
     if lost and not before.whole:
         yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
@@ -152,7 +152,7 @@ def _unsaid(values: pa.Array) -> bool:
 
 
 def _checked(
-    way: Way,
+    transfer: Transfer,
     before: Definition,
     looked: Sequence[int],
     footers: Iterable[tuple[int, pq.FileMetaData]],
@@ -162,7 +162,7 @@ def _checked(
     Raises:
         UnsupportedError: A file does not hold what the new table would read in it.
     """
-    some = way.files.take(pa.array(looked, pa.int64()))
+    some = transfer.files.take(pa.array(looked, pa.int64()))
     told = zip(some["path"].to_pylist(), some["rows"].to_pylist(), footers, strict=True)
     partition = {each.source[0] for each in before.partition}
     seen: set[str] = set()
@@ -177,14 +177,14 @@ def _checked(
         if schema not in seen:
             seen.add(schema)
             reason = unfit(footer, before.columns, partition)
-            if reason is None and way.target.by_id and has_ids(footer):
+            if reason is None and transfer.target.field_ids and has_ids(footer):
                 reason = "its columns have ids, which the new table would read them by"
             if reason is not None:
                 raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
         yield size, footer
 
 
-def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
+def adopted(transfer: Transfer, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
     """Return the files as what the new table's log will say of them.
 
     Raises:
@@ -192,11 +192,11 @@ def adopted(way: Way, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
     """
     if not found.uris:
         return ()
-    files = replace(way, files=found.files).files_as(pending)
-    written = way.target.adopt(pending, files, found.uris)
+    files = replace(transfer, files=found.files).files_as(pending)
+    written = transfer.target.adopt(pending, files, found.uris)
     field = files.schema.field("path")
     named = replaced(files, field, pa.array(list(written.paths), pa.string()))
-    made = way.target.stage(pending, written, named)
+    made = transfer.target.stage(pending, written, named)
     ids = sorted(set(files["layout"].drop_null().to_pylist()))
-    kept = (way.snapshot.layouts.get(each) for each in ids)
+    kept = (transfer.snapshot.layouts.get(each) for each in ids)
     return (Carried(made, tuple(layout for layout in kept if layout is not None)),)

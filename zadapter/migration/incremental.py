@@ -7,7 +7,16 @@ import pyarrow.compute as pc
 
 from zadapter.backend.commit import Backoff, Through, publish
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
-from zadapter.migration.context import Move, Start, existing, landed, listing, proof, report, start
+from zadapter.migration.context import (
+    MigrationContext,
+    SourceTable,
+    existing,
+    landed,
+    listing,
+    proof,
+    report,
+    start,
+)
 from zadapter.migration.copy import check_rows, plainly
 from zadapter.reports.migration import Migration, Mode
 from zadapter.reports.optimize import timing
@@ -20,7 +29,7 @@ from zadapter.table.spec import check
 _ANEW = "migrate to another target, and drop this one"
 
 
-def follow(move: Move, *, dry_run: bool) -> Migration:
+def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     """Carry what was appended since, in one commit.
 
     Raises:
@@ -28,36 +37,36 @@ def follow(move: Move, *, dry_run: bool) -> Migration:
         UnsupportedError: The old one has seen more than appends.
         VerificationError: What was written is not what was read.
     """
-    with timing(move.seconds, "plan"):
-        made = existing(move)
-        started = start(move)
-        come = _appended(move, started, made)
-    plan = report(move, started, Mode.COPY, "", come)
+    with timing(context.seconds, "plan"):
+        made = existing(context)
+        source_table = start(context)
+        come = _appended(context, source_table, made)
+    plan = report(context, source_table, Mode.COPY, "", come)
     plan = replace(plan, layout="rows stay as they lie, until an optimize places them")
     if dry_run or not come.num_rows or made is None:
         return plan
-    check(started.way.definition, move.table, move.to)
-    way = replace(started.way, files=come)
-    with timing(move.seconds, "write"):
-        written = plainly(way, made, come)
-    with discarding(move.spark, [written]):
-        with timing(move.seconds, "verify"):
-            new = staged(move.target, made, written, move.spark)
-            check_rows(way, [new], come)
-        with timing(move.seconds, "commit"):
-            load = Load(base=made, staged=(new,), source=started.origin)
-            made_by = publish(Through(move.target, move.target.load), load, Backoff())
+    check(source_table.transfer.definition, context.table, context.to)
+    transfer = replace(source_table.transfer, files=come)
+    with timing(context.seconds, "write"):
+        written = plainly(transfer, made, come)
+    with discarding(context.spark, [written]):
+        with timing(context.seconds, "verify"):
+            new = staged(context.target, made, written, context.spark)
+            check_rows(transfer, [new], come)
+        with timing(context.seconds, "commit"):
+            load = Load(base=made, staged=(new,), source=source_table.origin)
+            made_by = publish(Through(context.target, context.target.load), load, Backoff())
     # others may have rewritten the files since
-    head = landed(move, made_by.version)
-    added = listing(started, head)
+    head = landed(context, made_by.version)
+    added = listing(source_table, head)
     added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
     try:
-        with timing(move.seconds, "verify"):
-            proven = proof(started, head, len(way.definition.columns), come, added)
+        with timing(context.seconds, "verify"):
+            proven = proof(source_table, head, len(transfer.definition.columns), come, added)
     except VerificationError as error:
         raise VerificationError(
-            f"{error}. They are in version {head.version} of {move.target_table}; go back to the "
-            "one before"
+            f"{error}. They are in version {head.version} of {context.target_table}; go back to "
+            "the one before"
         ) from error
     return replace(
         plan,
@@ -68,33 +77,35 @@ def follow(move: Move, *, dry_run: bool) -> Migration:
     )
 
 
-def _appended(move: Move, started: Start, made: Snapshot | None) -> pa.Table:
+def _appended(
+    context: MigrationContext, source_table: SourceTable, made: Snapshot | None
+) -> pa.Table:
     """Return the files that have come since the version that the new table has.
 
     Raises:
         UsageError: The new table is not one that was migrated from the old one.
         UnsupportedError: Something else has happened since.
     """
-    origin = started.origin
+    origin = source_table.origin
     had = None if made is None else made.source()
     if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
         raise UsageError(
-            f"{move.target_table} does not tell which rows of {move.table} it has: it was not "
-            "migrated from it, was made anew, or the part of its history that knows has expired; "
-            "migrate to another target first"
+            f"{context.target_table} does not tell which rows of {context.table} it has: it was "
+            "not migrated from it, was made anew, or the part of its history that knows has "
+            "expired; migrate to another target first"
         )
     if had.version < 0:
         raise UnsupportedError(
-            f"{move.table} was no table with versions when it was migrated, so nobody knows what "
-            f"has come since; {_ANEW}"
+            f"{context.table} was no table with versions when it was migrated, so nobody knows "
+            f"what has come since; {_ANEW}"
         )
-    then = move.source.files(move.source.at(move.table, had.version))
-    _check_columns(move, started, made, had)
-    now = started.way.files
+    then = context.source.files(context.source.at(context.table, had.version))
+    _check_columns(context, source_table, made, had)
+    now = source_table.transfer.files
     counted = [_counted(then), _counted(now)]
     if gone := counted[0] - counted[1]:
         raise UnsupportedError(
-            f"{move.table} has seen more than appends since version {had.version}: {len(gone)} "
+            f"{context.table} has seen more than appends since version {had.version}: {len(gone)} "
             f"files have gone or lost rows, {min(gone)[0]} the first; {_ANEW}"
         )
     return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
@@ -106,17 +117,19 @@ def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
     return {(path, deletes, count) for path, deletes, count in known}
 
 
-def _check_columns(move: Move, started: Start, made: Snapshot, had: Source) -> None:
-    wanted = [(each["name"], each["type"]) for each in started.way.definition.columns]
-    now = move.target.define(made)
+def _check_columns(
+    context: MigrationContext, source_table: SourceTable, made: Snapshot, had: Source
+) -> None:
+    wanted = [(each["name"], each["type"]) for each in source_table.transfer.definition.columns]
+    now = context.target.define(made)
     found = [(each["name"], each["type"]) for each in now.columns]
-    if wanted != found or had.columns != started.origin.columns:
+    if wanted != found or had.columns != source_table.origin.columns:
         raise UnsupportedError(
-            f"the columns of {move.table} have changed since it was migrated; {_ANEW}"
+            f"the columns of {context.table} have changed since it was migrated; {_ANEW}"
         )
-    cut = [(each.source, each.transform) for each in started.way.definition.partition]
+    cut = [(each.source, each.transform) for each in source_table.transfer.definition.partition]
     if cut != [(each.source, each.transform) for each in now.partition]:
         raise UnsupportedError(
-            f"{move.table} and {move.target_table} are cut by other columns now than when the one "
-            f"was migrated; {_ANEW}"
+            f"{context.table} and {context.target_table} are cut by other columns now than when "
+            f"the one was migrated; {_ANEW}"
         )

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments import resolve
-from zadapter.arguments.options import By, Question, named
+from zadapter.arguments.options import By, Options, named
 from zadapter.arguments.resolve import open_table
 from zadapter.backend.commit import Backoff, Through, publish
 from zadapter.backend.contract import Factory, Portable
@@ -24,8 +24,9 @@ from zadapter.errors import (
     VerificationError,
 )
 from zadapter.migration.context import (
-    Move,
-    Start,
+    MigrationContext,
+    SourceTable,
+    becoming,
     check_apart,
     described,
     existing,
@@ -34,6 +35,7 @@ from zadapter.migration.context import (
     proof,
     report,
     start,
+    unchanged,
 )
 from zadapter.migration.copy import Carried, copied
 from zadapter.migration.in_place import OTHERWISE, Shared, adopted, shared
@@ -45,7 +47,7 @@ from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
 from zadapter.spark.sessions import running
 from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Load, Snapshot, keys
+from zadapter.table.snapshot import Load, Snapshot
 from zadapter.table.spec import check
 
 _AGAIN = "the same call again finishes the migration, or starts over"
@@ -103,14 +105,15 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
-    asked = Question(
+    asked = Options(
         # a table without new keys keeps those that it has
         table=table, by="-" if by is None else by, curve=curve,
         target_file_size=target_file_size, row_groups=row_groups,
     )  # fmt: skip
-    question, names = None if by is None else asked, (named(table), named(target))
-    with _opened(names, (backend, to), Mode(mode), question, spark) as move:
-        return carried_since(move, dry_run=dry_run) if follow else _migrate(move, dry_run=dry_run)
+    options, names = None if by is None else asked, (named(table), named(target))
+    with _opened(names, (backend, to), Mode(mode), options, spark) as context:
+        migrated = carried_since if follow else _migrate
+        return migrated(context, dry_run=dry_run)
 
 
 @contextmanager
@@ -118,9 +121,9 @@ def _opened(
     names: tuple[str, str],
     formats: tuple[str | Factory | None, str],
     mode: Mode,
-    question: Question | None,
+    options: Options | None,
     spark: SparkSession | None,
-) -> Iterator[Move]:
+) -> Iterator[MigrationContext]:
     """Open both tables in one session, beside the user's."""
     (old, new), (backend, to) = names, formats
     users = spark or running() or resolve.start({}, None, names)
@@ -132,19 +135,19 @@ def _opened(
         closing(_portable(factory(own))) as source,
         closing(_portable(to_factory(own))) as goal,
     ):
-        move = Move(
+        context = MigrationContext(
             table=old,
             source=source,
             target_table=new,
             target=goal,
             to=to,
             mode=mode,
-            question=question,
+            options=options,
             spark=own,
             users=session,
         )
-        with timing(move.seconds, "total"):
-            yield move
+        with timing(context.seconds, "total"):
+            yield context
 
 
 def _portable(opened: object) -> Portable:
@@ -153,32 +156,32 @@ def _portable(opened: object) -> Portable:
     return opened
 
 
-def _migrate(move: Move, *, dry_run: bool) -> Migration:
-    with timing(move.seconds, "plan"):
-        started, made = start(move), None
+def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
+    with timing(context.seconds, "plan"):
+        source_table, made = start(context), None
         with suppress(UnsupportedError):  # whatever it is, it stands in the way, and is named then
-            made = existing(move)
+            made = existing(context)
         if made is not None:
-            return _finished(move, started, made, dry_run=dry_run)
-        mode, why, found = _chosen(move, started)
-    plan = report(move, started, mode, why, started.way.files)
+            return _finished(context, source_table, made, dry_run=dry_run)
+        mode, why, found = _chosen(context, source_table)
+    plan = report(context, source_table, mode, why, source_table.transfer.files)
     if dry_run:
         return plan
-    check(started.way.definition, move.table, move.to)
-    carried, notes, version = _made(move, started, found)
+    check(source_table.transfer.definition, context.table, context.to)
+    carried, notes, version = _made(context, source_table, found)
     # not the newest if that can be told: somebody else may have gone on with it
-    head = landed(move, version)
-    refresh(move.users, started.way.snapshot)
-    files = listing(started, head)
+    head = landed(context, version)
+    refresh(context.users, source_table.transfer.snapshot)
+    files = listing(source_table, head)
     try:
-        proven = _proven(move, started, head, files)
+        proven = _proven(context, source_table, head, files)
     except VerificationError:
-        _undo(move, head, carried, shared_files=found is not None)
+        _undo(context, head, carried, shared_files=found is not None)
         raise
     layouts = tuple(layout for each in carried for layout in each.layouts)
     return replace(
         plan,
-        layout=described(layouts, started.way.snapshot),
+        layout=described(layouts, source_table.transfer.snapshot),
         files=files.num_rows,
         size=total(files, "size"),
         target_version=head.version,
@@ -187,41 +190,45 @@ def _migrate(move: Move, *, dry_run: bool) -> Migration:
     )
 
 
-def _proven(move: Move, started: Start, made: Snapshot, files: pa.Table) -> Proof:
+def _proven(
+    context: MigrationContext, source_table: SourceTable, made: Snapshot, files: pa.Table
+) -> Proof:
     """Prove the new table; from then on, its folder needs no note."""
-    way = started.way
-    with timing(move.seconds, "verify"):
-        columns = check_columns(way.definition.columns, way.target.define(made).columns)
-        proven = proof(started, made, columns, way.files, files)
+    transfer = source_table.transfer
+    with timing(context.seconds, "verify"):
+        columns = check_columns(transfer.definition.columns, transfer.target.define(made).columns)
+        proven = proof(source_table, made, columns, transfer.files, files)
     if made.identifier is None:
-        end(move.spark, made.location, _becoming(move, started))
+        end(context.spark, made.location, becoming(context, source_table))
     return proven
 
 
-def _finished(move: Move, started: Start, made: Snapshot, *, dry_run: bool) -> Migration:
+def _finished(
+    context: MigrationContext, source_table: SourceTable, made: Snapshot, *, dry_run: bool
+) -> Migration:
     """Prove a table that an earlier call has made: it may have been stopped before its proof.
 
     Raises:
         UsageError: The table is of something else, or of another version.
         VerificationError: The two differ; nothing was removed.
     """
-    origin, had = started.origin, made.source()
+    origin, had = source_table.origin, made.source()
     if had is None or (had.format, had.id) != (origin.format, origin.id):
-        raise UsageError(f"{move.target_table} is a table already; name another target")
-    if not _unchanged(move, started, had.version):
+        raise UsageError(f"{context.target_table} is a table already; name another target")
+    if not unchanged(context, source_table, had.version):
         raise UsageError(
-            f"{move.target_table} has {move.table} up to version {had.version}; it is at "
+            f"{context.target_table} has {context.table} up to version {had.version}; it is at "
             f"version {origin.version} now: say follow=True to carry what was appended"
         )
-    files = listing(started, made)
-    uris = move.target.uris(made, files["path"].to_pylist())
+    files = listing(source_table, made)
+    uris = context.target.uris(made, files["path"].to_pylist())
     own = all(within(uri, made.location) for uri in uris)
     mode = Mode.COPY if own else Mode.IN_PLACE
-    plan = report(move, started, mode, "made by an earlier call", files)
+    plan = report(context, source_table, mode, "made by an earlier call", files)
     if dry_run:
         return plan
     try:
-        proven = _proven(move, started, made, files)
+        proven = _proven(context, source_table, made, files)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. The second is of an earlier call, and others may have changed it since; "
@@ -230,71 +237,62 @@ def _finished(move: Move, started: Start, made: Snapshot, *, dry_run: bool) -> M
     return replace(plan, proof=proven, target_version=made.version)
 
 
-def _unchanged(move: Move, started: Start, version: int) -> bool:
-    """Tell whether the old table has the files that it had: a property may have got a version."""
-    if version == started.origin.version or version < 0:
-        return version == started.origin.version
-    then = move.source.at(move.table, version)
-    return keys(move.source.files(then)) == keys(started.way.files)
-
-
-def _chosen(move: Move, started: Start) -> tuple[Mode, str, Shared | None]:
+def _chosen(
+    context: MigrationContext, source_table: SourceTable
+) -> tuple[Mode, str, Shared | None]:
     """Return how to go on, why if that was not said, and the files that stay where they are.
 
     Raises:
         UnsupportedError: In place was asked for, and is not safe.
     """
-    if move.mode is Mode.COPY:
+    if context.mode is Mode.COPY:
         return Mode.COPY, "", None
-    if move.question is not None:
+    if context.options is not None:
         return Mode.COPY, "since rows are to be placed anew", None
     try:
-        found = shared(started.way, started.before)
+        found = shared(source_table.transfer, source_table.before)
     except UnsupportedError as error:
-        if move.mode is Mode.AUTO:
+        if context.mode is Mode.AUTO:
             return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
         text = str(error)
         raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
-    return Mode.IN_PLACE, "since that is safe" if move.mode is Mode.AUTO else "", found
+    return Mode.IN_PLACE, "since that is safe" if context.mode is Mode.AUTO else "", found
 
 
 def _made(
-    move: Move, started: Start, found: Shared | None
+    context: MigrationContext, source_table: SourceTable, found: Shared | None
 ) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
     """Make the new table; return its files, what to know of them, and its version if known."""
-    way = started.way
-    pending = move.target.create(move.target_table, way.definition, started.origin)
-    check_apart(way.snapshot, pending)
+    transfer = source_table.transfer
+    pending = context.target.create(context.target_table, transfer.definition, source_table.origin)
+    check_apart(transfer.snapshot, pending)
     if pending.identifier is None:
-        begin(move.spark, pending.location, _becoming(move, started))
+        begin(context.spark, pending.location, becoming(context, source_table))
     else:
-        refuse_others(move.spark, pending.location)
-    with timing(move.seconds, "write"):
+        refuse_others(context.spark, pending.location)
+    with timing(context.seconds, "write"):
         if found is None:
-            carried = copied(way, pending, started.request)
+            carried = copied(transfer, pending, source_table.request)
         else:
-            carried = adopted(way, pending, found)
-    notes = () if found is None else (move.source.protect(way.snapshot),)
+            carried = adopted(transfer, pending, found)
+    notes = () if found is None else (context.source.protect(transfer.snapshot),)
     load = Load(
         base=pending,
         staged=tuple(each.staged for each in carried),
-        source=started.origin,
+        source=source_table.origin,
         layouts=tuple(layout for each in carried for layout in each.layouts),
     )
     ours = [] if found is not None else [each.staged for each in carried]
-    with discarding(move.spark, ours), timing(move.seconds, "commit"):
-        made_by = publish(Through(move.target, move.target.load), load, Backoff(attempts=1))
+    with discarding(context.spark, ours), timing(context.seconds, "commit"):
+        made_by = publish(Through(context.target, context.target.load), load, Backoff(attempts=1))
     return carried, notes, made_by.version
 
 
-def _becoming(move: Move, started: Start) -> str:
-    of = started.origin
-    return f"{move.to} {of.format}:{of.id}"
-
-
-def _undo(move: Move, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool) -> None:
+def _undo(
+    context: MigrationContext, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool
+) -> None:
     """Remove the new table, unless somebody else has changed it since, and then our files."""
     with suppress(ConflictError, UnknownOutcomeError):
-        move.target.drop(head)
+        context.target.drop(head)
         for each in () if shared_files else carried:
-            discard(move.spark, each.staged)
+            discard(context.spark, each.staged)

@@ -19,7 +19,7 @@ from zadapter.base.key_text import texts
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
-from zadapter.layout.layout import Kept, Layout, Request
+from zadapter.layout.layout import Layout, LayoutStore, Request
 from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]
@@ -70,7 +70,7 @@ def jobs(
     files: pa.Table,
     request: Request,
     partition_columns: Sequence[str],
-    layouts: Kept,
+    layouts: LayoutStore,
     *,
     max_group_bytes: int,
     force: bool,
@@ -97,7 +97,7 @@ def every_job(
     files: pa.Table,
     request: Request,
     partition_columns: Sequence[str],
-    layouts: Kept,
+    layouts: LayoutStore,
     *,
     max_group_bytes: int,
 ) -> list[Job]:
@@ -139,7 +139,7 @@ def _jobs(
     return packed
 
 
-def _followed(root: Root, files: pa.Table, request: Request, layouts: Kept) -> Layout | None:
+def _followed(root: Root, files: pa.Table, request: Request, layouts: LayoutStore) -> Layout | None:
     clustered = _clustered(files, request)
     sizes = files["size"].to_numpy()
     if 2 * sizes[clustered].sum() < sizes.sum() or not clustered.any():
@@ -193,7 +193,7 @@ def _partitions(
 
 
 def _stale(
-    root: Root, files: pa.Table, request: Request, layouts: Kept, *, force: bool
+    root: Root, files: pa.Table, request: Request, layouts: LayoutStore, *, force: bool
 ) -> tuple[Layout | None, pa.Table]:
     """Return the files to rewrite, and the layout to follow if they are to fit the others."""
     if force:
@@ -225,7 +225,7 @@ def _clustered(files: pa.Table, request: Request) -> Mask:
     return np.asarray(ours.to_numpy(), bool)
 
 
-def _heaviest(files: pa.Table, clustered: Mask, layouts: Kept) -> Layout | None:
+def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout | None:
     """Return the layout that wrote most of the clustered bytes, if it is still there."""
     written = files["layout"].combine_chunks().filter(pa.array(clustered)).dictionary_encode()
     sizes = np.bincount(written.indices.to_numpy(), files["size"].to_numpy()[clustered])

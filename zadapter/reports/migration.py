@@ -7,7 +7,7 @@ from enum import Enum
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.reports.optimize import aligned
-from zadapter.table.spec import Fate, Item
+from zadapter.table.spec import Note, Status
 
 
 class Mode(str, Enum):
@@ -54,7 +54,7 @@ class Migration:
     """How; never ``AUTO``."""
     why: str
     """Why in this way, where that was not asked for."""
-    items: tuple[Item, ...]
+    items: tuple[Note, ...]
     """What is carried, translated, lost or refused."""
     layout: str
     """What becomes of the layout."""
@@ -76,7 +76,7 @@ class Migration:
     @property
     def refused(self) -> bool:
         """Whether the new table could not be made."""
-        return any(item.fate is Fate.REFUSED for item in self.items)
+        return any(item.status is Status.REFUSED for item in self.items)
 
     def facts(self) -> Mapping[str, str]:
         """Return what there is to say, for people."""
@@ -85,10 +85,12 @@ class Migration:
             "to": f"{self.target} ({self.to})",
             "mode": f"{self.mode.value}, {self.why}" if self.why else self.mode.value,
         }
-        for fate in Fate:
-            said = [f"{i.what}: {i.how}" if i.how else i.what for i in self.items if i.fate is fate]
+        for status in Status:
+            said = [
+                f"{i.what}: {i.how}" if i.how else i.what for i in self.items if i.status is status
+            ]
             if said:
-                facts[fate.value] = "; ".join(said)
+                facts[status.value] = "; ".join(said)
         facts["layout"] = self.layout
         facts["files"] = f"{self.files} of {show(self.size)}"
         if self.notes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Question
+from zadapter.arguments.options import Options
 from zadapter.backend.commit import Landed, publish
 from zadapter.base.interrupts import Interrupted
 from zadapter.errors import (
@@ -19,7 +19,7 @@ from zadapter.errors import (
 )
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.reports.optimize import Verification, timing
-from zadapter.rewrite.planner import Prepared, Work
+from zadapter.rewrite.planner import PlannedJob, RewritePlan
 from zadapter.rewrite.verify import check_contents, check_rows, live_rows, staged
 from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
@@ -65,10 +65,10 @@ class Tally:
 
 
 def rewrite(
-    prepared: Prepared, work: Work, spark: SparkSession, question: Question, tally: Tally
+    prepared: RewritePlan, work: PlannedJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Stage, verify and publish one job; return the conflict that made it give up."""
-    asked = question.verify == "checksum"
+    asked = options.verify == "checksum"
     with timing(tally.seconds, "write"):
         written, moved = write(prepared, work, spark, checksum=asked)
     tally.untested = tally.untested or moved.untested
@@ -85,7 +85,7 @@ def rewrite(
             base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
         )
         with timing(tally.seconds, "commit"):
-            landed = publish(prepared.backend, rewrite, question.backoff)
+            landed = publish(prepared.backend, rewrite, options.backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
@@ -104,7 +104,7 @@ def rewrite(
     return None
 
 
-def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, ...]:
+def _exchanges(prepared: RewritePlan, work: PlannedJob, made: Staged) -> tuple[Exchange, ...]:
     """Check what was staged, partition by partition, and pair it with what goes."""
     snapshot, exchanges = prepared.snapshot, list[Exchange]()
     if not work.job.roots:
@@ -126,7 +126,7 @@ def _exchanges(prepared: Prepared, work: Work, made: Staged) -> tuple[Exchange, 
     return tuple(exchanges)
 
 
-def _rows_in(prepared: Prepared, group: Group) -> int:
+def _rows_in(prepared: RewritePlan, group: Group) -> int:
     """Return the live rows of the files that go, counted where the log does not say."""
     known = live_rows(group.files)
     return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known

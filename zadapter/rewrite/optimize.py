@@ -7,7 +7,7 @@ from os import PathLike
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import By, Question
+from zadapter.arguments.options import By, Options
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff
@@ -16,7 +16,7 @@ from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.reports.optimize import Plan, Report, timing
 from zadapter.rewrite.job import Tally, rewrite
-from zadapter.rewrite.planner import Prepared, prepare
+from zadapter.rewrite.planner import RewritePlan, prepare
 from zadapter.spark.clone import refresh, scratch
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
@@ -69,7 +69,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         ConflictError: Other writers were faster until attempts ran out; nothing was committed.
         UnknownOutcomeError: It is not known whether a commit landed; nothing was deleted.
     """
-    question = Question(
+    options = Options(
         table=table,
         by=by,
         where=where,
@@ -82,8 +82,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         verify=verify,
         backoff=Backoff() if backoff is None else backoff,
     )
-    with _opened(question, backend, spark) as (opened, own, users):
-        return _run(question, opened, own, users)
+    with _opened(options, backend, spark) as (opened, own, users):
+        return _run(options, opened, own, users)
 
 
 @explained
@@ -113,7 +113,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         UnsupportedError: The table uses a feature that zadapter cannot keep.
         MissingStatsError: The table collects no stats for a key column.
     """
-    question = Question(
+    options = Options(
         table=table,
         by=by,
         where=where,
@@ -125,47 +125,47 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
         verify=verify,
     )
-    with _opened(question, backend, spark) as (opened, own, _):
-        return prepare(question, opened, own, write=False).plan()
+    with _opened(options, backend, spark) as (opened, own, _):
+        return prepare(options, opened, own, write=False).plan()
 
 
 @contextmanager
 def _opened(
-    question: Question, backend: str | Factory | None, spark: SparkSession | None
+    options: Options, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
     """Open the table in a session beside the user's; yield the backend and both sessions."""
-    users, factory = open_table(question.name, backend, spark)
-    check_functions(question.where, users)
+    users, factory = open_table(options.name, backend, spark)
+    check_functions(options.where, users)
     with (
         interruptible(users.sparkContext),
-        scratch(users, expressions=question.where is not None) as own,
+        scratch(users, expressions=options.where is not None) as own,
         closing(factory(own)) as opened,
     ):
         yield opened, own, users
 
 
-def _run(question: Question, backend: Backend, spark: SparkSession, users: SparkSession) -> Report:
+def _run(options: Options, backend: Backend, spark: SparkSession, users: SparkSession) -> Report:
     tally = Tally()
     with timing(tally.seconds, "total"):
         with timing(tally.seconds, "plan"):
-            prepared = prepare(question, backend, spark, write=True)
+            prepared = prepare(options, backend, spark, write=True)
             planned = prepared.plan()
         tally.seconds["fit"] = prepared.seconds
         tally.seconds["plan"] -= prepared.seconds
-        with tally.telling(), explaining(question.name):
+        with tally.telling(), explaining(options.name):
             errors = [
                 error
                 for work in prepared.work
-                if (error := rewrite(prepared, work, spark, question, tally)) is not None
+                if (error := rewrite(prepared, work, spark, options, tally)) is not None
             ]
     if errors and len(errors) == len(prepared.work):
         raise errors[-1]
     if tally.versions:
         refresh(users, prepared.snapshot)
-    return _report(prepared, planned, tally, question)
+    return _report(prepared, planned, tally, options)
 
 
-def _report(prepared: Prepared, planned: Plan, tally: Tally, question: Question) -> Report:
+def _report(prepared: RewritePlan, planned: Plan, tally: Tally, options: Options) -> Report:
     empty = prepared.files.slice(0, 0)
     names = prepared.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
@@ -185,5 +185,5 @@ def _report(prepared: Prepared, planned: Plan, tally: Tally, question: Question)
         share_after=prepared.share_read(now),
         stale=tuple(tally.stale),
         seconds=dict(tally.seconds),
-        verification=tally.verification(question.verify),
+        verification=tally.verification(options.verify),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Question
+from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import request_of
 from zadapter.arguments.where import check_types, condition
 from zadapter.backend.contract import Backend
@@ -34,7 +34,7 @@ BYTES_A_ROW = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class PlannedJob:
     """A job with its layout and its part of the sample."""
 
     job: Job
@@ -56,7 +56,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class RewritePlan:
     """All that a rewrite needs to know."""
 
     backend: Backend
@@ -66,7 +66,7 @@ class Prepared:
     asked: int
     """How many of them ``where`` is about."""
     request: Request
-    work: tuple[Work, ...]
+    work: tuple[PlannedJob, ...]
     seconds: float
     """What sampling and fitting took."""
 
@@ -124,7 +124,7 @@ class Prepared:
         return predict.boxes_of_stats(self._sample(), stats, _weights(files))
 
 
-def _predicted(work: Work, ranks: Ints) -> predict.Boxes:
+def _predicted(work: PlannedJob, ranks: Ints) -> predict.Boxes:
     """Return the boxes of the files that *work* will write."""
     boxes = predict.boxes_of_rows(ranks, work.file_of, work.layout.files)
     scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
@@ -138,47 +138,45 @@ def _weights(files: pa.Table) -> Ints:
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
-def prepare(question: Question, backend: Backend, spark: SparkSession, *, write: bool) -> Prepared:
+def prepare(options: Options, backend: Backend, spark: SparkSession, *, write: bool) -> RewritePlan:
     """Look at the table and work out what to do.
 
     Args:
-        question: What the caller asked for.
+        options: What the caller asked for.
         backend: The table's backend.
         spark: The session.
-        write: Whether the table's properties may be changed, where the question says so.
+        write: Whether the table's properties may be changed, where the options say so.
 
     Raises:
         UsageError: An argument makes no sense for this table.
         MissingStatsError: The log collects no stats for a key column.
         UnsupportedError: The table uses a feature that zadapter cannot keep.
     """
-    snapshot = backend.snapshot(question.name)
-    request = request_of(question, snapshot)
-    most = sizes.parse(question.max_group_bytes, "max_group_bytes")
-    predicate = (
-        None if question.where is None else condition(question.where, snapshot.schema, spark)
-    )
+    snapshot = backend.snapshot(options.name)
+    request = request_of(options, snapshot)
+    most = sizes.parse(options.max_group_bytes, "max_group_bytes")
+    predicate = None if options.where is None else condition(options.where, snapshot.schema, spark)
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
-    if missing and not question.widen_stats:
+    if missing and not options.widen_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
     if missing and write:
         snapshot = backend.widen_stats(snapshot, missing)
     used = () if predicate is None else tuple(sorted(columns_of(predicate)))
     files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
     asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    if question.where is not None and files.num_rows:
-        check_types(backend.read(snapshot, files.slice(0, 1)), question.where)
+    if options.where is not None and files.num_rows:
+        check_types(backend.read(snapshot, files.slice(0, 1)), options.where)
     planned = jobs(
         asked,
         request,
         tuple(snapshot.partition),
         snapshot.layouts,
         max_group_bytes=most,
-        force=question.force,
+        force=options.force,
     )
     start = time.perf_counter()
     work = fitted(backend, snapshot, request, planned) if planned else ()
-    return Prepared(
+    return RewritePlan(
         backend=backend,
         snapshot=snapshot,
         files=files,
@@ -191,7 +189,7 @@ def prepare(question: Question, backend: Backend, spark: SparkSession, *, write:
 
 def fitted(
     backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
-) -> tuple[Work, ...]:
+) -> tuple[PlannedJob, ...]:
     """Sample all jobs at once, those with files of several partitions each by itself; then fit."""
     mixed, plain = (
         [job for job in planned if not job.roots],
@@ -219,7 +217,7 @@ def _drawn(
     return sample(rows, [*request.columns, *partition], min(1.0, fraction))
 
 
-def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> Work:
+def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
     """Fit a layout for the partitions that the sample shows, the largest if they are too many.
 
     Rows of others go to files of the first one, where the writer keeps them apart.
@@ -234,7 +232,7 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> Work:
     most = np.sort(np.argsort(-rows, kind="stable")[:room])
     place = np.zeros(len(found), np.int64)
     place[most] = np.arange(len(most))
-    return Work(
+    return PlannedJob(
         job=job,
         layout=fit(
             request,
@@ -248,7 +246,7 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> Work:
     )
 
 
-def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> Work:
+def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> PlannedJob:
     values = [drawn[join(parts)].combine_chunks() for parts in partition]
     roots = job.roots if job.kept is None else list(job.kept.roots)
     root_of = find_roots(job.roots, values, drawn.num_rows)
@@ -257,9 +255,9 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
     among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
     if job.kept is None:
         files = [group.cut_into for group in job.groups]
-        return Work(
+        return PlannedJob(
             job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
         )
     wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
     layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
-    return Work(job=job, layout=layout, keys=keys, root_of=among)
+    return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)

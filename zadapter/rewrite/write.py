@@ -11,7 +11,7 @@ from zadapter.base.names import Parts, leaves
 from zadapter.layout import assign
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Job
-from zadapter.rewrite.planner import Prepared, Work
+from zadapter.rewrite.planner import PlannedJob, RewritePlan
 from zadapter.rewrite.shuffle import Clustered, clustered
 from zadapter.rewrite.verify import live_rows
 from zadapter.spark.footers import metadata
@@ -21,7 +21,7 @@ from zadapter.table.snapshot import Snapshot, Written
 
 
 def write(
-    prepared: Prepared, work: Work, spark: SparkSession, *, checksum: bool
+    prepared: RewritePlan, work: PlannedJob, spark: SparkSession, *, checksum: bool
 ) -> tuple[Written, Clustered]:
     """Read, key, move, sort and write the rows of *work*, for no reader to see yet.
 
@@ -45,7 +45,7 @@ def encoding(
     job: Job,
     request: Request,
     spark: SparkSession,
-    work: Work | None = None,
+    work: PlannedJob | None = None,
 ) -> Encoding:
     """Decide by the largest file how to encode; what cannot be told is left to the format.
 
@@ -84,7 +84,7 @@ def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
     return frozenset(p for p in columns if ".".join(snapshot.physical.get(p, p)) in given_up)
 
 
-def _plain_keys(work: Work, rows: int) -> frozenset[Parts]:
+def _plain_keys(work: PlannedJob, rows: int) -> frozenset[Parts]:
     """Return the keys that a dictionary would not make smaller, in row groups of so many rows."""
     group = assign.row_groups(work.layout, work.leaf_of, work.file_of)
     keys = zip(work.layout.request.columns, work.keys, strict=True)

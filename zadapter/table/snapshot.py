@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.names import Parts
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError
-from zadapter.layout.layout import Kept, Layout
+from zadapter.layout.layout import Layout, LayoutStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Snapshot:
     """Leaf columns of types that the format keeps no usable min and max of."""
     applied: frozenset[str] = frozenset()
     """Ids of zadapter's commits since the version asked for."""
-    layouts: Kept = field(default_factory=dict[str, Layout], repr=False)
+    layouts: LayoutStore = field(default_factory=dict[str, Layout], repr=False)
     """Layouts kept with the table, by id."""
     source: Callable[[], Source | None] = field(default=lambda: None, repr=False, compare=False)
     """Returns what the table was migrated from, and up to which version, or None; its history is

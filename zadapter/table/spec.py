@@ -15,7 +15,7 @@ Json = dict[str, Any]
 """A type or a field, as ``StructType.json`` of Spark writes it, parsed."""
 
 
-class Fate(str, Enum):
+class Status(str, Enum):
     """What becomes of a part of a table in another format."""
 
     CARRIED = "carried"
@@ -25,11 +25,11 @@ class Fate(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Note:
     """A part of a table, and what becomes of it."""
 
     what: str
-    fate: Fate
+    status: Status
     how: str = ""
 
     def __post_init__(self) -> None:
@@ -71,10 +71,10 @@ class Definition:
     """Whether files hold the columns that they are cut by, too."""
     renamed: str | None = None
     """Why columns cannot be found in the files by their names; None: they can."""
-    items: tuple[Item, ...] = ()
+    items: tuple[Note, ...] = ()
     """What became of the rest on the way here."""
 
-    def with_items(self, *items: Item) -> "Definition":
+    def with_items(self, *items: Note) -> "Definition":
         """Return it with more to say."""
         return replace(self, items=(*self.items, *items))
 
@@ -85,9 +85,9 @@ class Definition:
         return hashlib.sha256(json.dumps([said, self.ids]).encode()).hexdigest()[:16]
 
     @property
-    def refused(self) -> list[Item]:
+    def refused(self) -> list[Note]:
         """What forbids to go on."""
-        return [item for item in self.items if item.fate is Fate.REFUSED]
+        return [item for item in self.items if item.status is Status.REFUSED]
 
 
 FILE_SIZE = "target file size"
@@ -135,15 +135,15 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
         change: Takes a type as Spark's JSON has it, and returns what stands for it: the same, or
             another; None: the format has none.
     """
-    items: list[Item] = []
+    items: list[Note] = []
     columns = []
     for said in definition.columns:
         types: dict[str, str | None] = {each: change(each) for each in atoms(said["type"])}
         what = f"column {join((said['name'],))}"
         items += [
-            Item(what, Fate.REFUSED, f"there is no type for {old}; cast it, or leave it out")
+            Note(what, Status.REFUSED, f"there is no type for {old}; cast it, or leave it out")
             if new is None
-            else Item(what, Fate.TRANSLATED, f"{old} becomes {new}")
+            else Note(what, Status.TRANSLATED, f"{old} becomes {new}")
             for old, new in types.items()
             if new != old
         ]
@@ -199,7 +199,7 @@ def without_partition(definition: Definition, dropped: set[str], why: str) -> De
     kept = tuple(each for each in definition.partition if each.name not in dropped)
     gone = [each for each in definition.partition if each.name in dropped]
     items = [
-        Item(f"partitions by {_shown(each)}", Fate.TRANSLATED, f"files are not cut by it: {why}")
+        Note(f"partitions by {_shown(each)}", Status.TRANSLATED, f"files are not cut by it: {why}")
         for each in gone
     ]
     return replace(definition, partition=kept).with_items(*items)
@@ -230,23 +230,25 @@ def _shown(each: PartitionField) -> str:
     return source if each.transform == "identity" else f"{each.transform}({source})"
 
 
-def carried(before: Definition, definition: Definition) -> list[Item]:
+def carried(before: Definition, definition: Definition) -> list[Note]:
     """Return what is carried as it is, for those who look at the whole.
 
     Args:
         before: The old table.
         definition: The new one.
     """
-    items = [Item(f"{len(definition.columns)} columns", Fate.CARRIED, "names, order, nullability")]
+    items = [
+        Note(f"{len(definition.columns)} columns", Status.CARRIED, "names, order, nullability")
+    ]
     commented = sum(COMMENT in each["metadata"] for each in definition.columns)
     if commented:
-        items.append(Item(f"{commented} comments of columns", Fate.CARRIED))
+        items.append(Note(f"{commented} comments of columns", Status.CARRIED))
     cut_by = [each for each in before.partition if each in definition.partition]
-    items += [Item(f"partitions by {_shown(each)}", Fate.CARRIED) for each in cut_by]
+    items += [Note(f"partitions by {_shown(each)}", Status.CARRIED) for each in cut_by]
     lost = {item.what for item in definition.items}
     properties = [f"property {key}" for key in sorted(before.properties)]
-    items += [Item(what, Fate.CARRIED) for what in properties if what not in lost]
-    return items + ([Item("comment of the table", Fate.CARRIED)] if definition.comment else [])
+    items += [Note(what, Status.CARRIED) for what in properties if what not in lost]
+    return items + ([Note("comment of the table", Status.CARRIED)] if definition.comment else [])
 
 
 def check(definition: Definition, table: str, format_: str) -> None:

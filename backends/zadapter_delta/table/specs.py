@@ -16,10 +16,10 @@ from zadapter.table.spec import (
     FILE_SIZE,
     RETENTION,
     Definition,
-    Fate,
-    Item,
     Json,
+    Note,
     PartitionField,
+    Status,
     in_folders,
     optional,
     plain,
@@ -94,21 +94,21 @@ def _common(properties: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Item]:
+def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
     for each in said:
         text = json.dumps(each)
         for key, how in _FIELDS.items():
             if key in text:
-                yield Item(f"column {join((each['name'],))}", Fate.LOST, how)
+                yield Note(f"column {join((each['name'],))}", Status.LOST, how)
     for key in sorted(properties):
         known = key in {_SIZE, MAPPING} or key.startswith("zadapter.")
         known |= key == KEPT and _INTERVAL.fullmatch(properties[key]) is not None
         if key.startswith("delta.constraints."):
-            yield Item(f"CHECK ({properties[key]})", Fate.LOST, "new rows are not checked")
+            yield Note(f"CHECK ({properties[key]})", Status.LOST, "new rows are not checked")
         elif key.startswith("delta.") and not known and not _SILENT.match(key):
-            yield Item(f"property {key}", Fate.LOST, "it means something to Delta only")
+            yield Note(f"property {key}", Status.LOST, "it means something to Delta only")
     if properties.get(MAPPING, "none") != "none":
-        yield Item("column mapping", Fate.TRANSLATED, "columns are found by their names")
+        yield Note("column mapping", Status.TRANSLATED, "columns are found by their names")
 
 
 def accept(definition: Definition) -> Definition:
@@ -117,11 +117,11 @@ def accept(definition: Definition) -> Definition:
     columns = tuple(each | {"type": optional(each["type"])} for each in accepted.columns)
     if columns != accepted.columns:
         said = "what is in them may be null: Delta cannot enforce it there"
-        accepted = accepted.with_items(Item("NOT NULL within arrays and maps", Fate.LOST, said))
+        accepted = accepted.with_items(Note("NOT NULL within arrays and maps", Status.LOST, said))
     twice = Counter(each["name"].lower() for each in columns)
     accepted = replace(accepted, columns=columns).with_items(
         *(
-            Item(f"column {join((name,))}", Fate.REFUSED, "another one differs in case only")
+            Note(f"column {join((name,))}", Status.REFUSED, "another one differs in case only")
             for name, count in twice.items()
             if count > 1
         )
@@ -136,7 +136,7 @@ def accept(definition: Definition) -> Definition:
     accepted = _mapped(in_folders(accepted))
     return replace(accepted, properties=dict(_own(accepted.properties))).with_items(
         *(
-            Item(f"property {key}", Fate.LOST, "Delta would take it for its own")
+            Note(f"property {key}", Status.LOST, "Delta would take it for its own")
             for key in sorted(accepted.properties)
             if key.startswith("delta.") and key != MAPPING
         )
@@ -168,9 +168,9 @@ def _generated(definition: Definition) -> Definition:
     )
     return added.with_items(
         *(
-            Item(
+            Note(
                 f"partitions by day({join(each.source)})",
-                Fate.TRANSLATED,
+                Status.TRANSLATED,
                 f"by {each.name}, a column generated as {made[each.name]}",
             )
             for each in days
@@ -187,7 +187,7 @@ def _mapped(definition: Definition) -> Definition:
     if not odd:
         return definition
     how = f"files have other names for columns such as {odd[0]!r}, which Parquet cannot have"
-    item = Item("names of columns", Fate.TRANSLATED, how)
+    item = Note("names of columns", Status.TRANSLATED, how)
     properties = {**definition.properties, MAPPING: "name"}
     reason = "names of columns have characters that the new table needs other names for in files"
     renamed = definition.renamed or reason

@@ -13,9 +13,9 @@ from zadapter.table.spec import (
     FILE_SIZE,
     RETENTION,
     Definition,
-    Fate,
-    Item,
+    Note,
     PartitionField,
+    Status,
     plain,
     retyped,
     stored,
@@ -75,29 +75,29 @@ def _is_common(key: str, value: str) -> bool:
     return key in _COMMON and value.isdecimal()
 
 
-def _odd_types(version: Version) -> Iterator[Item]:
+def _odd_types(version: Version) -> Iterator[Note]:
     for parts, column in version.columns.items():
         word = column.type.partition("[")[0]
         if word in _AS_SPARK_READS:
             how = f"{column.type} becomes {_AS_SPARK_READS[word]}, as Spark reads it"
-            yield Item(f"column {join(parts)}", Fate.TRANSLATED, how)
+            yield Note(f"column {join(parts)}", Status.TRANSLATED, how)
 
 
-def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Item]:
+def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Note]:
     for key in sorted(properties):
         known = _is_common(key, properties[key]) or _SILENT.match(key)
         if _RESERVED.match(key) and not known:
-            yield Item(f"property {key}", Fate.LOST, "it means something to Iceberg only")
+            yield Note(f"property {key}", Status.LOST, "it means something to Iceberg only")
     if not pinned.sortOrder().isUnsorted():
-        yield Item("WRITE ORDERED BY", Fate.LOST, "the layout orders the rows")
+        yield Note("WRITE ORDERED BY", Status.LOST, "the layout orders the rows")
     if not pinned.schema().identifierFieldIds().isEmpty():
-        yield Item("identifier fields", Fate.LOST, "a note to Flink")
+        yield Note("identifier fields", Status.LOST, "a note to Flink")
     others = sorted(name for name in dict(pinned.refs()) if name != "main")
     if others:
-        yield Item(f"branches and tags {', '.join(others)}", Fate.LOST, "one version is carried")
+        yield Note(f"branches and tags {', '.join(others)}", Status.LOST, "one version is carried")
     if "-default" in schema:
-        yield Item("defaults of columns", Fate.LOST, "rows have their values")
-    yield Item("field ids", Fate.TRANSLATED, "columns are found by their names")
+        yield Note("defaults of columns", Status.LOST, "rows have their values")
+    yield Note("field ids", Status.TRANSLATED, "columns are found by their names")
 
 
 def _renamed(schemas: Iterable[str]) -> str | None:
@@ -137,11 +137,11 @@ def accept(definition: Definition) -> Definition:
     }
     taken = sorted(key for key in accepted.properties if _RESERVED.match(key))
     lost = [
-        Item(f"property {key}", Fate.LOST, "Iceberg would take it for its own") for key in taken
+        Note(f"property {key}", Status.LOST, "Iceberg would take it for its own") for key in taken
     ]
     kept = {key: value for key, value in properties.items() if key not in taken}
     refused = [
-        Item(f"column {each['name']}", Fate.REFUSED, "Iceberg has such a column of its own")
+        Note(f"column {each['name']}", Status.REFUSED, "Iceberg has such a column of its own")
         for each in accepted.columns
         if each["name"] in _OWN
     ]

@@ -17,9 +17,9 @@ from zadapter.table.snapshot import Load, Snapshot, Source
 from zadapter.table.spec import (
     COMMENT,
     Definition,
-    Fate,
-    Item,
+    Note,
     PartitionField,
+    Status,
     in_folders,
     optional,
     plain,
@@ -62,12 +62,12 @@ def accept(definition: Definition) -> Definition:
     )
     if columns != accepted.columns:
         said = "readers of plain files take every column for nullable"
-        accepted = accepted.with_items(Item("NOT NULL", Fate.LOST, said))
+        accepted = accepted.with_items(Note("NOT NULL", Status.LOST, said))
     names = Counter(each["name"].lower() for each in columns)
     twins = [each["name"] for each in columns if names[each["name"].lower()] > 1]
     if twins:
         said = "another column differs in case only, which readers of plain files cannot tell apart"
-        accepted = accepted.with_items(Item(f"column {twins[0]}", Fate.REFUSED, said))
+        accepted = accepted.with_items(Note(f"column {twins[0]}", Status.REFUSED, said))
     types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
     kept = {
         each.name
