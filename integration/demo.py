@@ -16,11 +16,11 @@ import zadapter
 import zadapter.spark
 from integration.bench.measures.shares import shares
 from integration.bench.tables.workloads import WORKLOADS
+from zadapter.arguments.where import condition
 from zadapter.backend.contract import load
 from zadapter.base.sizes import show
 from zadapter.cli.app import QUIET, progress
 from zadapter.filters.pruning import matching
-from zadapter.filters.sql import parse
 from zadapter.table import file_stats
 
 LINEITEM = WORKLOADS["lineitem"]
@@ -78,7 +78,9 @@ def _look(spark, table, ranges):
     backend = load("delta")(spark)
     snapshot = backend.snapshot(table)
     files = backend.files(snapshot, [(key,) for key in KEYS])
-    hit = {sql: matching(parse(sql, snapshot.schema), files) for sql in FILTERS}
+    rows, schema = spark.read.format("delta").load(table), snapshot.schema
+    read = {sql: condition(sql, rows, schema, later=False).predicate for sql in FILTERS}
+    hit = {sql: matching(read[sql], files) for sql in FILTERS}
     uris = deltalake.DeltaTable(table).file_uris()
     footers = shares([uri.removeprefix("file://") for uri in uris], ranges)
     return {

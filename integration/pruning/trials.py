@@ -154,7 +154,7 @@ class Trial:
             read = []
             for number, asked in enumerate(zip(conditions, totals, matches, strict=True)):
                 condition, total, of_file = asked
-                kept = self._kept(condition, snapshot, live)
+                kept = self._kept(condition, rows, snapshot, live)
                 if kept is None:
                     self.found.left_out[f"{when}, read: refused by zadapter"] += 1
                     continue
@@ -166,9 +166,10 @@ class Trial:
                 read.append((condition, total, frame))
             self._count("read", when, read)
 
-    def _kept(self, condition, snapshot, live):
+    def _kept(self, condition, rows, snapshot, live):
         try:
-            return matching(parsed(condition.sql, snapshot.schema, self.spark), live)
+            read = parsed(condition.sql, rows, snapshot.schema, later=False)
+            return matching(read.predicate, live)
         except UsageError:
             return None
 

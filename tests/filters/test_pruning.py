@@ -15,19 +15,18 @@ from zadapter.table.file_stats import Bounds
 @pytest.mark.parametrize(
     ("condition", "with_nan", "without"),
     [
-        ("x = double('NaN')", "TF", "F"),
+        ("x == nan", "TF", "F"),
         ("x > 5", "TF", "F"),
         ("x >= 5", "TF", "F"),
         ("x < 5", "TF", "T"),
-        ("NOT (x < 5)", "TF", "F"),
-        ("x <= double('NaN')", "T", "T"),
-        ("x < double('NaN')", "TF", "T"),
-        ("x > double('NaN')", "F", "F"),
-        ("isnan(x)", "TF", "F"),
-        ("x IN (5, double('NaN'))", "TF", "F"),
-        ("x NOT IN (5)", "T", "T"),
-        ("x <> 5", "T", "T"),
-        ("x <=> double('NaN')", "TF", "F"),
+        ("~(x < 5)", "TF", "F"),
+        ("x <= nan", "T", "T"),
+        ("x < nan", "TF", "T"),
+        ("x > nan", "F", "F"),
+        ("x.isin(5, nan)", "TF", "F"),
+        ("~x.isin(5)", "T", "T"),
+        ("x != 5", "T", "T"),
+        ("x.same(nan)", "TF", "F"),
     ],
 )
 def test_s01_nan_is_above_every_number(condition, with_nan, without):
@@ -46,9 +45,9 @@ def test_s01_a_bound_that_is_nan_is_no_bound():
     stats = bounds(1.0, math.nan)
 
     assert asked("x < 1", pa.float64(), stats) == ["F"]
-    assert asked("x = 5", pa.float64(), stats) == ["TF"]
-    assert asked("x = double('NaN')", pa.float64(), stats) == ["TF"]
-    assert asked("x = 5", pa.float64(), bounds(math.nan, 3.0)) == ["F"]
+    assert asked("x == 5", pa.float64(), stats) == ["TF"]
+    assert asked("x == nan", pa.float64(), stats) == ["TF"]
+    assert asked("x == 5", pa.float64(), bounds(math.nan, 3.0)) == ["F"]
 
 
 def test_s01_a_file_of_nothing_but_nulls():
@@ -61,14 +60,14 @@ def test_s01_a_file_of_nothing_but_nan():
     only_nan = bounds(None, None, nulls=4, nans=6)
 
     assert asked("x < 5", pa.float64(), only_nan) == ["FN"]
-    assert asked("x = double('NaN')", pa.float64(), only_nan) == ["TN"]
+    assert asked("x == nan", pa.float64(), only_nan) == ["TN"]
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
 def test_s03_zeros_are_one_value(zero, type_):
     """The sign of a zero neither tells values apart nor orders them."""
-    conditions = ["x = 0", "x < 0", "x >= 0", "x IN (-0.0D)", "x <> -0.0D", "x IN (1, 0)"]
+    conditions = ["x == 0", "x < 0", "x >= 0", "x.isin(-0.0)", "x != -0.0", "x.isin(1, 0)"]
 
     found = [asked(condition, type_, bounds(zero, zero)) for condition in conditions]
 
@@ -78,24 +77,22 @@ def test_s03_zeros_are_one_value(zero, type_):
 @pytest.mark.parametrize(
     ("condition", "no_nulls", "some", "all_null"),
     [
-        ("x = 1", "T", "TN", "N"),
-        ("x <> 1", "F", "FN", "N"),
-        ("NOT (x = 1)", "F", "FN", "N"),
-        ("x NOT IN (1, NULL)", "F", "FN", "N"),
-        ("x NOT IN (2, NULL)", "N", "N", "N"),
-        ("x IN (NULL)", "N", "N", "N"),
-        ("x IN (2, NULL)", "N", "N", "N"),
-        ("x = NULL", "N", "N", "N"),
-        ("x <=> NULL", "F", "TF", "T"),
-        ("x <=> 1", "T", "TF", "F"),
-        ("NOT (x <=> 1)", "F", "TF", "T"),
-        ("x IS NULL", "F", "TF", "T"),
-        ("x IS NOT NULL", "T", "TF", "F"),
-        ("NOT (x = 1 AND x > 5)", "T", "TN", "N"),
-        ("x = 2 OR NULL", "N", "N", "N"),
-        ("x = 1 AND NULL", "N", "N", "N"),
-        ("(x = 1) IS NULL", "F", "TF", "T"),
-        ("(x <=> 1) IS NULL", "F", "F", "F"),
+        ("x == 1", "T", "TN", "N"),
+        ("x != 1", "F", "FN", "N"),
+        ("~(x == 1)", "F", "FN", "N"),
+        ("~x.isin(1, None)", "F", "FN", "N"),
+        ("~x.isin(2, None)", "N", "N", "N"),
+        ("x.isin(None)", "N", "N", "N"),
+        ("x.isin(2, None)", "N", "N", "N"),
+        ("x == None", "N", "N", "N"),
+        ("x.same(None)", "F", "TF", "T"),
+        ("x.same(1)", "T", "TF", "F"),
+        ("~(x.same(1))", "F", "TF", "T"),
+        ("x.isnull()", "F", "TF", "T"),
+        ("~x.isnull()", "T", "TF", "F"),
+        ("~((x == 1) & (x > 5))", "T", "TN", "N"),
+        ("(x == 2) | null", "N", "N", "N"),
+        ("(x == 1) & null", "N", "N", "N"),
     ],
 )
 def test_s04_null_follows_three_valued_logic(condition, no_nulls, some, all_null):
@@ -109,32 +106,32 @@ def test_s05_files_without_stats_are_kept():
     """What is not known excludes nothing, and takes nothing from the other files."""
     stats = [None, ANY, bounds(None, None, nulls=None, nans=None), bounds(7, 9)]
 
-    assert asked("x = 5", pa.int32(), *stats) == ["TFN", "TFN", "TFN", "F"]
-    assert asked("x IS NULL", pa.int32(), *stats) == ["TF", "TF", "TF", "F"]
+    assert asked("x == 5", pa.int32(), *stats) == ["TFN", "TFN", "TFN", "F"]
+    assert asked("x.isnull()", pa.int32(), *stats) == ["TF", "TF", "TF", "F"]
 
 
 def test_s20_columns_without_stats_may_hold_anything():
     """A column that old files lack may read as null there, or as its default."""
     table = table_of({"y": bounds(1, 1)}, y=pa.int32())
 
-    assert outcomes("x = 5", table, x=pa.int32()) == ["TFN"]
-    assert outcomes("x IN (5) AND y = 2", table, x=pa.int32(), y=pa.int32()) == ["F"]
-    assert outcomes("x IS NULL", table, x=pa.int32()) == ["TF"]
+    assert outcomes("x == 5", table, x=pa.int32()) == ["TFN"]
+    assert outcomes("x.isin(5) & (y == 2)", table, x=pa.int32(), y=pa.int32()) == ["F"]
+    assert outcomes("x.isnull()", table, x=pa.int32()) == ["TF"]
 
 
 def test_s05_one_bound_is_enough():
     """A file is excluded by the bound it has."""
     low, high = bounds(6, None, kind=Bounds.WIDENED), bounds(None, 4, kind=Bounds.WIDENED)
 
-    assert asked("x = 5", pa.int32(), low, high) == ["F", "F"]
-    assert asked("x IN (4, 5, 6)", pa.int32(), low, high) == ["TF", "TF"]
+    assert asked("x == 5", pa.int32(), low, high) == ["F", "F"]
+    assert asked("x.isin(4, 5, 6)", pa.int32(), low, high) == ["TF", "TF"]
 
 
 def test_s06_a_count_that_is_missing_is_not_zero():
     """Nulls and NaN may occur unless they are counted as none."""
-    assert asked("x IS NULL", pa.int32(), bounds(1, 1, nulls=None)) == ["TF"]
+    assert asked("x.isnull()", pa.int32(), bounds(1, 1, nulls=None)) == ["TF"]
     assert asked("x > 5", pa.float64(), bounds(1.0, 1.0, nans=None)) == ["TF"]
-    assert asked("x = 1", pa.int32(), bounds(1, 1, nulls=10), rows=None) == ["TN"]
+    assert asked("x == 1", pa.int32(), bounds(1, 1, nulls=10), rows=None) == ["TN"]
 
 
 @pytest.mark.parametrize("last", ["\x7f", "\ud7ff", "\ue000", "\uffff", "😀", "\U0010ffff"])
@@ -144,27 +141,27 @@ def test_s07_long_strings_are_told_apart_to_the_last_byte(last, length):
     text = "p" * length + last
     stats = bounds(text, text + "\0")
 
-    assert asked(f"x = '{text}'", pa.string(), stats) == ["TF"]
+    assert asked(f"x == '{text}'", pa.string(), stats) == ["TF"]
     assert asked(f"x < '{text}'", pa.string(), stats) == ["F"]
-    assert asked(f"x LIKE '{text}%'", pa.string(), stats) == ["T"]
-    assert asked(f"x LIKE '{text}p%'", pa.string(), stats) == ["F"]
-    assert asked(f"x LIKE '{text[:-1]}%'", pa.string(), stats) == ["T"]
+    assert asked(f"x.startswith('{text}')", pa.string(), stats) == ["T"]
+    assert asked(f"x.startswith('{text}p')", pa.string(), stats) == ["F"]
+    assert asked(f"x.startswith('{text[:-1]}')", pa.string(), stats) == ["T"]
 
 
 def test_s07_bounds_that_are_cut_still_hold():
     """Bounds may be no values of the file: then less follows from them, but nothing wrong."""
     cut = bounds("ppp", "ppq", kind=Bounds.WIDENED)
 
-    assert asked("x = 'pppp'", pa.string(), cut) == ["TF"]
+    assert asked("x == 'pppp'", pa.string(), cut) == ["TF"]
     assert asked("x > 'ppq'", pa.string(), cut) == ["F"]
-    assert asked("x LIKE 'pp%'", pa.string(), cut) == ["T"]
+    assert asked("x.startswith('pp')", pa.string(), cut) == ["T"]
 
 
 def test_s08_strings_are_ordered_by_their_utf8_bytes():
     """A surrogate pair is above U+FFFF in UTF-8, and below it in UTF-16."""
     assert asked("x > '\uffff'", pa.string(), bounds("😀", "😀")) == ["T"]
     assert asked("x < '😀'", pa.string(), bounds("\ue000", "\uffff")) == ["T"]
-    assert asked("x IN ('😀')", pa.string(), bounds("\ue000", "\uffff")) == ["F"]
+    assert asked("x.isin('😀')", pa.string(), bounds("\ue000", "\uffff")) == ["F"]
 
 
 @pytest.mark.parametrize("type_", [pa.timestamp("us"), pa.timestamp("us", "UTC")])
@@ -176,8 +173,8 @@ def test_s11_timestamps_differ_by_microseconds(type_):
     table = table_of({"x": bounds(time, time)}, x=type_)
     at_the_end = table_of({"x": bounds(last, last)}, x=type_)
 
-    assert outcomes("x = '2024-01-01 00:00:00.000999'", table, x=type_) == ["T"]
-    assert outcomes("x = '2024-01-01 00:00:00.001'", table, x=type_) == ["F"]
+    assert outcomes("x == '2024-01-01 00:00:00.000999'", table, x=type_) == ["T"]
+    assert outcomes("x == '2024-01-01 00:00:00.001'", table, x=type_) == ["F"]
     assert outcomes(Comparison(("x",), ">=", last), at_the_end) == ["T"]
     assert outcomes(Comparison(("x",), "<", last), at_the_end) == ["F"]
 
@@ -187,7 +184,7 @@ def test_s15_the_high_bit_of_unsigned_integers_is_no_sign():
     stats = bounds(2**63, 2**64 - 1)
 
     assert asked("x > 9223372036854775807", pa.uint64(), stats) == ["T"]
-    assert asked("x = 0", pa.uint64(), stats) == ["F"]
+    assert asked("x == 0", pa.uint64(), stats) == ["F"]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +200,7 @@ def test_s16_long_numbers_are_compared_to_the_last_digit(type_, value, other):
     """Nothing passes through floating point."""
     stats = bounds(value, value)
 
-    assert asked(f"x = {value}", type_, stats) == ["T"]
-    assert asked(f"x = {other}", type_, stats) == ["F"]
-    assert asked(f"x IN ({value}, {other})", type_, stats) == ["T"]
-    assert asked(f"x = -{value}", type_, stats) == ["F"]
+    assert asked(f"x == Decimal('{value}')", type_, stats) == ["T"]
+    assert asked(f"x == Decimal('{other}')", type_, stats) == ["F"]
+    assert asked(f"x.isin(Decimal('{value}'), Decimal('{other}'))", type_, stats) == ["T"]
+    assert asked(f"x == Decimal('-{value}')", type_, stats) == ["F"]

@@ -17,8 +17,10 @@ def test_s19_stats_are_found_by_the_columns_text():
     stats = {"a.`b c`": bounds(1, 1), "a.D": bounds(2, 2), "`a.D`": bounds(3, 3)}
     table = table_of({**stats, "````": bounds(4, 4)}, **columns)
 
-    assert outcomes("A.`b c` = 1 AND a.d = 2 AND `a.d` = 3 AND ```` = 4", table, **columns) == ["T"]
-    assert outcomes("a.`b c` = 2 OR a.D = 3 OR `a.D` = 4", table, **columns) == ["F"]
+    assert outcomes(
+        "(a['b c'] == 1) & (a.D == 2) & (table['a.D'] == 3) & (table['`'] == 4)", table, **columns
+    ) == ["T"]
+    assert outcomes("(a['b c'] == 2) | (a.D == 3) | (table['a.D'] == 4)", table, **columns) == ["F"]
 
 
 @pytest.mark.parametrize("other", [pa.int64(), pa.string(), pa.float32(), pa.decimal128(9, 0)])
@@ -28,17 +30,17 @@ def test_s21_stats_of_another_type_are_not_used(other):
     value = pa.scalar(7, pa.int8()).cast(other)
     table = table_of({"x": bounds(value, value)}, x=other)
 
-    assert outcomes("x = 5", table, x=pa.int32()) == ["TFN"]
-    assert outcomes("x IN (5, 6)", table, x=pa.int32()) == ["TFN"]
-    assert outcomes("x <=> 5", stale, x=pa.int32()) == ["TF", "TF"]
+    assert outcomes("x == 5", table, x=pa.int32()) == ["TFN"]
+    assert outcomes("x.isin(5, 6)", table, x=pa.int32()) == ["TFN"]
+    assert outcomes("x.same(5)", stale, x=pa.int32()) == ["TF", "TF"]
 
 
 def test_s21_partitions_of_another_type_are_not_used():
     """What was written as text is no number to compare with."""
     table = table_of({"x": "7"}, partition=["x"], x=pa.string())
 
-    assert outcomes("x = 5", table, x=pa.int32()) == ["TFN"]
-    assert outcomes("x IS NULL", table, x=pa.int32()) == ["F"]
+    assert outcomes("x == 5", table, x=pa.int32()) == ["TFN"]
+    assert outcomes("x.isnull()", table, x=pa.int32()) == ["F"]
 
 
 def test_s23_wide_bounds_with_an_unknown_count_of_nulls():
@@ -46,8 +48,8 @@ def test_s23_wide_bounds_with_an_unknown_count_of_nulls():
     wide = bounds(1, 9, nulls=None, kind=Bounds.WIDENED)
 
     assert asked("x > 9", pa.int32(), wide) == ["FN"]
-    assert asked("x BETWEEN 1 AND 9", pa.int32(), wide) == ["TN"]
-    assert asked("x IS NULL", pa.int32(), wide) == ["TF"]
+    assert asked("(x >= 1) & (x <= 9)", pa.int32(), wide) == ["TN"]
+    assert asked("x.isnull()", pa.int32(), wide) == ["TF"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 100_000])
@@ -80,13 +82,13 @@ def test_s30_booleans_and_binaries():
     no, yes = False, True
 
     assert asked("x", pa.bool_(), bounds(no, no), bounds(yes, yes)) == ["F", "T"]
-    assert asked("NOT x", pa.bool_(), bounds(no, yes)) == ["TF"]
-    assert asked("x > X'7E'", pa.binary(), cut) == ["T"]
-    assert asked("x = X'80'", pa.binary(), cut) == ["TF"]
-    assert asked("x >= X'82'", pa.binary(), cut) == ["F"]
+    assert asked("~x", pa.bool_(), bounds(no, yes)) == ["TF"]
+    assert asked("x > b'\\x7e'", pa.binary(), cut) == ["T"]
+    assert asked("x == b'\\x80'", pa.binary(), cut) == ["TF"]
+    assert asked("x >= b'\\x82'", pa.binary(), cut) == ["F"]
 
 
-@pytest.mark.parametrize("condition", ["p = ''", "p = '01'", "p = '__HIVE_DEFAULT_PARTITION__'"])
+@pytest.mark.parametrize("condition", ["p == ''", "p == '01'", "p == '__HIVE_DEFAULT_PARTITION__'"])
 def test_s31_partition_values_are_taken_literally(condition):
     """An empty string is not null, and text is no number."""
     values = ["", None, "__HIVE_DEFAULT_PARTITION__", "01", "1"]
@@ -95,7 +97,7 @@ def test_s31_partition_values_are_taken_literally(condition):
     found = outcomes(condition, table, p=pa.string())
 
     assert found == ["N" if v is None else "T" if f"'{v}'" in condition else "F" for v in values]
-    assert outcomes("p IS NULL", table, p=pa.string()) == ["F", "T", "F", "F", "F"]
+    assert outcomes("p.isnull()", table, p=pa.string()) == ["F", "T", "F", "F", "F"]
 
 
 def test_s31_partitions_of_every_value_of_a_double():
@@ -104,10 +106,10 @@ def test_s31_partitions_of_every_value_of_a_double():
     table = table_of(*({"p": value} for value in values), partition=["p"], p=pa.float64())
 
     assert outcomes("p > 0", table, p=pa.float64()) == ["F", "T", "T", "N"]
-    assert outcomes("p IN (0, double('NaN'))", table, p=pa.float64()) == ["T", "F", "T", "N"]
+    assert outcomes("p.isin(0, nan)", table, p=pa.float64()) == ["T", "F", "T", "N"]
 
 
-@pytest.mark.parametrize("condition", ["x = 1", "x IS NULL", "TRUE", "x + 1 = 2", "NOT (x = 1)"])
+@pytest.mark.parametrize("condition", ["x == 1", "x.isnull()", "true", "unknown", "~(x == 1)"])
 def test_s32_a_file_without_rows_is_never_read(condition):
     """No row has any truth value, whatever the stats say."""
     assert asked(condition, pa.int32(), ANY, bounds(1, 1), rows=0) == ["", ""]
@@ -124,12 +126,12 @@ def test_s32_a_file_without_rows_is_never_read(condition):
 )
 def test_s35_impossible_stats_are_distrusted(impossible):
     """Stats that count more values than there are rows are of some other file."""
-    assert asked("x = 5", pa.float64(), impossible) == ["TFN"]
+    assert asked("x == 5", pa.float64(), impossible) == ["TFN"]
 
 
 def test_s35_bounds_the_wrong_way_round_are_distrusted():
     """What lies between them is everything, not nothing."""
-    assert asked("x = 5", pa.int32(), bounds(9, 1)) == ["TF"]
+    assert asked("x == 5", pa.int32(), bounds(9, 1)) == ["TF"]
 
 
 def test_s37_the_partition_wins_over_stats():
@@ -138,8 +140,8 @@ def test_s37_the_partition_wins_over_stats():
     stats = pa.array([{"p": bounds(5, 5)}], pa.struct({"p": column_type(pa.int32())}))
     table = table.set_column(table.column_names.index("stats"), "stats", stats)
 
-    assert outcomes("p = 1", table, p=pa.int32()) == ["T"]
-    assert outcomes("p = 5", table, p=pa.int32()) == ["F"]
+    assert outcomes("p == 1", table, p=pa.int32()) == ["T"]
+    assert outcomes("p == 5", table, p=pa.int32()) == ["F"]
 
 
 def test_prefixes_of_any_string_type():
@@ -160,6 +162,6 @@ def test_a_table_in_many_chunks_is_read_as_one():
     one = table_of({"x": bounds(1, 1)}, x=pa.int32())
     two = table_of({"x": bounds(2, 2)}, x=pa.int32())
 
-    assert outcomes("x = 1", pa.concat_tables([one, two, one]), x=pa.int32()) == ["T", "F", "T"]
-    assert outcomes("x = 1", one.slice(0, 0), x=pa.int32()) == []
-    assert outcomes("x = 1", pa.concat_tables([one, two]).slice(1), x=pa.int32()) == ["F"]
+    assert outcomes("x == 1", pa.concat_tables([one, two, one]), x=pa.int32()) == ["T", "F", "T"]
+    assert outcomes("x == 1", one.slice(0, 0), x=pa.int32()) == []
+    assert outcomes("x == 1", pa.concat_tables([one, two]).slice(1), x=pa.int32()) == ["F"]

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from tests.kit.conditions import read
 from zadapter.base.names import leaves
 from zadapter.filters.pruning import matching, may
-from zadapter.filters.sql import parse
 from zadapter.table.file_stats import Bounds, schema
 
 ANY = {"bounds": Bounds.UNKNOWN}
@@ -38,7 +38,7 @@ def table_of(*files, partition=(), rows=10, **columns):
 
 def outcomes(condition, table, **columns):
     """Write each file's possible truth values as a part of "TFN"."""
-    predicate = parse(condition, pa.schema(list(columns.items()))) if columns else condition
+    predicate = read(condition, **columns) if columns else condition
     found = may(predicate, table)
     assert (matching(predicate, table) == found.true).all()
     masks = zip("TFN", (found.true, found.false, found.null), strict=True)

@@ -125,8 +125,8 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
         verify=verify,
     )
-    with _opened(options, backend, spark) as (opened, own, _):
-        return prepare(options, opened, own, write=False).plan()
+    with _opened(options, backend, spark) as (opened, _, _):
+        return prepare(options, opened, write=False).plan()
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _run(options: Options, backend: Backend, spark: SparkSession, users: SparkSe
     tally = Tally()
     with timing(tally.seconds, "total"):
         with timing(tally.seconds, "plan"):
-            prepared = prepare(options, backend, spark, write=True)
+            prepared = prepare(options, backend, write=True)
             planned = prepared.plan()
         tally.seconds["fit"] = prepared.seconds
         tally.seconds["plan"] -= prepared.seconds

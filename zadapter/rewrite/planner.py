@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import request_of
-from zadapter.arguments.where import check_types, condition
+from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend
 from zadapter.base import sizes
 from zadapter.base.names import Parts, join
 from zadapter.base.ranks import Ints
 from zadapter.errors import MissingStatsError
+from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
 from zadapter.layout import assign
@@ -138,13 +138,12 @@ def _weights(files: pa.Table) -> Ints:
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
-def prepare(options: Options, backend: Backend, spark: SparkSession, *, write: bool) -> RewritePlan:
+def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
     """Look at the table and work out what to do.
 
     Args:
         options: What the caller asked for.
         backend: The table's backend.
-        spark: The session.
         write: Whether the table's properties may be changed, where the options say so.
 
     Raises:
@@ -155,7 +154,7 @@ def prepare(options: Options, backend: Backend, spark: SparkSession, *, write: b
     snapshot = backend.snapshot(options.name)
     request = request_of(options, snapshot)
     most = sizes.parse(options.max_group_bytes, "max_group_bytes")
-    predicate = None if options.where is None else condition(options.where, snapshot.schema, spark)
+    predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
     if missing and not options.widen_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
@@ -164,8 +163,6 @@ def prepare(options: Options, backend: Backend, spark: SparkSession, *, write: b
     used = () if predicate is None else tuple(sorted(columns_of(predicate)))
     files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
     asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    if options.where is not None and files.num_rows:
-        check_types(backend.read(snapshot, files.slice(0, 1)), options.where)
     planned = jobs(
         asked,
         request,
@@ -185,6 +182,12 @@ def prepare(options: Options, backend: Backend, spark: SparkSession, *, write: b
         work=work,
         seconds=time.perf_counter() - start,
     )
+
+
+def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
+    """Read the condition for the files of the table as they are now."""
+    nothing = file_stats.schema({}, dict(snapshot.partition)).empty_table()
+    return condition(where, backend.read(snapshot, nothing), snapshot.schema, later=False).predicate
 
 
 def fitted(

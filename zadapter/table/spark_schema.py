@@ -36,6 +36,11 @@ def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
     return pa.schema([_field(field) for field in schema["fields"]])
 
 
+def arrow_type(type_: str | Mapping[str, Any]) -> pa.DataType:
+    """Return the Arrow type of one of Spark's types, as its ``jsonValue`` has it."""
+    return _type(type_, pa.string())
+
+
 def _field(field: Mapping[str, Any]) -> pa.Field:
     said = field.get("metadata") or {}
     odd = _COLLATIONS in said or _CHAR.search(said.get(_PADDED, ""))

@@ -239,7 +239,7 @@ def _delete(
     opened: Versioned, table: str, where: str, backoff: Backoff, spark: SparkSession
 ) -> int:
     snapshot = opened.snapshot(table)
-    asked = pruned(opened, snapshot, where, spark)
+    asked = pruned(opened, snapshot, where, spark, later=True)
     found = asked.files
     set_all(spark, UNPUSHED if asked.on_floats else {})
     rows = opened.read(snapshot, found)

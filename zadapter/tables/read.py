@@ -16,11 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.arguments.options import named
 from zadapter.arguments.resolve import open_table
-from zadapter.arguments.where import check_functions, check_types, condition
+from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend, Factory, Versioned
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError
+from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
 from zadapter.spark import footers
@@ -59,7 +60,7 @@ def read(
     with scratch(session) as own:
         opened = factory(own)
         snapshot = _snapshot(opened, named(table), version)
-        found = pruned(opened, snapshot, where, session)
+        found = pruned(opened, snapshot, where, session, later=True)
         set_all(own, BY_BOUNDS if found.on_floats else {})
         rows = opened.read(snapshot, found.certain)
         if found.doubtful.num_rows:
@@ -106,7 +107,8 @@ def files(
     session, factory = open_table(named(table), backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
         snapshot = _snapshot(opened, named(table), version)
-        found = pruned(opened, snapshot, where, session).files
+        asked = pruned(opened, snapshot, where, session, later=False)
+        found = asked.files
         if found["deletes"].null_count < found.num_rows:
             raise UnsupportedError(
                 f"{table}: rows of some files are deleted, and only readers of "
@@ -121,7 +123,7 @@ def files(
         }
         if row_groups:
             _refuse_renaming(opened, snapshot)
-            kept = _row_groups(snapshot, found, uris, where, session)
+            kept = _row_groups(snapshot, found, uris, asked.predicate, session)
             columns["row_groups"] = pa.array(kept, pa.list_(pa.int32()))
     return pa.table(columns)
 
@@ -135,11 +137,13 @@ class Pruned:
         doubtful: Those in which it would pass over NaN: it trusts bounds, and some writers leave
             NaN out of them.
         on_floats: Whether the condition is about floats.
+        predicate: The condition, if there is one.
     """
 
     certain: pa.Table
     doubtful: pa.Table
     on_floats: bool
+    predicate: Predicate | None
 
     @property
     def files(self) -> pa.Table:
@@ -147,7 +151,9 @@ class Pruned:
         return pa.concat_tables([self.certain, self.doubtful])
 
 
-def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession) -> Pruned:
+def pruned(
+    opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession, *, later: bool
+) -> Pruned:
     """Return the files that may hold rows that *where* is true for.
 
     Args:
@@ -155,30 +161,30 @@ def pruned(opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkS
         snapshot: The version that is read.
         where: The condition, if there is one.
         spark: The session that evaluates it.
+        later: Whether it does so at another time than this one.
 
     Raises:
         UsageError: The condition makes no sense for the table.
     """
     if where is None:
         every = opened.files(snapshot)
-        return Pruned(every, every.slice(0, 0), on_floats=False)
-    predicate = condition(where, snapshot.schema, spark)
-    check_functions(where, spark)
+        return Pruned(every, every.slice(0, 0), on_floats=False, predicate=None)
     nothing = file_stats.schema({}, dict(snapshot.partition)).empty_table()
     like = opened.read(snapshot, nothing)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    names = check_types(planned(spark, like), where)
+    asked = condition(where, planned(spark, like), snapshot.schema, later=later)
     floats = [
         parts
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] in names and pa.types.is_floating(type_)
+        if parts[0] in asked.columns and pa.types.is_floating(type_)
     ]
-    every = opened.files(snapshot, tuple(sorted({*columns_of(predicate), *floats})))
-    found = every.filter(pa.array(matching(predicate, every)))
+    every = opened.files(snapshot, tuple(sorted({*columns_of(asked.predicate), *floats})))
+    found = every.filter(pa.array(matching(asked.predicate, every)))
     hiding = pa.array([False] * found.num_rows, pa.bool_())
     for parts in floats:
         hiding = pc.or_(hiding, _may_hide(found, parts))
     certain = found.filter(pc.invert(hiding))
-    return Pruned(certain, found.filter(hiding), on_floats=bool(floats))
+    doubtful = found.filter(hiding)
+    return Pruned(certain, doubtful, on_floats=bool(floats), predicate=asked.predicate)
 
 
 def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
@@ -202,18 +208,22 @@ def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
 
 
 def _row_groups(
-    snapshot: Snapshot, found: pa.Table, uris: Sequence[str], where: str | None, spark: SparkSession
+    snapshot: Snapshot,
+    found: pa.Table,
+    uris: Sequence[str],
+    predicate: Predicate | None,
+    spark: SparkSession,
 ) -> list[list[int]]:
     """Return the numbers of the row groups of each file that may hold matching rows."""
     read = footers.read_row_groups(spark, uris)
-    if where is None:
+    if predicate is None:
         return [list(range(len(groups))) for groups in read]
     of_file = np.repeat(np.arange(len(read)), [len(groups) for groups in read])
     every = chain.from_iterable(read)
     groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
     values = found["partition"].combine_chunks().take(pa.array(of_file))
     groups = replaced(groups, found.schema.field("partition"), values)
-    may = matching(condition(where, snapshot.schema, spark), groups)
+    may = matching(predicate, groups)
     return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
 
 

@@ -1,0 +1,270 @@
+"""Conditions are what the session says they are; the ids are those of the catalogue."""
+
+import math
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from zadapter.arguments.where import condition
+from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.filters.predicate import And, Comparison, Constant, In, IsNull, Not, StartsWith
+from zadapter.filters.pruning import matching
+from zadapter.table.file_stats import schema
+from zadapter.table.spark_schema import arrow_schema
+
+DDL = """i int, t tinyint, f float, d double, s string, flag boolean, day date, ts timestamp,
+ntz timestamp_ntz, dec decimal(12,2), bytes binary, `Odd` struct<`b.c`:int,x:struct<y:int>>,
+low string collate UTF8_LCASE, map map<string,int>, list array<struct<z:int>>"""
+
+
+@pytest.fixture(scope="module")
+def empty(spark):
+    """No rows of every type."""
+    return spark.createDataFrame([], DDL)
+
+
+@pytest.fixture(scope="module")
+def columns(empty):
+    """Their schema, as snapshots have it."""
+    return arrow_schema(empty.schema.jsonValue())
+
+
+@pytest.fixture
+def read(empty, columns):
+    """Reads a condition."""
+    return lambda text, *, later=False: condition(text, empty, columns, later=later).predicate
+
+
+def leaves(predicate):
+    """What a condition compares, without what Spark adds: that columns are not null."""
+    if isinstance(predicate, And):
+        return [leaf for part in predicate.parts for leaf in leaves(part)]
+    added = isinstance(predicate, Not) and isinstance(predicate.part, IsNull)
+    return [] if added else [predicate]
+
+
+def is_(column, op, value, type_):
+    """A comparison."""
+    return Comparison((column,), op, pa.scalar(value, type_))
+
+
+UTC = timezone.utc
+NOON = datetime.fromisoformat("2024-01-05 12:00")
+MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("text", "leaf"),
+    [
+        ("i = 1", is_("i", "=", 1, pa.int32())),
+        ("1 < i", is_("i", ">", 1, pa.int32())),
+        ("i <> 1", Not(is_("i", "=", 1, pa.int32()))),
+        ("i <=> 1", is_("i", "<=>", 1, pa.int32())),
+        ("i IS NOT DISTINCT FROM 1", is_("i", "<=>", 1, pa.int32())),
+        ("i = 2 - 1", is_("i", "=", 1, pa.int32())),
+        ("i <= 1.5", is_("i", "<=", 1, pa.int32())),
+        ("t < 100", is_("t", "<", 100, pa.int8())),
+        ("d > 1.5", is_("d", ">", 1.5, pa.float64())),
+        ("f > 0.5", is_("f", ">", 0.5, pa.float32())),
+        ("d = -0.0D", is_("d", "=", -0.0, pa.float64())),
+        ("dec >= 2.5", is_("dec", ">=", Decimal("2.50"), pa.decimal128(12, 2))),
+        ("s = 'it''s'", is_("s", "=", "it's", pa.string())),
+        ("s LIKE 'abc'", is_("s", "=", "abc", pa.string())),
+        ("s LIKE 'ab%'", StartsWith(("s",), "ab")),
+        ("startswith(s, 'ab')", StartsWith(("s",), "ab")),
+        ("flag", is_("flag", "=", True, pa.bool_())),
+        ("flag = 'true'", is_("flag", "=", True, pa.bool_())),
+        ("day >= '2024-01-05'", is_("day", ">=", date(2024, 1, 5), pa.date32())),
+        (
+            "ntz > '2024-01-05 12:00'",
+            is_("ntz", ">", NOON, MICROS),
+        ),
+        ("ts > '2024-01-05 12:00'", is_("ts", ">", datetime(2024, 1, 5, 12, 0, 0, 0, UTC), MOMENT)),
+        ("ts = date'2024-01-05'", is_("ts", "=", datetime(2024, 1, 5, 0, 0, 0, 0, UTC), MOMENT)),
+        ("bytes = X'00ff'", is_("bytes", "=", b"\0\xff", pa.binary())),
+        ("ODD.`B.c` = 3", Comparison(("Odd", "b.c"), "=", pa.scalar(3, pa.int32()))),
+        ("Odd.x.y = 3", Comparison(("Odd", "x", "y"), "=", pa.scalar(3, pa.int32()))),
+        ("map IS NULL", IsNull(("map",))),
+        ("i <=> NULL", IsNull(("i",))),
+        ("i = 1 AND i = 2", Constant(value=False)),
+        ("i > 9000000000", Constant(value=False)),
+        ("i = NULL", Constant(value=False)),
+        ("dec = 2.555", Constant(value=False)),
+    ],
+)
+def test_conditions_become_predicates(read, text, leaf):
+    """Names, constants, casts and what can be folded are Spark's; what is left is compared."""
+    found = read(text)
+
+    assert leaves(found) == [leaf] or found == leaf
+
+
+def test_everything_is_read_as_no_condition(read):
+    """Nothing is excluded."""
+    assert read("TRUE") == And(())
+    assert leaves(read("1 = 1 OR i > 5")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "values", "has_null"),
+    [
+        ("i IN (1, 2, NULL)", "i", [1, 2], True),
+        (f"i IN ({', '.join(map(str, range(20)))})", "i", range(20), False),
+        (f"i IN (NULL, {', '.join(map(str, range(20)))})", "i", range(20), True),
+        (f"s IN ({', '.join(repr(str(n)) for n in range(20))}, NULL)", "s", range(20), True),
+        (
+            f"day IN ({', '.join(repr(f'2024-01-{n:02}') for n in range(1, 20))})",
+            "day",
+            [date(2024, 1, n) for n in range(1, 20)],
+            False,
+        ),
+        (
+            f"ts IN ({', '.join(repr(f'2024-01-{n:02}') for n in range(1, 20))})",
+            "ts",
+            [datetime(2024, 1, n, 0, 0, 0, 0, UTC) for n in range(1, 20)],
+            False,
+        ),
+        (
+            f"d IN (double('NaN'), {', '.join(f'{n}.5D' for n in range(20))})",
+            "d",
+            [math.nan, *(n + 0.5 for n in range(20))],
+            False,
+        ),
+        (
+            f"dec IN ({', '.join(f'{n}.25' for n in range(20))})",
+            "dec",
+            [Decimal(f"{n}.25") for n in range(20)],
+            False,
+        ),
+    ],
+)
+def test_s29_lists_of_any_length(read, columns, text, column, values, has_null):
+    """Spark keeps a longer list as a set, of its own representation of values."""
+    (found,) = leaves(read(text))
+    type_ = columns.field(column).type
+    wanted = {str(pa.scalar(str(v) if column == "s" else v, type_)) for v in values}
+
+    assert isinstance(found, In)
+    assert {str(value) for value in found.values} == wanted
+    assert {value.type for value in found.values} == {type_}
+    assert found.has_null == has_null
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("s ILIKE 'a%'", "s RLIKE 'a'", "low = 'a'", "s = 'a' COLLATE UTF8_LCASE", "low IN ('a')"),
+        *("low LIKE 'a%'", "s LIKE ANY ('_a%', '_b%')", "i + 1 > d", "abs(i) = 1", "i = rand()"),
+        *("map['a'] = 1", "list[0].z = 1", "exists(list, y -> y.z > 1)", "i % 2 = 0", "s > 5"),
+        *("input_file_name() = 'a'", "CASE WHEN flag THEN i END = 1", "cast(i AS string) = '3'"),
+        *("day > ts", "1 / i = 0", "s IN ('a', lower(s))", "day = date'12024-01-01'"),
+        *("octet_length(s) > 2", "contains(s, 'a')", "s LIKE '%a'"),
+    ],
+)
+def test_s26_s27_s33_what_is_not_evaluated_excludes_nothing(read, text):
+    """Functions, arithmetic and casts of a column may be anything."""
+    file = {"path": "a", "size": 1, "rows": 5, "partition": {}, "stats": {}}
+    table = pa.Table.from_pylist([file], schema=schema({}, {}))
+
+    assert matching(read(text), table).tolist() == [True]
+
+
+def test_s28_a_pattern_begins_with_a_prefix(read):
+    """Up to its first wildcard or escape, whatever the escape is."""
+    for text in ("s LIKE 'ab_c%'", "s LIKE 'ab/_%_d' ESCAPE '/'", r"s LIKE r'ab\%_'"):
+        prefixes = [leaf for leaf in leaves(read(text)) if isinstance(leaf, StartsWith)]
+        assert prefixes == [StartsWith(("s",), "ab")], text
+
+
+def test_isnan_is_true_or_false_never_null(read):
+    """``isnan(NULL)`` is false in Spark."""
+    found = read("isnan(f)")
+
+    assert (found.parts[0].column, found.parts[0].op) == (("f",), "<=>")
+    assert math.isnan(found.parts[0].value.as_py())
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "leaf"),
+    [
+        (
+            {"spark.sql.session.timeZone": "Asia/Tokyo"},
+            "ts > '2024-01-05 12:00'",
+            is_("ts", ">", datetime(2024, 1, 5, 3, 0, 0, 0, UTC), MOMENT),
+        ),
+        (
+            {"spark.sql.session.timeZone": "Europe/Berlin"},
+            "ts = timestamp'2024-10-27 02:30:00+01:00'",  # there are two half past two
+            is_("ts", "=", datetime(2024, 10, 27, 1, 30, 0, 0, UTC), MOMENT),
+        ),
+        ({"spark.sql.parser.escapedStringLiterals": "true"}, r"s = 'a\tb'", r"a\tb"),
+        ({"spark.sql.legacy.consecutiveStringLiterals.enabled": "true"}, "s = 'pr''od'", "prod"),
+        ({"wanted": "prod"}, "s = '${wanted}'", "prod"),
+        ({"spark.sql.caseSensitive": "true"}, "s = 'a'", "a"),
+    ],
+)
+def test_the_session_says_what_a_condition_means(read, conf, settings, text, leaf):
+    """What the second reader of SQL had to refuse is Spark's own business."""
+    conf(settings)
+
+    assert leaves(read(text)) == [
+        is_("s", "=", leaf, pa.string()) if isinstance(leaf, str) else leaf
+    ]
+
+
+def test_double_quotes_may_be_names(read, conf):
+    """A session decides whether they hold a text or a column."""
+    assert leaves(read('s = "flag"')) == [is_("s", "=", "flag", pa.string())]
+    conf({"spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"})
+    assert leaves(read('"i" = 3')) == [is_("i", "=", 3, pa.int32())]
+
+
+def test_the_clock_excludes_nothing_later(read):
+    """Rows that are found tomorrow are not those that are found today."""
+    text = "day > current_date() - INTERVAL 3 DAYS AND i = 1"
+    now, later = leaves(read(text)), leaves(read(text, later=True))
+
+    assert {leaf.column for leaf in now} == {("day",), ("i",)}
+    assert later == [is_("i", "=", 1, pa.int32())]
+    assert leaves(read("ts < now() OR i = 1", later=True)) == []
+
+
+def test_long_chains_are_read_without_recursion(read):
+    """What programs write has thousands of parts."""
+    chain = read(" OR ".join(f"(i = {n} AND flag)" for n in range(700)))
+
+    assert len(str(chain)) > 700
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("", UsageError, "is empty"),
+        ("  ", UsageError, "is empty"),
+        (5, UsageError, "takes SQL as text"),
+        ("i = ", UsageError, "where='i = '"),
+        ("i = 1; i = 2", UsageError, "where="),
+        ("i", UsageError, "not a boolean"),
+        ("sum(i) > 1", UsageError, "sum"),
+        ("nofunction(i) = 1", UsageError, "nofunction"),
+        ("i IN (SELECT 1)", UsageError, "subquery"),
+        ("EXISTS (SELECT 1)", UsageError, "subquery"),
+        ("flga", UnknownColumnError, "flga.*did you mean 'flag'"),
+        ("Odd.x.u = 1", UsageError, "u"),
+        ("abs(missing) = 1", UnknownColumnError, "missing"),
+        ("(" * 5_000 + "flag" + ")" * 5_000, UsageError, "nested too deep"),
+    ],
+)
+def test_what_is_no_condition_is_refused(read, text, error, message):
+    """The error names the part, and what to do."""
+    with pytest.raises(error, match=message):
+        read(text)
+
+
+def test_columns_are_told(empty, columns):
+    """Those that are nested by the outermost name."""
+    found = condition("odd.x.y = 1 AND abs(d) > 2", empty, columns, later=False)
+
+    assert found.columns == {"Odd", "d"}

@@ -1,0 +1,48 @@
+"""Literals of Spark, as it writes them in JSON, in Arrow's types."""
+
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DAYS = re.compile(r"-?\d+")
+
+
+def scalar_of(text: Any, type_: pa.DataType) -> pa.Scalar | None:
+    """Return a value of Spark's as one of Arrow's; None for types and values without a match."""
+    if pa.types.is_boolean(type_):
+        return pa.scalar(text == "true", type_)
+    if pa.types.is_date(type_):
+        return _day(text, type_)
+    for is_type, read in _VALUES:
+        if is_type(type_):
+            return pa.scalar(read(text), type_)
+    return None
+
+
+def _day(text: str, type_: pa.DataType) -> pa.Scalar | None:
+    """Return a date, which lists have as the days since 1970; None beyond the year 9999."""
+    if _DAYS.fullmatch(text):
+        return pa.scalar(int(text), pa.int32()).cast(type_)
+    return pa.scalar(date.fromisoformat(text), type_) if _DATE.fullmatch(text) else None
+
+
+_VALUES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], Any]], ...] = (
+    (pa.types.is_integer, int),
+    (pa.types.is_timestamp, int),
+    (pa.types.is_floating, float),
+    (pa.types.is_decimal, Decimal),
+    (pa.types.is_string, str),
+    (pa.types.is_binary, bytes),
+)
+
+
+def in_type(scalar: pa.Scalar, type_: pa.DataType) -> pa.Scalar | None:
+    """Return a value in a column's type if Spark compares the two as they are."""
+    if scalar.type == pa.string() and pa.types.is_large_string(type_):
+        return scalar.cast(type_)
+    return scalar if scalar.type == type_ else None
