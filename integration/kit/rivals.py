@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from zadapter.backend.commit import Backoff
-from zadapter.errors import ConflictError, DataFileError, VerificationError
+from zadapter.errors import ConflictError, DataFileError, ForeignChangeError, VerificationError
 
 ROWS = 400
 PLACES = ("attempts", "jobs", "within")
@@ -201,7 +201,7 @@ def run(lake, table, trial, rivals, how, monkeypatch):
         lake.optimize(table, backend=Interrupted, backoff=AT_ONCE, **more)
     except ConflictError:
         pass
-    except (VerificationError, DataFileError):
+    except (VerificationError, DataFileError, ForeignChangeError):
         assert cleans  # files went while they were read
     monkeypatch.undo()
     assert lake.values(table) == stage.rows
