@@ -1,0 +1,106 @@
+"""Blocks of code in Markdown documents: find them, and run those of one document.
+
+``python tests/kit/documents.py FOLDER/README.md`` runs the blocks of a document in the working
+directory and writes what each of them printed to ``printed.json``.
+"""
+
+import io
+import json
+import re
+import shlex
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("README.md", "zadapter/**/*.md", "backends/**/*.md", "integration/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+SHELLS = ("sh", "bash", "shell")
+PRINTED = "printed.json"
+_FENCE = re.compile(r"^```(\w*)[ ]?(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document."""
+
+    document: str
+    line: int
+    language: str
+    options: tuple[str, ...]
+    text: str
+
+    def __str__(self):
+        return f"{self.document}:{self.line}"
+
+    @property
+    def commands(self):
+        """The commands of a shell block, without comments, each as a list of arguments."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        parts = [part for line in lines for part in line.split(" && ")]
+        return [words for part in parts if (words := shlex.split(part, comments=True))]
+
+    @property
+    def runs(self):
+        """Whether a test runs the block."""
+        return self.language in {"python", *SHELLS} and "notest" not in self.options
+
+
+def read(document):
+    """Return the text of a document."""
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def blocks(document):
+    """Return the fenced blocks of a document, in order."""
+    text = read(document)
+    return [
+        Block(
+            document=document,
+            line=text.count("\n", 0, match.start()) + 1,
+            language=match[1],
+            options=tuple(match[2].split()),
+            text=match[3],
+        )
+        for match in _FENCE.finditer(text)
+    ]
+
+
+def run(document):
+    """Run the blocks of *document* in one namespace, and return what each of them printed."""
+    namespace, printed = {"__name__": "__main__"}, {}
+    for block in blocks(document):
+        if not block.runs:
+            continue
+        print(f"running {block}", file=sys.stderr, flush=True)
+        if block.language == "python":
+            stdout = io.StringIO()
+            with redirect_stdout(stdout):
+                exec(compile(block.text, str(block), "exec"), namespace)
+            printed[block.line] = stdout.getvalue()
+        else:
+            printed[block.line] = "".join(map(_called, block.commands))
+    return printed
+
+
+def _called(command):
+    """Run a command line of zadapter in this process, whose session it uses."""
+    from typer.testing import CliRunner
+
+    from zadapter.cli.app import app
+
+    name, *arguments = command
+    if name != "zadapter":
+        raise ValueError(f"{command} is no call of zadapter; mark its block notest")
+    result = CliRunner().invoke(app, arguments)
+    if result.exit_code:
+        raise RuntimeError(f"{command} exits with {result.exit_code}: {result.output}")
+    return result.stdout
+
+
+if __name__ == "__main__":
+    Path(PRINTED).write_text(json.dumps(run(sys.argv[1])), encoding="utf-8")

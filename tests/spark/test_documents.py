@@ -1,0 +1,83 @@
+"""The documents are true: their blocks of code run, as a reader would run them.
+
+The blocks of a document run in order, in one new process and an empty folder. A block that is
+marked ``notest`` does not run; ``tests/test_documents.py`` checks that it could.
+"""
+
+import json
+import re
+import subprocess
+import sys
+
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable
+
+from tests.kit.documents import DOCUMENTS, PRINTED, ROOT, blocks
+
+RUNNING = [path for path in DOCUMENTS if any(block.runs for block in blocks(path))]
+EVENTS = "lake/events"
+"""A Delta table that documents make, and whose rows they never change."""
+MOST_DOCUMENTS = 4
+"""Each of them starts a Spark session of its own."""
+
+
+def test_few_documents_start_spark():
+    """Documents whose code can run only in the cloud, or needs nothing but a look, are no test."""
+    assert 1 < len(RUNNING) <= MOST_DOCUMENTS
+
+
+@pytest.mark.parametrize("document", RUNNING)
+def test_blocks_run_one_after_the_other(document, tmp_path):
+    """Nothing is prepared; the output that is shown is printed; rows stay as they were."""
+    ended = subprocess.run(
+        [sys.executable, ROOT / "tests" / "kit" / "documents.py", document],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr[-5000:]
+    printed = json.loads((tmp_path / PRINTED).read_text(encoding="utf-8"))
+    assert shown(document) == {line: lines(printed[str(line)]) for line in shown(document)}
+    if (tmp_path / EVENTS).exists():
+        assert rows(tmp_path / EVENTS) == rows(tmp_path / EVENTS, version=0)
+
+
+def test_the_readme_shows_what_it_prints():
+    """The other documents need not."""
+    assert shown("README.md")
+
+
+def environment():
+    """The folder of the tests must not be one that Python imports from, nor its session be large."""
+    import os
+
+    paths = [str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]
+    settings = {"SPARK_DRIVER_MEMORY": "1g", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return {**os.environ, **settings}
+
+
+def shown(document):
+    """Return what *document* says that its blocks print, by the line of the block."""
+    every = blocks(document)
+    return {
+        block.line: lines(answer.text)
+        for block, answer in zip(every, every[1:], strict=False)
+        if block.runs and answer.language == "text"
+    }
+
+
+def lines(text):
+    """Return lines without what differs from run to run: shares, bytes, seconds, files written."""
+    masked = re.sub(r"\d+\.\d+|(?<=-> )\d+", "#", text)
+    return [" ".join(line.split()).strip("─┌┐└┘ ") for line in masked.strip().splitlines()]
+
+
+def rows(table, version=None):
+    """Return the number of rows of a Delta table, and its columns, each in order."""
+    found = DeltaTable(table, version=version).to_pyarrow_table()
+    order = pc.sort_indices(found, [("page", "ascending")])
+    return found.num_rows, found.take(order).to_pydict()
