@@ -13,7 +13,7 @@ from integration.kit.lakes import settings
 from integration.kit.s3 import KEY, SECRET, make
 from zadapter import errors
 
-README = Path(__file__).parents[1] / "README.md"
+GUIDE = Path(__file__).parents[1] / "zadapter" / "GUIDE.md"
 CLUSTERED = {"by": ["a", "b"], "target_file_size": "2KB"}
 SCHEMES = pytest.mark.parametrize("scheme", ["s3", "s3a"])
 
@@ -145,7 +145,7 @@ class TestParquet(Stories):
     format = "parquet"
 
     def test_nothing_is_prepared(self, spark, s3):
-        """The README's way: keys and the server in the environment, and one call."""
+        """The guide's way: keys and the server in the environment, and one call."""
         table = self.made(spark, s3, "gated").replace("s3a:", "s3:")
         code = f"import zadapter; print(zadapter.optimize({table!r}, by='a', backend='parquet'))"
 
@@ -153,7 +153,7 @@ class TestParquet(Stories):
             "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_ENDPOINT_URL": s3.gate.uri,
         }  # fmt: skip
-        named = re.findall(r"^export (\w+)=", README.read_text(), re.MULTILINE)
+        named = re.findall(r"^export (\w+)=", GUIDE.read_text(), re.MULTILINE)
 
         said = alone([sys.executable, "-c", code], {name: values[name] for name in named})
 

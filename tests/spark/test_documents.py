@@ -5,9 +5,11 @@ marked ``notest`` does not run; ``tests/test_documents.py`` checks that it could
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pyarrow.compute as pc
 import pytest
@@ -52,9 +54,7 @@ def test_the_readme_shows_what_it_prints():
 
 
 def environment():
-    """The folder of the tests must not be one that Python imports from, nor its session be large."""
-    import os
-
+    """The modules of this checkout, and a session that leaves room for that of other tests."""
     paths = [str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]
     settings = {"SPARK_DRIVER_MEMORY": "1g", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return {**os.environ, **settings}
@@ -65,7 +65,7 @@ def shown(document):
     every = blocks(document)
     return {
         block.line: lines(answer.text)
-        for block, answer in zip(every, every[1:], strict=False)
+        for block, answer in pairwise(every)
         if block.runs and answer.language == "text"
     }
 

@@ -6,7 +6,7 @@ that stands for k files is cut at the floor(k/2)/k quantile, so that any number 
 even and every file is whole boxes; below a file, at the median, for its row groups.
 
 Everything works on ranks within the sample; one column a level keeps the generated code of the
-Spark expression small (DESIGN.md).
+Spark expression small (zadapter/README.md).
 """
 
 from collections.abc import Iterator, Sequence

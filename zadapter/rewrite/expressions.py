@@ -3,7 +3,7 @@
 Everything is public API and goes into generated code.  Cuts travel as one string literal that the
 optimizer folds into an array of the column's own type, so the comparison is Spark's own.  A level
 looks at one column: choosing the column per node would outgrow the JIT's limit of 8 000 bytecodes
-a method (DESIGN.md).
+a method (zadapter/README.md).
 """
 
 import json

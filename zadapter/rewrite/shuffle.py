@@ -82,7 +82,7 @@ def _narrows(moved: DataFrame, added: set[str]) -> bool:
 def _narrowed(moved: DataFrame, exchange: Any, order: Sequence[str], added: set[str]) -> DataFrame:
     """Sort within partitions and leave out the *added* columns, without a copy of each row.
 
-    Spark's ``drop`` copies every field of every row, a tenth of a rewrite (DESIGN.md). An
+    Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter/README.md). An
     ``UnsafeRow`` need not be copied to lose its last columns: null bits and fields come before
     all else, at places that do not depend on how many there are (``UnsafeRow``, "Instances of this
     class act as pointers"), as long as the null bits fill as many words. So the sort is told of

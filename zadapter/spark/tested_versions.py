@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from zadapter.spark.settings import EXTENSIONS, FORMATS
 
 VERSIONS = frozenset({"4.1.4"})
-"""Versions of Spark whose plans ``tests/spark/test_rewriting.py`` has passed with."""
+"""Versions of Spark whose plans ``tests/spark/rewrite/test_shuffle.py`` has passed with."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}

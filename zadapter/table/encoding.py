@@ -17,7 +17,7 @@ SEEN = 20_000
 """Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
 
 SAVED = 0.2
-"""Share of a column that a dictionary has to save, since to build it takes time (DESIGN.md)."""
+"""Share of a column that a dictionary has to save: building it takes time (zadapter/README.md)."""
 _DIGITS = {np.int32: 9, np.int64: 18}
 """Of decimals that are written as whole numbers (LogicalTypes.md, "DECIMAL")."""
 _CODEC = "snappy"

@@ -1,0 +1,247 @@
+"""The documents fit the repository: links, names, commands and the picture of the packages.
+
+``tests/spark/test_documents.py`` runs their code.
+"""
+
+import ast
+import importlib.util
+import re
+from functools import cache
+from importlib.metadata import metadata
+
+import pytest
+import typer
+from click import Context
+
+from tests.kit.documents import DOCUMENTS, ROOT, SHELLS, blocks, read
+from tests.test_architecture import (
+    BACKENDS,
+    PACKAGES,
+    SHIPPED,
+    imports,
+    is_within,
+    module_name,
+    package_of,
+)
+from zadapter.cli.app import app
+from zadapter.spark import object_stores, settings
+
+MOST_WORDS = 700
+"""In README.md."""
+LANGUAGES = {"python", "text", "properties", "mermaid", *SHELLS}
+PROGRAMS = {"export", "pip", "pytest", "python", "zadapter"}
+SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
+WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]
+EVERY = [block for document in DOCUMENTS for block in blocks(document)]
+
+documents = pytest.mark.parametrize("document", WITH_GITHUB)
+
+
+def test_documents_lie_beside_what_they_are_about():
+    """Each format, the core and the tests have one."""
+    folders = {document.rpartition("/")[0] for document in DOCUMENTS}
+
+    assert folders >= {"", "zadapter", "integration", *(f"backends/{name}" for name in BACKENDS)}
+
+
+def test_the_readme_is_short():
+    """What does not fit belongs to another document."""
+    assert len(read("README.md").split()) <= MOST_WORDS
+
+
+def test_every_document_is_linked():
+    """From the README, so that a reader finds it."""
+    assert {f"{ROOT}/{document}" for document in DOCUMENTS[1:]} <= set(targets("README.md"))
+
+
+@documents
+def test_links_lead_somewhere(document):
+    """Files exist, and headings in them."""
+    broken = [
+        (target, anchor)
+        for target, anchor in targets(document).values()
+        if not target.exists() or (anchor and anchor not in anchors(target))
+    ]
+
+    assert broken == []
+
+
+def prose_of(document):
+    """Return a document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", read(document), flags=re.MULTILINE | re.DOTALL)
+
+
+def targets(document):
+    """Return the files and anchors of relative links, by the file's full name and the link."""
+    links = re.findall(r"\]\(([^)\s]+)\)", prose_of(document))
+    found = {}
+    for link in links:
+        if "://" not in link:
+            path, _, anchor = link.partition("#")
+            target = ((ROOT / document).parent / path).resolve() if path else ROOT / document
+            found[f"{target}#{anchor}" if anchor else str(target)] = target, anchor
+    return found
+
+
+def anchors(path):
+    """Return the anchors that GitHub gives the headings of *path*."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@documents
+def test_modules_and_files_exist(document):
+    """Names in backticks: modules and what is in them, paths, tests."""
+    prose = re.sub(r"``.*?``", "", prose_of(document))
+    names = {re.sub(r"\(.*\)$", "", name) for name in re.findall(r"`([^`]+)`", prose)}
+
+    assert [name for name in sorted(names) if not is_known(name)] == []
+
+
+def is_known(name):
+    """Tell whether *name* is none of the repository's, or exists."""
+    if re.fullmatch(rf"({'|'.join(SOURCES)})[\w./-]*", name):
+        return any((folder / name).exists() for folder in (ROOT, ROOT / "backends"))
+    if re.fullmatch(r"test_\w+", name):
+        return any(f"def {name}(" in text for text in sources("tests", "integration"))
+    if re.fullmatch(rf"(zadapter|integration|{'|'.join(BACKENDS)})(\.[\w-]+)+", name):
+        return is_name(name) or any(f'"{name}"' in text for text in sources("zadapter", "backends"))
+    return True
+
+
+@cache
+def sources(*folders):
+    """Return the texts of all modules of *folders*."""
+    return [path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py")]
+
+
+def is_name(name):
+    """Tell whether *name* is a module, or defined in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        for root in (ROOT, ROOT / "backends"):
+            place = root.joinpath(*parts[:length])
+            if place.is_dir() and length == len(parts):
+                return True
+            path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            if path.exists():
+                return is_defined(parts[length:], ast.parse(path.read_text()))
+    return False
+
+
+def is_defined(names, scope):
+    """Tell whether the first of *names* is in *scope*, the second in the first, and so on."""
+    if not names:
+        return True
+    for node in scope.body:
+        if names[0] in names_of(node):
+            return len(names) == 1 or is_defined(names[1:], node)
+    return False
+
+
+def names_of(node):
+    """Return what a statement defines, imports or, as ``__all__`` does, lists."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name for alias in node.names}
+    every = list(ast.walk(node)) if isinstance(node, ast.Assign | ast.AnnAssign) else []
+    listed = {each.value for each in every if isinstance(each, ast.Constant)}
+    return listed | {each.id for each in every if isinstance(each, ast.Name)}
+
+
+def test_the_picture_shows_the_imports():
+    """An arrow for each import between packages that does not follow from others."""
+    (picture,) = (block.text for block in EVERY if block.language == "mermaid")
+
+    drawn = set(re.findall(r"^ *(\w+) --> (\w+)$", picture, re.MULTILINE))
+
+    assert drawn == reduced(arrows())
+    assert set(re.findall(r"\.-> (\w+)$", picture, re.MULTILINE)) == set(BACKENDS)
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, *BACKENDS])
+def test_every_package_has_a_row(package):
+    """In the table of its folder, with its job."""
+    core = package in PACKAGES
+    folder = "zadapter" if core else f"backends/{package}"
+    name = f"zadapter.{package}" if core else f"{package}.backend"
+
+    assert re.search(rf"^\| .*`{name}`.* \| .+ \|$", read(f"{folder}/README.md"), re.MULTILINE)
+
+
+def arrows():
+    """Return which packages of the core import which, and which of them the backends import."""
+    found = {name: set() for name in (*PACKAGES, *BACKENDS)}
+    for path in SHIPPED:
+        module = module_name(path)
+        here = package_of(module) if is_within(module, "zadapter") else module.split(".")[0]
+        if here:
+            names = {package_of(name) for name in imports(path) if is_within(name, "zadapter")}
+            found[here] |= names - {here, ""}
+    return found
+
+
+def reduced(edges):
+    """Return the edges that no longer path has the ends of."""
+
+    @cache
+    def reached(name):
+        return set(edges[name]).union(*map(reached, edges[name]))
+
+    return {
+        (start, end)
+        for start, ends in edges.items()
+        for end in ends
+        if not any(end in reached(other) for other in ends - {end})
+    }
+
+
+@pytest.mark.parametrize("block", EVERY, ids=str)
+def test_blocks_are_of_a_known_kind(block):
+    """Python compiles, also where it does not run; no command is of a kind that nobody checks."""
+    assert block.language in LANGUAGES
+    assert set(block.options) <= {"notest"}
+    if block.language == "python":
+        compile(block.text, str(block), "exec")
+    if block.language in SHELLS:
+        assert {command[0] for command in block.commands} <= PROGRAMS
+
+
+@pytest.mark.parametrize("block", [each for each in EVERY if each.language in SHELLS], ids=str)
+def test_commands_could_run(block):
+    """Extras, modules, folders and options exist."""
+    for program, *arguments in block.commands:
+        if program == "pip":
+            extras = re.fullmatch(r"\.\[([\w,]+)\]", arguments[-1])[1].split(",")
+            assert set(extras) <= set(metadata("zadapter").get_all("Provides-Extra"))
+        elif program == "python":
+            assert arguments[0] == "-m"
+            module = arguments[1]
+            package = importlib.util.find_spec(module).submodule_search_locations is not None
+            assert importlib.util.find_spec(f"{module}.__main__" if package else module)
+        elif program == "pytest":
+            named = [each for each in arguments[:1] if not each.startswith("-")]
+            assert all((ROOT / each).exists() for each in named)
+        elif program == "zadapter":
+            assert accepts(arguments)
+
+
+def accepts(arguments):
+    """Tell whether the command line of zadapter knows a command and its options."""
+    group = typer.main.get_command(app)
+    if arguments == ["--version"]:
+        return True
+    name, *rest = arguments
+    command = group.commands[name]
+    return command.make_context(name, rest, parent=Context(group)) is not None
+
+
+def test_versions_of_packages_are_those_that_are_loaded():
+    """Settings to copy have the coordinates that a session of zadapter gets."""
+    loaded = {each for form in settings.FORMATS.values() for each in form.packages}
+    texts = [block.text for block in EVERY if block.language == "properties"]
+
+    named = {each for text in texts for each in re.findall(r"[\w.]+:[\w.-]+:[\d.]+", text)}
+
+    assert named == loaded | {object_stores.PACKAGES[0]}
