@@ -20,6 +20,7 @@ from tests.kit.documents import DOCUMENTS, PRINTED, ROOT, blocks
 RUNNING = [path for path in DOCUMENTS if any(block.runs for block in blocks(path))]
 EVENTS = "lake/events"
 """A Delta table that documents make, and whose rows they never change."""
+READS = r"a filter reads +([\d.]+)% of the rows -> ([\d.]+)%"
 MOST_DOCUMENTS = 4
 """Each of them starts a Spark session of its own."""
 
@@ -44,6 +45,9 @@ def test_blocks_run_one_after_the_other(document, tmp_path):
     assert ended.returncode == 0, ended.stderr[-5000:]
     printed = json.loads((tmp_path / PRINTED).read_text(encoding="utf-8"))
     assert shown(document) == {line: lines(printed[str(line)]) for line in shown(document)}
+    if document == "README.md":
+        ((before, after),) = re.findall(READS, "".join(printed.values()))
+        assert float(after) < float(before) / 2
     if (tmp_path / EVENTS).exists():
         assert rows(tmp_path / EVENTS) == rows(tmp_path / EVENTS, version=0)
 
