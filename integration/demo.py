@@ -14,9 +14,8 @@ from rich.table import Table
 
 import zadapter
 import zadapter.spark
-from integration.bench.measures.shares import shares
+from integration.bench.measures.shares import filters, shares
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.arguments.where import condition
 from zadapter.backend.contract import load
 from zadapter.base.sizes import show
 from zadapter.cli.app import QUIET, progress
@@ -78,11 +77,11 @@ def _look(spark, table, ranges):
     backend = load("delta")(spark)
     snapshot = backend.snapshot(table)
     files = backend.files(snapshot, [(key,) for key in KEYS])
-    rows, schema = spark.read.format("delta").load(table), snapshot.schema
-    read = {sql: condition(sql, rows, schema, later=False).predicate for sql in FILTERS}
-    hit = {sql: matching(read[sql], files) for sql in FILTERS}
+    rows = spark.read.format("delta").load(table)
+    read = zip(FILTERS, filters(rows, FILTERS).predicates, strict=True)
+    hit = {sql: matching(predicate, files) for sql, predicate in read}
     uris = deltalake.DeltaTable(table).file_uris()
-    footers = shares([uri.removeprefix("file://") for uri in uris], ranges)
+    footers = shares([uri.removeprefix("file://") for uri in uris], filters(rows, ranges))
     return {
         "files": files.num_rows,
         "row groups": footers.row_groups,

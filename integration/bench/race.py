@@ -14,7 +14,7 @@ from integration.bench.contenders import CHECKED, COPY, NEW, OURS
 from integration.bench.formats import FORMATS, Format
 from integration.bench.measures.effort import Effort, measured
 from integration.bench.measures.engines import by_duckdb, by_spark
-from integration.bench.measures.shares import Shares, shares
+from integration.bench.measures.shares import Shares, filters, shares
 from integration.bench.tables.workloads import Workload
 from zadapter.spark.checksum import Totals, by_file, together
 
@@ -151,7 +151,8 @@ class _Judge:
     def __init__(
         self, track: Track, workload: Workload, made: Format, conditions: Sequence[str]
     ) -> None:
-        self.track, self.workload, self.made, self.conditions = track, workload, made, conditions
+        self.track, self.workload, self.made = track, workload, made
+        self.filters = filters(made.read(made.base), conditions)
         spread = np.linspace(0, len(conditions) - 1, min(track.asked, len(conditions)))
         self.asked = [conditions[int(at)] for at in spread]
         by_spark(made.read(made.base), self.asked)  # compiles them
@@ -171,7 +172,7 @@ class _Judge:
             contender=name,
             columns=len(self.workload.keys),
             rows=rows.rows,
-            shares=shares(live, self.conditions),
+            shares=shares(live, self.filters),
             spark_seconds=spark_seconds,
             duckdb_seconds=duckdb_seconds,
         )

@@ -8,11 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 
 from tests.kit.builders import snapshot
-from zadapter.filters import pruning, sql
+from zadapter.arguments.where import condition
+from zadapter.filters.predicate import Predicate
+from zadapter.filters.pruning import matching
 from zadapter.table import footers
 from zadapter.table.footers import Footer
+from zadapter.table.spark_schema import arrow_schema
 
 Numbers = npt.NDArray[np.float64]
 
@@ -44,14 +48,36 @@ class Shares:
     touched: Numbers
 
 
-def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
-    """Judge files by *conditions*, whoever wrote them.
+@dataclass(frozen=True)
+class Filters:
+    """Conditions on a table, as Spark reads them.
+
+    Attributes:
+        texts: The conditions.
+        predicates: The same as predicates.
+        schema: The table's columns.
+    """
+
+    texts: Sequence[str]
+    predicates: Sequence[Predicate]
+    schema: pa.Schema
+
+
+def filters(rows: DataFrame, conditions: Sequence[str]) -> Filters:
+    """Read conditions on the columns of *rows*."""
+    empty = rows.sparkSession.createDataFrame([], rows.schema)
+    schema = arrow_schema(rows.schema.jsonValue())
+    read = [condition(text, empty, schema, later=False).predicate for text in conditions]
+    return Filters(texts=conditions, predicates=read, schema=schema)
+
+
+def shares(paths: Sequence[str], asked: Filters) -> Shares:
+    """Judge files by conditions, whoever wrote them.
 
     Footers say more than logs: of long texts, a reader of a log that cuts them opens more files.
     """
     found = [(path, Path(path).stat().st_size, pq.ParquetFile(path)) for path in paths]
-    schema = found[0][2].schema_arrow.remove_metadata()
-    version = snapshot(schema)
+    version = snapshot(asked.schema)
     whole = {path: _without_nans(footers.parse(size, file.metadata)) for path, size, file in found}
     parts = {
         f"{path}#{number}": _without_nans(footer)
@@ -59,13 +85,13 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
         for number, footer in enumerate(footers.row_groups(size, file.metadata))
     }
     files, groups = (footers.file_table(version, each) for each in (whole, parts))
-    hit = _hit(files, conditions, schema)
+    hit = _hit(files, asked)
     rows, sizes = (files[name].to_numpy().astype(np.float64) for name in ("rows", "size"))
     group_rows = groups["rows"].to_numpy().astype(np.float64)
     group_sizes = np.array([size for _, _, file in found for size in _sizes(file.metadata)])
-    hit_groups = _hit(groups, conditions, schema)
+    hit_groups = _hit(groups, asked)
     return Shares(
-        filters=conditions,
+        filters=asked.texts,
         files=len(found),
         row_groups=len(parts),
         size=int(sizes.sum()),
@@ -77,9 +103,8 @@ def shares(paths: Sequence[str], conditions: Sequence[str]) -> Shares:
     )
 
 
-def _hit(files: pa.Table, conditions: Sequence[str], schema: pa.Schema) -> Numbers:
-    found = [pruning.matching(sql.parse(text, schema), files) for text in conditions]
-    return np.array(found, np.float64)
+def _hit(files: pa.Table, asked: Filters) -> Numbers:
+    return np.array([matching(predicate, files) for predicate in asked.predicates], np.float64)
 
 
 def _sizes(metadata: pq.FileMetaData) -> list[int]:
