@@ -68,10 +68,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that the pure core needs no PySpark.
+    """Import a public name on first use, so that the pure core needs no PySpark.
 
     Raises:
-        MissingBackendError: It needs PySpark, which is not installed.
+        MissingBackendError: The name needs PySpark, which is not installed.
     """
     if name not in _HOME:
         raise AttributeError(f"module 'zadapter' has no attribute {name!r}")

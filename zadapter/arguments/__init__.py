@@ -1,1 +1,1 @@
-"""Arguments of the public functions, checked and resolved."""
+"""Check and resolve the arguments of the public functions."""

@@ -1,4 +1,4 @@
-"""What the caller asked for, checked as far as that needs no table and no Spark."""
+"""Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +25,10 @@ By = str | Sequence[str] | Mapping[str, float]
 
 
 def named(table: object) -> str:
-    """Return *table* as text.
+    """Return the name of a table as text.
 
     Raises:
-        UsageError: It is none, or empty.
+        UsageError: *table* is neither text nor a path, or it is empty.
     """
     if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
         raise UsageError(f"{table!r} is no table; give a path or an identifier")
@@ -37,10 +37,10 @@ def named(table: object) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the caller asked for, as typed.
+    """Arguments of ``optimize`` and ``plan``, as the caller passed them.
 
     Raises:
-        UsageError: An argument makes no sense whatever the table.
+        UsageError: An argument is invalid for every table.
     """
 
     table: str | PathLike[str]
@@ -75,14 +75,15 @@ class Options:
 
     @property
     def name(self) -> str:
-        """The table, as text."""
+        """The table's path or identifier, as text."""
         return named(self.table)
 
     def weights(self) -> dict[str, float]:
-        """Return the key columns' names with their weights.
+        """Return the names of the key columns with their weights.
 
         Raises:
-            UsageError: There are none, one comes twice, or they are no names and numbers.
+            UsageError: There is no key column, one is repeated, a name is not text, or a weight is
+                not a positive number.
         """
         by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
         if not by:

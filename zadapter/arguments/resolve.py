@@ -1,4 +1,4 @@
-"""Turn what users type into values, or say what is wrong with it before anything is written."""
+"""Resolve the table, its backend, the session and the key columns before anything is written."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,12 +34,14 @@ _NO_KEYS = (
 def open_table(
     name: str, backend: str | Factory | None, spark: SparkSession | None
 ) -> tuple[SparkSession, Factory]:
-    """Return a session that fits, and the table's backend, to be called with a session.
+    """Return a session that supports the table's format, and the factory of its backend.
 
     Raises:
-        UnknownTableError: No backend knows the table.
+        UnknownTableError: No backend finds the table.
         MissingBackendError: The backend is not installed.
-        SessionError: The session cannot handle the format.
+        SessionError: The session does not support the format.
+        UnsupportedError: The table uses a feature that zadapter does not support.
+        UsageError: *backend* is neither a name nor callable.
     """
     if backend is None:
         return _detected(name, spark or running() or start({}, None, [name]))
@@ -51,16 +53,16 @@ def open_table(
 
 
 def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -> SparkSession:
-    """Return the running session, or start one for *backend*, or else for all that is installed.
+    """Return the running session, or start one.
 
     Args:
         conf: Spark settings.
-        backend: The format; None: any.
-        tables: Paths and identifiers of tables, whose stores the session can then read.
+        backend: The format to support; None: every installed format.
+        tables: Paths and identifiers of tables. The session supports their object stores.
 
     Raises:
         MissingBackendError: The backend is not installed.
-        SessionError: No fitting session can be started.
+        SessionError: No suitable session can be started.
     """
     if backend is not None:
         load(backend)
@@ -80,7 +82,7 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
         try:
             found = _tried(name, table, spark)
         except UnsupportedError as error:
-            # it may be of a format that could not be asked
+            # the table may have a format that the session does not support
             raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
         if not isinstance(found, ZadapterError):
             return found
@@ -89,7 +91,7 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
         raise MissingBackendError("no backend is installed; install zadapter's extra 'delta'")
     if len(reasons) == 1:
         raise reasons[0]
-    # first those who have looked for the table, then those who could not
+    # first the backends that looked for the table, then those that could not
     reasons.sort(key=lambda reason: not isinstance(reason, UnknownTableError))
     raise UnknownTableError("; ".join(map(str, reasons)))
 
@@ -97,7 +99,7 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
 def _tried(
     name: str, table: str, spark: SparkSession | None
 ) -> tuple[SparkSession, Factory] | ZadapterError:
-    """Return a session and the backend that knows the table, or why it does not."""
+    """Return a session and the backend if it finds the table, or else the reason."""
     try:
         found, factory = _loaded(name, table, spark)
         if factory(found).snapshot(table).version < 0:
@@ -110,11 +112,11 @@ def _tried(
 
 
 def request_of(options: Options, snapshot: Snapshot) -> Request:
-    """Resolve and check the key columns.
+    """Resolve the options against a snapshot, and check the key columns.
 
     Raises:
         UnknownColumnError: The table has no such column.
-        UsageError: A column cannot be a key, or an argument makes no sense.
+        UsageError: A column cannot be a key, or an argument is invalid.
     """
     weights = options.weights()
     columns = tuple(_key(name, snapshot) for name in weights)

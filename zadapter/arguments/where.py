@@ -1,4 +1,4 @@
-"""The caller's condition, as a session of Spark analyses it."""
+"""Analysis of the caller's condition by a Spark session."""
 
 import json
 from collections.abc import Iterator
@@ -23,29 +23,29 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition, and the columns of the table that it is about."""
+    """A condition, and the table columns that it references."""
 
     predicate: Predicate
     columns: frozenset[str]
-    """By name; of nested columns the outermost."""
+    """Names of columns; for a nested column, the name of the outermost column."""
 
 
 def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Condition:
-    """Analyse a condition in the session that evaluates it, and read it into a predicate.
+    """Analyse a condition in the session that evaluates it, and convert it to a predicate.
 
-    Spark does not run it. It is optimised on a relation of the same columns whose rows are unknown,
-    so that Spark cannot simplify it by what the table holds.
+    Spark does not evaluate the condition. Spark optimises it over a relation with the same columns
+    and unknown rows, so that the contents of the table do not simplify it.
 
     Args:
         where: A condition in Spark's SQL.
         rows: The table's rows.
         schema: The table's columns.
-        later: Whether rows are found at another time than this one. If so, the functions that look
-            at the clock, such as ``current_date``, exclude nothing.
+        later: Whether the query runs at a later time. If so, functions that read the clock, such
+            as ``current_date``, exclude no files.
 
     Raises:
-        UnknownColumnError: It names a column that the table does not have.
-        UsageError: It is no condition that Spark takes, or it has a subquery.
+        UnknownColumnError: The condition references a column that the table does not have.
+        UsageError: Spark rejects the condition, or it has a subquery.
     """
     text = _text(where)
     analysed = _plan(_where(rows, text)).analyzed()
@@ -85,7 +85,7 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
 
 
 def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Predicate:
-    """Have Spark optimise the condition, and read what is left of it."""
+    """Optimise the condition with Spark, and convert the optimised plan."""
     session = rows.sparkSession
     java: Any = session._jsparkSession  # noqa: SLF001 - internal rows have no public door
     nothing = java.emptyDataFrame().queryExecution().toRdd()
@@ -93,7 +93,7 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
     unknown = DataFrame(java_rows, session)
     try:
         asked = unknown.where(text)
-    except AnalysisException:  # columns that only a table of files has
+    except AnalysisException:  # it references metadata columns, which only file relations have
         return Unknown(text)
     if later and _sees_clock(session, _plan(asked).analyzed()):
         asked = _without_clock(unknown, _plan(asked).analyzed())
@@ -114,7 +114,7 @@ def _sees_clock(spark: SparkSession, tree: JavaObject) -> bool:
 
 
 def _without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame:
-    """Keep the parts of a condition that are the same at any time."""
+    """Filter rows by the conjuncts that do not depend on the clock."""
     jvm: Any = rows.sparkSession._jvm  # noqa: SLF001
     java = rows._jdf  # noqa: SLF001
     for part in _conjuncts(analysed.condition()):
@@ -134,7 +134,7 @@ def _conjuncts(expression: JavaObject) -> Iterator[JavaObject]:
 
 
 def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
-    """Read the filters of an optimised plan; without rows, none of them is true."""
+    """Convert the filters of an optimised plan; an empty relation means a false condition."""
     parts = []
     while plan.nodeName() == "Filter":
         tree = plan.condition()
@@ -149,7 +149,7 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class _Expressions:
-    """Nodes of a tree of expressions in the JVM."""
+    """Nodes of an expression tree in the JVM."""
 
     tree: JavaObject
 
@@ -158,7 +158,11 @@ class _Expressions:
         return self.tree.apply(number).value()
 
     def members(self, number: int) -> tuple[list[str], bool] | None:
-        """Return the values of an ``InSet``: in one text, since there may be a million."""
+        """Return the non-null values of an ``InSet``, and whether it contains null.
+
+        The values cross to Python as one string, since there may be a million of them. The result
+        is None if a value contains the separator.
+        """
         values = self.tree.apply(number).hset()
         has_null = bool(values.contains(None))
         if has_null:
@@ -172,16 +176,16 @@ class _Expressions:
 
 
 def check_functions(where: str | None, spark: SparkSession) -> None:
-    """Refuse a condition that calls a function by the name of one of Spark's, but not that one.
+    """Refuse a condition that calls a function which replaces a built-in function of Spark.
 
-    Sessions in which zadapter writes have Spark's own functions under these names.
+    The sessions in which zadapter writes have Spark's built-in functions under these names.
 
     Args:
         where: The condition.
-        spark: The user's session, which knows the functions.
+        spark: The user's session, which has the functions.
 
     Raises:
-        UsageError: It does, or Spark cannot parse it.
+        UsageError: The condition calls such a function, or Spark cannot parse the condition.
     """
     if not isinstance(where, str):
         return
@@ -191,7 +195,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     except ParseException as error:
         raise UsageError(f"where={_short(where)}: {first_line(error)}") from error
     if not tree.containsPattern(_patterns(spark).UNRESOLVED_FUNCTION()):
-        return  # JSON of long lists takes long
+        return  # the JSON of a long list is slow
     parsed = json.loads(tree.toJSON())
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
         if _is_replaced(name, spark):
@@ -202,7 +206,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
 
 
 def _is_replaced(name: str, spark: SparkSession) -> bool:
-    """Tell whether a function of the session hides the one that Spark comes with."""
+    """Return whether a function of the session replaces the built-in function of that name."""
     jvm: Any = spark._jvm  # noqa: SLF001
     catalyst = jvm.org.apache.spark.sql.catalyst
     registry = getattr(getattr(catalyst.analysis, "FunctionRegistry$"), "MODULE$")

@@ -1,1 +1,1 @@
-"""The contract of a backend, and the commit loop."""
+"""The backend contract and the commit loop."""

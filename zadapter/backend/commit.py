@@ -1,8 +1,9 @@
-"""The commit loop: try, look, rebase, try again.
+"""The commit loop: commit, read the table, rebase, retry.
 
-After a failed attempt the loop takes *one* snapshot, looks for its own commit id in it, and rebases
-on that same snapshot.  With two snapshots its own commit could land in between, its inputs would
-seem gone, and live files would be discarded as stale (2 952 of 20 000 simulated histories).
+After a failed attempt the loop reads *one* snapshot, searches it for its own commit id, and rebases
+on that same snapshot. With two snapshots, its own commit could land between them. The inputs would
+then appear removed, and live files would be discarded as stale (2 952 of 20 000 simulated
+histories).
 """
 
 import random
@@ -31,83 +32,83 @@ A_contra = TypeVar("A_contra", bound="Attempt", contravariant=True)
 
 
 class Attempt(Protocol):
-    """What can be committed: a change of a table's files, or a load of new ones."""
+    """A change that can be committed: an exchange of files, or a load of new files."""
 
     @property
     def base(self) -> Snapshot:
-        """The version it is made for."""
+        """The snapshot that the change applies to."""
 
     @property
     def id(self) -> str:
-        """What its commit is found by."""
+        """Id of the commit, which later snapshots contain in ``applied``."""
 
     @property
     def table_id(self) -> str | None:
-        """Id of the table that it changes; None: it may make the table."""
+        """Id of the table that changes; None: the commit may create the table."""
 
     def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self: A, head: Snapshot, live: pa.Table
     ) -> tuple[A, tuple[Exchange, ...]]:
-        """Put it on top of *head*; return it, and the exchanges that were left behind."""
+        """Return the change rebased on *head*, and the exchanges that were dropped."""
 
 
 class Versions(Protocol):
-    """What a table has been, as a backend tells it."""
+    """Reader of the versions of a table."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the newest version."""
+        """Return the current version of *table*."""
 
     def files(self, snapshot: Snapshot) -> pa.Table:
-        """Return the files of that version."""
+        """Return the file table of *snapshot*."""
 
 
 class Log(Versions, Protocol[A_contra]):
-    """The part of a backend that the loop needs."""
+    """The part of a backend that the commit loop needs."""
 
     def commit(self, change: A_contra, /) -> int:
-        """Try once."""
+        """Attempt one commit and return the new version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Through(Generic[A]):
-    """A log that commits in a way of its own."""
+    """A log that commits with a given function."""
 
     versions: Versions
     commit: Callable[[A], int]
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the newest version."""
+        """Return the current version of *table*."""
         return self.versions.snapshot(table, since)
 
     def files(self, snapshot: Snapshot) -> pa.Table:
-        """Return the files of that version."""
+        """Return the file table of *snapshot*."""
         return self.versions.files(snapshot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """When to try again after losing a race: exponential, with full jitter, up to a deadline."""
+    """Retry policy for commits that lose a race: exponential, with full jitter and a deadline."""
 
     attempts: int = 8
-    """How often to try at most, the first try included."""
+    """Maximum number of attempts, including the first."""
     initial: float = 0.1
-    """Longest wait before the second try, in seconds; it doubles from try to try."""
+    """Maximum wait before the second attempt, in seconds. It doubles with each attempt."""
     longest: float = 10.0
-    """No single wait is longer, in seconds."""
+    """Upper limit of every wait, in seconds."""
     deadline: float = 300.0
-    """No try starts later than this after the first one, in seconds."""
+    """Time since the start, in seconds, after which no attempt starts."""
 
     def __post_init__(self) -> None:
         if self.attempts % 1 or self.attempts < 1:
             raise UsageError(f"a backoff takes a whole number of attempts, at least 1: {self}")
-        if not min(self.initial, self.longest, self.deadline) >= 0:  # NaN is no time, either
+        if not min(self.initial, self.longest, self.deadline) >= 0:  # also rejects NaN
             raise UsageError(f"a backoff needs at least one attempt and no negative time: {self}")
 
     def waits(self, jitter: Callable[[], float]) -> Iterator[float]:
-        """Yield the seconds to wait before the second, third, … try.
+        """Yield the seconds to wait before the second, third, … attempt.
 
         Args:
-            jitter: Returns a number from 0 to 1 each time it is called.
+            jitter: Returns a random number from 0 to 1.
         """
         for attempt in range(self.attempts - 1):
             yield jitter() * min(self.longest, self.initial * 2.0 ** min(attempt, 64))
@@ -115,20 +116,20 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landed:
-    """A commit that is in the table."""
+    """A commit that landed in the table."""
 
     version: int | None
-    """The version it made; None where that is no longer known after a lost answer."""
+    """The version it created; None: unknown, since an answer was lost."""
     attempts: int
     stale: tuple[Exchange, ...]
-    """Exchanges left behind, because another writer changed their files."""
+    """Exchanges that were dropped, because another writer changed their files."""
     doubtful: bool
-    """Whether an attempt had an unknown outcome: then nothing may be discarded."""
+    """Whether an attempt had an unknown outcome. If so, no file may be discarded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """Time, so that tests need not wait for it."""
+    """Clock, sleep and jitter of the commit loop, which tests replace."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -137,14 +138,14 @@ class Clock:
 
 @deferred
 def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None) -> Landed:
-    """Commit *change*, trying again after lost races and lost answers.
+    """Commit *change*, and retry after lost races and lost answers.
 
     Raises:
-        StaleRewriteError: All its files were changed by others; nothing was committed.
-        ConflictError: Races were lost until attempts ran out; nothing was committed.
-        ReplacedTableError: Another table has taken the name; nothing of the change is in it.
-        VerificationError: Staged files are gone; nothing was committed.
-        UnknownOutcomeError: It is not known whether it landed; nothing may be discarded.
+        StaleRewriteError: Other writers changed all its files; nothing was committed.
+        ConflictError: All attempts lost a race; nothing was committed.
+        ReplacedTableError: Another table has taken the name; it contains nothing of the change.
+        VerificationError: Staged files are missing; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; no file may be discarded.
     """
     clock = clock or Clock()
     start = change.base
@@ -161,7 +162,7 @@ def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None
         if wait is not None and clock.now() + wait > end:
             wait = None
         clock.sleep(wait or 0.0)
-        # a client may have tried twice by itself, and lost to its first try: only the table knows
+        # a client may have retried and lost to its own first attempt: only the table shows it
         with _doubts(change, doubtful=True):
             head = log.snapshot(start.table, since=start)
         with _doubts(change, doubtful=doubtful):
@@ -186,7 +187,7 @@ def _try(log: Log[A], change: A, *, doubtful: bool) -> tuple[int | None, Zadapte
 
 @contextmanager
 def _doubts(change: Attempt, *, doubtful: bool) -> Iterator[None]:
-    """Report whatever goes wrong after an attempt of unknown outcome as just that."""
+    """Raise errors that follow an attempt of unknown outcome as UnknownOutcomeError."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What zadapter needs to know about a table format, and where to find it."""
+"""Protocols of a table format's backend, and discovery of installed backends."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 class Backend(Protocol):
     """A table format.
 
-    What the table's features forbid raises :class:`~zadapter.errors.UnsupportedError` from
-    ``snapshot``, naming the feature, before anything is written.
+    If a feature of the table forbids a rewrite, ``snapshot`` raises
+    :class:`~zadapter.errors.UnsupportedError` with the name of the feature, before anything is
+    written.
     """
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
@@ -40,42 +41,42 @@ class Backend(Protocol):
 
         Args:
             table: Path or identifier.
-            since: Report the ids of zadapter's commits after this version as ``applied``.
+            since: A version; ``applied`` contains the ids of zadapter's commits after it.
 
         Raises:
             UnknownTableError: There is no such table of this format.
-            UnsupportedError: The table uses a feature that zadapter cannot keep.
+            UnsupportedError: The table uses a feature that zadapter cannot preserve.
         """
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
-        """Return the files of *snapshot* with stats of *columns* (see ``filestats``)."""
+        """Return the file table of *snapshot* with stats of *columns* (see ``file_stats``)."""
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
-        """Return where the files with *paths* in the file table lie."""
+        """Return the URIs of the files with *paths* in the file table."""
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
-        """Have the table collect stats of *columns* from now on."""
+        """Make the table collect stats of *columns* from now on; return the new snapshot."""
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
-        """Return the live rows of *files*, with what the format needs to keep a row's identity.
+        """Return the live rows of *files*, with the columns that preserve row identity.
 
-        Behind the table's columns come those of ``snapshot.partition`` that the table has not.
+        Appends partition fields that are not table columns.
         """
 
     def write(
         self, snapshot: Snapshot, rows: "DataFrame", layout: Layout | None, encoding: Encoding
     ) -> Written:
-        """Write each partition of *rows*, in order, as one file that no reader sees.
+        """Write each partition of *rows*, in order, as one file that is invisible to readers.
 
         Args:
             snapshot: The version the rows were read from.
             rows: The rows.
-            layout: What placed them; None: nothing has.
-            encoding: How the rows are put into Parquet.
+            layout: The layout that placed the rows; None: no layout.
+            encoding: The Parquet encoding of the rows.
         """
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
-        """Return what the format's log will say of *written*.
+        """Return *written* with the metadata that the format's log will hold.
 
         Args:
             snapshot: The version the files were written for.
@@ -92,116 +93,116 @@ class Backend(Protocol):
     def commit(self, rewrite: Rewrite) -> int:
         """Exchange the files atomically and return the new version.
 
-        The rewrite's id shows up in ``applied`` of every later snapshot, its layout in ``layouts``.
+        Every later snapshot has the rewrite's id in ``applied`` and its layout in ``layouts``.
 
         Raises:
-            ConflictError: Nothing was committed; another writer was faster.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer was faster; nothing was committed.
+            UnknownOutcomeError: It is unknown whether the commit landed.
         """
 
     def close(self) -> None:
-        """Let go of what the session holds for reads and writes; files stay."""
+        """Release the session state of reads and writes; keep all files."""
 
 
 @runtime_checkable
 class Versioned(Backend, Protocol):
-    """A backend that writes rows and keeps versions itself, for lack of an engine that does."""
+    """A backend that writes rows and keeps versions itself, since its format has no engine."""
 
     def at(self, table: str, when: int | datetime) -> Snapshot:
-        """Return an older version: the one with this number, or the newest at that time.
+        """Return an older version: by its number, or the newest version at a time.
 
         Raises:
             UnknownTableError: There is no such table or version.
-            VersionExpiredError: Its files may be gone.
+            VersionExpiredError: Files of the version may be deleted.
         """
 
     def publish(self, change: Change, operation: str) -> int:
-        """Make *change* the next version, as :meth:`Backend.commit` does."""
+        """Commit *change* as the next version, with the errors of :meth:`Backend.commit`."""
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
 
     def restore(self, table: str, version: int) -> int:
-        """Make the files of an older version those of a new one."""
+        """Commit the files of an older version as a new version; return its number."""
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
-        """Delete what no version needs that is newer than *older_than*; return it."""
+        """Delete files needed only by versions older than *older_than*; return their paths."""
 
     def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
-        """Make the visible files of the folder those of the newest version, and no others."""
+        """Make the visible files of the folder exactly the files of the newest version."""
 
 
 @runtime_checkable
 class Portable(Backend, Protocol):
-    """A backend whose tables can be migrated to other formats, and from them."""
+    """A backend whose tables can be migrated to and from other formats."""
 
     external_files: bool
     """Whether a table can have files outside its folder."""
     field_ids: bool
-    """Whether it reads columns of files by their ids, where they have some."""
+    """Whether the format reads columns by field ids where files have them."""
 
     def at(self, table: str, when: int) -> Snapshot:
         """Return an older version.
 
         Raises:
             UnknownTableError: There is no such table or version.
-            VersionExpiredError: What it was is no longer known.
+            VersionExpiredError: The metadata of the version is deleted.
         """
 
     def define(self, snapshot: Snapshot) -> Definition:
-        """Return what the table is, and note what no other format can be told."""
+        """Return the definition of the table, with notes on parts that no other format has."""
 
     def accept(self, definition: Definition) -> Definition:
-        """Return *definition* as this format can hold it, and note what became of it."""
+        """Return *definition* as this format represents it, with notes on the differences."""
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
-        """Return what *table* will be before its first commit, which nobody else can see yet.
+        """Return the snapshot of *table* before its first commit, invisible to others.
 
-        Files can be written and staged for it; :meth:`load` makes them a table, all at once.
+        Files can be written and staged for it. :meth:`load` creates the table in one commit.
 
         Args:
             table: Path or identifier.
-            definition: What :meth:`accept` has returned.
-            source: What is migrated.
+            definition: The result of :meth:`accept`.
+            source: The version of the other table that is migrated.
 
         Raises:
-            UsageError: Something else is there already, or it is no name of a table.
+            UsageError: The location or name is in use, or *table* is not a valid name.
         """
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
-        """Return files that lie somewhere else as if they had been written here.
+        """Return files at other locations as if this backend had written them.
 
         Args:
-            snapshot: What :meth:`create` has returned.
+            snapshot: The result of :meth:`create`.
             files: File table of another table, with partition values of the same names.
-            uris: Where they lie.
+            uris: Locations of the files.
 
         Raises:
-            UnsupportedError: This format cannot name files outside its folder, or a partition value
-                of theirs.
+            UnsupportedError: The format cannot reference files outside its folder, or cannot
+                represent one of their partition values.
         """
 
     def load(self, load: Load) -> int:
-        """Add files, all in one commit, and return the version; make the table if there is none.
+        """Add files in one commit and return the version; create the table if it is missing.
 
         Raises:
-            ConflictError: Nothing was committed; somebody else made the table, or changed it.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer created or changed the table; nothing was committed.
+            UnknownOutcomeError: It is unknown whether the commit landed.
         """
 
     def protect(self, snapshot: Snapshot) -> str:
-        """Have the table's own clean-ups leave files alone that are shared; say how."""
+        """Keep the table's own clean-ups from deleting shared files; return how, as text."""
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove a table that was just made, but not the files it has adopted.
+        """Drop a table that was just created, but keep its adopted files.
 
         Raises:
-            ConflictError: It has got more versions.
+            ConflictError: The table has more versions.
         """
 
 
 Factory = Callable[["SparkSession"], Backend]
-"""What an entry point names: a backend's class, say."""
+"""Constructor of a backend, such as its class. Entry points refer to it."""
 
 GROUP = "zadapter.backends"
 
@@ -212,11 +213,11 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Factory:
-    """Return the backend registered as *name*, to be called with a Spark session.
+    """Return the factory of the backend registered as *name*.
 
     Raises:
-        MissingBackendError: No installed package provides it, more than one does, or what it
-            needs is missing.
+        MissingBackendError: No installed package provides the backend, more than one does, or a
+            dependency of the backend is missing.
     """
     found = list(entry_points(group=GROUP, name=name))
     if not found:

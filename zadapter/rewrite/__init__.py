@@ -1,1 +1,1 @@
-"""Rewrites of one table: plan, write, verify, commit."""
+"""Rewrites of a table: plan, write, verify, commit."""

@@ -1,9 +1,9 @@
-"""A layout as Spark expressions: one array look-up and one comparison a level.
+"""A layout as Spark expressions: one array look-up and one comparison per level.
 
-Everything is public API and goes into generated code.  Cuts travel as one string literal that the
-optimizer folds into an array of the column's own type, so the comparison is Spark's own.  A level
-looks at one column: choosing the column per node would outgrow the JIT's limit of 8 000 bytecodes
-a method (zadapter/README.md).
+All expressions are public API and support code generation. Cuts are passed as one string literal,
+which the optimizer folds into an array of the column's type, so Spark's own comparison applies. A
+level compares one column: a choice of column per node would exceed the JIT's limit of 8 000
+bytecodes per method (zadapter/README.md).
 """
 
 import json
@@ -24,13 +24,13 @@ from zadapter.layout.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Rows with a few integer columns more, under names that no table has.
+    """Rows with additional integer columns, whose names contain a random token.
 
     Attributes:
         rows: The rows.
-        file: The file each row goes to.
+        file: Number of each row's file.
         place: Name of the column that orders rows within a file.
-        added: The columns that are not the table's.
+        added: Names of the additional columns.
     """
 
     rows: DataFrame
@@ -40,7 +40,7 @@ class Keyed:
 
 
 def constant(written: Sequence[str | None], type_: str) -> Column:
-    """Return an array of *type_* as one literal, which the optimizer folds."""
+    """Return an array of *type_* as an expression that the optimizer folds into one literal."""
     array = F.from_json(F.lit(json.dumps(written)), "array<string>")
     return array if type_ == "string" else array.cast(f"array<{type_}>")
 
@@ -51,18 +51,18 @@ def integers(numbers: Sequence[int]) -> Column:
 
 
 def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Keyed:
-    """Add to each row its leaf's place among all, and its file.
+    """Add to each row the position of its leaf along the curve, and its file.
 
     Args:
         rows: The rows.
-        layout: Where they are to go.
+        layout: The layout of the new files.
         partition: The table's partition columns and their types.
     """
     token = uuid4().hex
     place, file, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
     shared = bool((layout.width > 1).any())
     if shared:
-        # The position in the input, not rand(): Spark runs stages again
+        # the position in the input, not rand(), since Spark may rerun stages
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(place, _root(rows, layout, partition))
     keys = _comparable(rows, layout.request.columns)
@@ -79,13 +79,13 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     if shared:
         width = F.get(integers(layout.width[leaf_at].tolist()), F.col(place))
         target = target + F.pmod(F.col(salt), width).cast("int")
-        # what follows from the place need not travel with the rows; what the salt decides must
+        # the place alone does not determine a salted file number, so it is shuffled with the rows
         rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
     return Keyed(rows, target, place, (place, file) if shared else (place,))
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
-    """Return 0 for null, r for the r-th of the ascending *distinct* values: a binary search."""
+    """Return 0 for null and r for the r-th of the ascending *distinct* values, by binary search."""
     depth = max(1, len(distinct).bit_length())
     place: Column = F.lit(0)
     written = texts(distinct)
@@ -99,22 +99,23 @@ def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
 
 
 def _comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
-    """Return each column and the type its constants are cast to; binary compares as hexadecimal."""
+    """Return each column and the type of its constants; binary columns compare as hexadecimal."""
     picked = [F.col(quote(parts)) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
     return [
         (F.hex(column), "string")
         if type_ == "binary"
-        # spark.sql.timestampType may have the bare word mean timestamp_ntz
+        # spark.sql.timestampType can make the bare name mean timestamp_ntz
         else (column, "timestamp_ltz" if type_ == "timestamp" else type_)
         for column, type_ in zip(picked, types, strict=True)
     ]
 
 
 def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:
-    """Return the row's root: the place of its partition values among the layout's roots.
+    """Return the row's root: the index of its partition values among the layout's roots.
 
-    Column by column, the values so far are numbered anew, so that the look-up tables stay small.
+    After each column, the distinct prefixes of values are renumbered. This keeps look-up tables
+    small.
     """
     found: Column = F.lit(0)
     numbers: dict[tuple[str | None, ...], int] = {(): 0}

@@ -1,4 +1,4 @@
-"""One job of a rewrite: write, check, commit, and count what was done."""
+"""Execution of one job of a rewrite: write, verify, commit, and record the result."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ from zadapter.table.snapshot import Exchange, Rewrite, Staged, Written
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has done so far."""
+    """Results of the jobs that a run has finished."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     versions: list[int | None] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Tally:
     untested: str | None = None
 
     def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
-        """Count a rewrite that landed."""
+        """Record a rewrite that landed."""
         self.versions.append(landed.version)
         self.exchanges += [e for e in exchanges if e not in landed.stale]
         self.stale += [
@@ -49,13 +49,13 @@ class Tally:
         ]
 
     def verification(self, asked: str) -> Verification:
-        """Return how rows were compared, where it was *asked* for so."""
+        """Return how rows were compared, given the option *asked* for."""
         by = "checksum" if self.untested else asked
         return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Have an error say what was committed before it."""
+        """Add the versions that are already committed to the message of an error."""
         try:
             yield
         except ZadapterError as error:
@@ -67,7 +67,7 @@ class Tally:
 def rewrite(
     prepared: RewritePlan, work: PlannedJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
-    """Stage, verify and publish one job; return the conflict that made it give up."""
+    """Write, verify and commit one job; return the conflict that stopped it, if any."""
     asked = options.verify == "checksum"
     with timing(tally.seconds, "write"):
         written, moved = write(prepared, work, spark, checksum=asked)
@@ -89,13 +89,13 @@ def rewrite(
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
-        # a copy of a table that was dropped may have got them
+        # a copy of the dropped table may reference the files
         if not isinstance(error, ReplacedTableError):
             discard(spark, written)
         tally.stale.append(str(error))
         return error
     except (Exception, Interrupted):
-        # nothing was committed: an attempt of unknown outcome would have said so
+        # nothing was committed: an unknown outcome raises UnknownOutcomeError
         discard(spark, written)
         raise
     if landed.stale and not landed.doubtful:
@@ -105,7 +105,7 @@ def rewrite(
 
 
 def _exchanges(prepared: RewritePlan, work: PlannedJob, made: Staged) -> tuple[Exchange, ...]:
-    """Check what was staged, partition by partition, and pair it with what goes."""
+    """Check the staged files of each partition, and pair them with the files they replace."""
     snapshot, exchanges = prepared.snapshot, list[Exchange]()
     if not work.job.roots:
         (group,) = work.job.groups
@@ -127,7 +127,7 @@ def _exchanges(prepared: RewritePlan, work: PlannedJob, made: Staged) -> tuple[E
 
 
 def _rows_in(prepared: RewritePlan, group: Group) -> int:
-    """Return the live rows of the files that go, counted where the log does not say."""
+    """Return the live rows of the replaced files; count them where the log has no row count."""
     known = live_rows(group.files)
     return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known
 

@@ -40,34 +40,34 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> Report:
-    """Cluster *table* so that filters on *by* open fewer files and row groups.
+    """Cluster *table* so that filters on *by* read fewer files and row groups.
 
-    Rows, schema, partitions, row ids and streams stay as they are. Files that an earlier run laid
-    out in the same way are left alone: a run after an append rewrites little more than that.
+    Rows, schema, partitions, row ids and streams do not change. Files that an earlier run wrote
+    with the same options are skipped, so a run after an append rewrites little more than new files.
 
     Args:
-        table: A path, ``delta.`path```, or an identifier of the session's catalog.
-        by: Key columns, those most filters use; one to four are useful. Nested fields as ``a.b``.
-            A mapping of column to weight gives a column more of the z-value's bits.
-        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None finds it out.
-        where: SQL. Files that cannot hold a matching row are left alone, others rewritten whole.
+        table: A path, ``delta.`path```, or an identifier in the session's catalog.
+        by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
+            columns to weights assigns more bits of the z-value to heavier columns.
+        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
+        where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
-        target_file_size: Bytes a written file should have, or text such as ``"128MB"``.
-        row_groups: Row groups a written file should have; readers skip them one by one.
-        max_group_bytes: Larger partitions are clustered in parts of at most this many bytes.
-        widen_stats: Add key columns without stats to the table property that lists those with.
-        force: Rewrite what is clustered already, and fit new cuts.
-        verify: ``"counts"`` compares rows by number, ``"checksum"`` by all values (one more read).
-        backoff: When to try a commit again after losing a race.
-        spark: A classic Spark session; None takes the active one, or starts a local one.
+        target_file_size: Target size of written files in bytes, or text such as ``"128MB"``.
+        row_groups: Target number of row groups in a written file.
+        max_group_bytes: Maximum bytes clustered together; larger partitions are split.
+        widen_stats: Add key columns without stats to the table property that lists stats columns.
+        force: Also rewrite files that are already clustered, and fit new cuts.
+        verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
+        backoff: Retry policy for commits that lose a race.
+        spark: A classic Spark session; None: the active session, or a new local one.
 
-    Returns: What was rewritten, what was left behind, and what it brought.
+    Returns: A report of rewritten files, files skipped due to conflicts, and the effect on reads.
 
     Raises:
-        UsageError, SessionError, UnsupportedError: Nothing was written; the message says why.
-        VerificationError: What was written is not what was read; it was not committed.
-        ConflictError: Other writers were faster until attempts ran out; nothing was committed.
-        UnknownOutcomeError: It is not known whether a commit landed; nothing was deleted.
+        UsageError, SessionError, UnsupportedError: Nothing was written; the message gives reasons.
+        VerificationError: The written rows differ from the rows read; they were not committed.
+        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
     options = Options(
         table=table,
@@ -102,15 +102,15 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     verify: str = "counts",
     spark: SparkSession | None = None,
 ) -> Plan:
-    """Predict what :func:`optimize` would do with the same arguments, without writing anything.
+    """Predict the effect of :func:`optimize` with the same arguments, and write nothing.
 
-    Reads the table's log and a sample of the key columns. With ``widen_stats``, it predicts as if
-    the stats were there, and changes no property.
+    Reads the table's log and a sample of the key columns. With ``widen_stats``, the prediction
+    assumes that the stats exist, and changes no table property.
 
     Raises:
-        UsageError: An argument makes no sense for this table.
-        SessionError: The Spark session, its jars or Java do not fit.
-        UnsupportedError: The table uses a feature that zadapter cannot keep.
+        UsageError: An argument is invalid for this table.
+        SessionError: The Spark session, its jars or Java are not supported.
+        UnsupportedError: The table uses a feature that zadapter cannot preserve.
         MissingStatsError: The table collects no stats for a key column.
     """
     options = Options(
@@ -133,7 +133,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
 def _opened(
     options: Options, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
-    """Open the table in a session beside the user's; yield the backend and both sessions."""
+    """Open the table in a clone of the user's session; yield the backend and both sessions."""
     users, factory = open_table(options.name, backend, spark)
     check_functions(options.where, users)
     with (

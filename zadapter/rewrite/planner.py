@@ -1,4 +1,4 @@
-"""Everything up to the first write: snapshot, files, sample, layouts, prediction."""
+"""Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
 import time
 from collections.abc import Sequence
@@ -30,48 +30,48 @@ from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, chosen
 
 BYTES_A_ROW = 64
-"""A guess, for files whose rows the log does not count."""
+"""Assumed bytes per row of files whose log entry has no row count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedJob:
-    """A job with its layout and its part of the sample."""
+    """A job with its layout and its sampled rows."""
 
     job: Job
     layout: Layout
     keys: tuple[pa.Array, ...] = field(repr=False)
-    """Sampled values, one array a key column."""
+    """Sampled values, one array per key column."""
     root_of: Ints = field(repr=False)
-    """For each sampled row its root in the layout."""
+    """Root in the layout of each sampled row."""
 
     @cached_property
     def leaf_of(self) -> Ints:
-        """For each sampled row its leaf."""
+        """Leaf of each sampled row."""
         return assign.leaves(self.layout, self.keys, self.root_of)
 
     @cached_property
     def file_of(self) -> Ints:
-        """For each sampled row its file."""
+        """File of each sampled row."""
         return assign.files(self.layout, self.leaf_of, np.arange(len(self.leaf_of)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewritePlan:
-    """All that a rewrite needs to know."""
+    """A rewrite of a table: its jobs, and the files and options that they were planned from."""
 
     backend: Backend
     snapshot: Snapshot
     files: pa.Table = field(repr=False)
     """All live files of the table, with stats of the key columns."""
     asked: int
-    """How many of them ``where`` is about."""
+    """Number of live files that may hold rows matching ``where``."""
     request: Request
     work: tuple[PlannedJob, ...]
     seconds: float
-    """What sampling and fitting took."""
+    """Duration of sampling and fitting."""
 
     def share_read(self, files: pa.Table) -> float:
-        """Return what part of *files* the range queries drawn from the sample read."""
+        """Return the mean share of rows of *files* that range queries on the sample read."""
         if not self._sampled():
             return 0.0
         ranks, boxes = self._ranked(files)
@@ -85,7 +85,7 @@ class RewritePlan:
         return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
 
     def plan(self) -> Plan:
-        """Predict."""
+        """Predict the effect of the rewrite."""
         going = {path for work in self.work for path in work.job.files["path"].to_pylist()}
         gone = chosen(self.files, going)
         share_before, share_after = self._shares(going)
@@ -125,31 +125,31 @@ class RewritePlan:
 
 
 def _predicted(work: PlannedJob, ranks: Ints) -> predict.Boxes:
-    """Return the boxes of the files that *work* will write."""
+    """Return the predicted boxes of the files that *work* will write."""
     boxes = predict.boxes_of_rows(ranks, work.file_of, work.layout.files)
     scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 
 def _weights(files: pa.Table) -> Ints:
-    """Return rows a file, guessed where the log does not count them."""
+    """Return the number of rows per file, estimated where the log has no row count."""
     rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
     guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
 def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
-    """Look at the table and work out what to do.
+    """Plan the rewrite of a table.
 
     Args:
-        options: What the caller asked for.
+        options: The caller's options.
         backend: The table's backend.
-        write: Whether the table's properties may be changed, where the options say so.
+        write: Whether ``widen_stats`` may change the table's properties.
 
     Raises:
-        UsageError: An argument makes no sense for this table.
+        UsageError: An argument is invalid for this table.
         MissingStatsError: The log collects no stats for a key column.
-        UnsupportedError: The table uses a feature that zadapter cannot keep.
+        UnsupportedError: The table uses a feature that zadapter cannot preserve.
     """
     snapshot = backend.snapshot(options.name)
     request = request_of(options, snapshot)
@@ -185,7 +185,7 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
 
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
-    """Read the condition for the files of the table as they are now."""
+    """Convert the condition to a predicate for the files of the current snapshot."""
     nothing = file_stats.schema({}, dict(snapshot.partition)).empty_table()
     return condition(where, backend.read(snapshot, nothing), snapshot.schema, later=False).predicate
 
@@ -193,7 +193,11 @@ def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
 def fitted(
     backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
 ) -> tuple[PlannedJob, ...]:
-    """Sample all jobs at once, those with files of several partitions each by itself; then fit."""
+    """Sample the jobs and fit their layouts.
+
+    All jobs share one sample, except jobs whose files have rows of several partitions: each of
+    these is sampled by itself.
+    """
     mixed, plain = (
         [job for job in planned if not job.roots],
         [job for job in planned if job.roots],
@@ -209,7 +213,7 @@ def fitted(
 def _drawn(
     backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
 ) -> pa.Table:
-    """Sample the rows of *planned*: key columns, then those of the partition."""
+    """Sample the rows of *planned*: key columns, then partition columns."""
     read = pa.concat_tables(
         [files_to_read(group.files, request.columns) for job in planned for group in job.groups]
     )
@@ -221,9 +225,9 @@ def _drawn(
 
 
 def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
-    """Fit a layout for the partitions that the sample shows, the largest if they are too many.
+    """Fit a layout for the partitions in the sample, or for the largest ones if there are too many.
 
-    Rows of others go to files of the first one, where the writer keeps them apart.
+    Rows of other partitions go to the files of the first one; the writer separates them.
     """
     (group,) = job.groups
     keys = tuple(drawn.column(i).combine_chunks() for i in range(len(request.columns)))

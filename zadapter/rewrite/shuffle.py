@@ -1,4 +1,4 @@
-"""One pass over the rows: read, key, move, sort, write."""
+"""Shuffle and sort of rows into the files of a layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,24 +15,24 @@ from zadapter.spark.tested_versions import untested_plan, untested_session
 from zadapter.table.snapshot import Snapshot
 
 _BITS = 64
-"""Columns whose null bits share a word of an ``UnsafeRow``."""
+"""Null bits per word of an ``UnsafeRow``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clustered:
-    """Rows in their files' partitions, in the order of the curve."""
+    """Rows partitioned by file and sorted along the curve."""
 
     rows: DataFrame
     """The table's columns."""
     untested: str | None
-    """What this was not tested with, so that plain DataFrame operations are used; None: nothing."""
+    """The untested component that makes this fall back to DataFrame operations; None: none."""
     watch: tuple[DataFrame, str] | None = field(default=None, repr=False)
-    """What is executed, and the name under which it observes the rows that are read."""
+    """The executed rows, and the name of their observation."""
 
     def observed(self) -> Totals | None:
-        """Return what the rows that were read add up to, once they are written, if that is known.
+        """Return the totals of the rows read, once they are written; None: unknown.
 
-        It may count rows twice (see :func:`~zadapter.spark.checksum.watched`).
+        The totals may count rows twice (see :func:`~zadapter.spark.checksum.watched`).
         """
         return None if self.watch is None else observed(*self.watch)
 
@@ -40,17 +40,17 @@ class Clustered:
 def clustered(
     rows: DataFrame, layout: Layout, snapshot: Snapshot, *, checksum: bool = False
 ) -> Clustered:
-    """Put each row into its file's partition, in the order of the curve.
+    """Shuffle each row to the partition of its file, and sort each partition along the curve.
 
-    ``repartitionById`` needs no sampling pass, and adaptive execution leaves the number of
-    partitions alone.  Sorting by a single integer is a radix sort; under partition columns, which
-    are constant within a file, they come first, since the writer would sort by them again.
+    ``repartitionById`` needs no sampling pass, and adaptive execution does not change the number of
+    partitions. A sort by a single integer is a radix sort. Partition columns are constant within a
+    file; they precede the integer, since the writer would otherwise sort by them again.
 
     Args:
-        rows: The table's columns, then those of its partitioning that it has not.
-        layout: Where the rows go.
-        snapshot: What they are of.
-        checksum: Whether to add up what is read.
+        rows: The table's columns, then the partition fields that are not table columns.
+        layout: The layout of the new files.
+        snapshot: The snapshot of the rows.
+        checksum: Whether to compute a checksum of the rows read.
     """
     untested = untested_session(rows.sparkSession)
     name = None
@@ -74,25 +74,25 @@ def clustered(
 
 
 def _narrows(moved: DataFrame, added: set[str]) -> bool:
-    """Tell whether rows lose the *added* columns if only the others are looked at."""
+    """Return whether the *added* columns can be cut off without copying rows."""
     kept = [name for name in moved.columns if name not in added]
     return kept == moved.columns[: len(kept)] and _words(len(kept)) == _words(len(moved.columns))
 
 
 def _narrowed(moved: DataFrame, exchange: Any, order: Sequence[str], added: set[str]) -> DataFrame:
-    """Sort within partitions and leave out the *added* columns, without a copy of each row.
+    """Sort within partitions and cut off the *added* columns, without a copy of each row.
 
     Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter/README.md). An
-    ``UnsafeRow`` need not be copied to lose its last columns: null bits and fields come before
-    all else, at places that do not depend on how many there are (``UnsafeRow``, "Instances of this
-    class act as pointers"), as long as the null bits fill as many words. So the sort is told of
-    the other columns only, by the one operator whose columns are said and not derived,
-    ``ReusedExchangeExec``; what it sorts by it reads from behind them.
+    ``UnsafeRow`` can lose its last columns without a copy: null bits and fields come first, at
+    offsets that do not depend on the number of columns (``UnsafeRow``, "Instances of this class act
+    as pointers"), as long as the null bits fill the same number of words. ``ReusedExchangeExec``
+    has declared, not derived, output columns, so it presents only the kept columns to the sort. The
+    sort reads its *added* keys by ordinal.
     """
     spark = moved.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001 - physical plans have no public door
     execution = jvm.org.apache.spark.sql.execution
-    # what is planned on top knows the columns by the ids of the logical plan
+    # operators above refer to the columns by the ids of the logical plan
     logical = moved.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
     narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
     kept = len(moved.columns) - len(added)
@@ -107,7 +107,7 @@ def _words(columns: int) -> int:
 
 
 def _behind(jvm: Any, exchange: Any, kept: int) -> list[Any]:
-    """Return the columns after the first so many, by their places: they go without names."""
+    """Return references by ordinal to the columns after the first *kept*."""
     reference = jvm.org.apache.spark.sql.catalyst.expressions.BoundReference
     every = list(enumerate(_items(exchange.output())))
     return [reference(at, column.dataType(), column.nullable()) for at, column in every[kept:]]
@@ -122,12 +122,12 @@ def _ascending(jvm: Any, column: Any) -> Any:
 
 
 def _items(seq: Any) -> list[Any]:
-    """Return what is in a Scala ``Seq``."""
+    """Return the items of a Scala ``Seq``."""
     return [seq.apply(at) for at in range(seq.size())]
 
 
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:
-    """Return a Scala ``Seq``."""
+    """Return *items* as a Scala ``Seq``."""
     made = jvm.java.util.ArrayList()
     for item in items:
         made.add(item)

@@ -1,4 +1,4 @@
-"""The gate before every commit: staged files hold what was read, and the log says so rightly."""
+"""Verification of staged files and their log entries before every commit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,17 +21,17 @@ from zadapter.table.snapshot import Snapshot, Staged, Written
 
 
 def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession) -> Staged:
-    """Return *written* with the stats to be committed, after a look into the files.
+    """Stage *written* with stats from the footers, and check the result against them.
 
     Args:
         backend: The table's backend.
         snapshot: The version that was read.
-        written: What the backend has written for it.
+        written: The files that the backend has written.
         spark: A session.
 
     Raises:
-        VerificationError: A file is not there or damaged, a size or a number of rows differs, or a
-            bound is too narrow.
+        VerificationError: A file is missing or damaged, a size or a row count differs, or a bound
+            is too narrow.
     """
     try:
         footers = dict(zip(written.paths, read(spark, list(written.paths.values())), strict=True))
@@ -43,15 +43,15 @@ def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkS
 
 
 def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer]) -> None:
-    """Compare what the log will say of each staged file with its footer.
+    """Compare the log entry of each staged file with its footer.
 
     Args:
         snapshot: The version that was read.
-        made: The files about to be committed, with the stats about to be committed.
-        footers: Their footers, by path.
+        made: The staged files, with the stats to be committed.
+        footers: Footers of the staged files, by path.
 
     Raises:
-        VerificationError: A size or a number of rows differs, or a bound is too narrow.
+        VerificationError: A size or a row count differs, or a bound is too narrow.
     """
     files = made.files
     said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
@@ -67,15 +67,15 @@ def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer])
 
 
 def check_rows(group: Group, written: int, live: int) -> None:
-    """Refuse a rewrite that would lose or double rows.
+    """Refuse a rewrite that would lose or duplicate rows.
 
     Args:
-        group: The files that go.
-        written: Rows in the footers of the files that come for them.
-        live: Live rows of the files that go.
+        group: The files to be replaced.
+        written: Row count of the new files, from their footers.
+        live: Live rows of the files to be replaced.
 
     Raises:
-        VerificationError: The two differ.
+        VerificationError: The two row counts differ.
     """
     if written != live:
         raise VerificationError(
@@ -91,22 +91,22 @@ def check_contents(
 ) -> bool:
     """Refuse a rewrite that would change a value, by checksums of the rows read and written.
 
-    The staged files are read once. Where what was observed of the rows read differs from them, or
-    nothing was, the files that go are read once more: equal checksums of 192 bits prove equal rows,
+    The staged files are read once. If their checksum differs from the observed one, or none was
+    observed, the files to be replaced are read again: equal checksums of 192 bits prove equal rows,
     but Spark may have observed some rows twice.
 
     Args:
         backend: The table's backend.
         snapshot: The version that was read.
-        files: The files that go.
-        made: Those that come for them.
-        observed: What the rows added up to when they were read; None: that is not known.
+        files: The files to be replaced.
+        made: The staged files.
+        observed: Totals of the rows when they were read; None: unknown.
 
     Returns:
-        Whether the files that go were read once more.
+        Whether the files to be replaced were read again.
 
     Raises:
-        VerificationError: The two differ, or a staged file cannot be read.
+        VerificationError: The checksums differ, or a staged file cannot be read.
     """
     try:
         after = whole(_columns(snapshot, backend.read_staged(snapshot, made)))
@@ -129,7 +129,7 @@ def check_contents(
 
 
 def _columns(snapshot: Snapshot, rows: DataFrame) -> DataFrame:
-    """Return the table's columns, without ids of rows and partition fields that are computed."""
+    """Select the table's columns, without row ids and computed partition fields."""
     return rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
 
 
@@ -146,7 +146,7 @@ def _verify_bounds(
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
-    if pa.types.is_floating(highs.type):  # an upper one that is NaN is no bound
+    if pa.types.is_floating(highs.type):  # NaN is not an upper bound
         highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
     for path in _narrower(files, low, lows):
         raise VerificationError(f"{path}: the log's min of {join(parts)} is above the footer's")
@@ -159,7 +159,7 @@ def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:
 
 
 def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:
-    """Return the paths where *small* > *large*, both being known."""
+    """Return the paths of files for which both values are known and *small* > *large*."""
     ranks = rank(pa.concat_arrays([small, large])).ranks
     left, right = ranks[: len(small)], ranks[len(small) :]
     wrong = (left > right) & (left > 0) & (right > 0)
@@ -167,5 +167,5 @@ def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:
 
 
 def live_rows(files: pa.Table) -> int | None:
-    """Return the live rows of *files* as the log counts them, or None where it does not know."""
+    """Return the live rows of *files* from the log, or None if a row count is missing."""
     return None if files["rows"].null_count else total(files, "rows")

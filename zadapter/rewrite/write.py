@@ -1,4 +1,4 @@
-"""Writing one job's rows along its layout."""
+"""Writing of one job's rows in the order of its layout."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -23,13 +23,13 @@ from zadapter.table.snapshot import Snapshot, Written
 def write(
     prepared: RewritePlan, work: PlannedJob, spark: SparkSession, *, checksum: bool
 ) -> tuple[Written, Clustered]:
-    """Read, key, move, sort and write the rows of *work*, for no reader to see yet.
+    """Read, shuffle, sort and write the rows of *work* to files that are invisible to readers.
 
     Args:
-        prepared: What is rewritten.
+        prepared: The rewrite.
         work: The job.
         spark: A session.
-        checksum: Whether to add up what is read.
+        checksum: Whether to compute a checksum of the rows read.
     """
     snapshot, backend = prepared.snapshot, prepared.backend
     how = encoding(backend, snapshot, work.job, work.layout.request, spark, work)
@@ -47,21 +47,21 @@ def encoding(
     spark: SparkSession,
     work: PlannedJob | None = None,
 ) -> Encoding:
-    """Decide by the largest file how to encode; what cannot be told is left to the format.
+    """Choose the encoding by the footer of the largest file, or leave it to the format.
 
     Args:
-        backend: Of the table that is read.
-        snapshot: Its version.
-        job: What is read of it.
+        backend: Backend of the table that is read.
+        snapshot: The version that is read.
+        job: The files that are read.
         request: The layout that is written.
         spark: A session.
-        work: The job with a sample of its keys; None: there is none.
+        work: The job with a sample of its keys; None: there is no sample.
     """
     files = job.files
     rows = live_rows(files)
     plain: frozenset[Parts] = frozenset()
     largest = max(files.select(["size", "path"]).to_pylist(), key=lambda file: file["size"])
-    # a file that cannot be read is the reader's to complain of
+    # the reader raises a better error for a file that cannot be read
     with suppress(Exception):
         (uri,) = backend.uris(snapshot, [largest["path"]])
         size, footer = metadata(spark, uri)
@@ -70,7 +70,7 @@ def encoding(
             rows = footer.num_rows * total(files, "size") // size
     parts = sum(group.cut_into for group in job.groups) * request.row_groups
     row_group = None if rows is None else max(1, -(-rows // parts))
-    # keys, far apart before, will lie side by side: what they were written as says little
+    # sorting brings equal keys together, so their old encoding says little about the new one
     plain -= set(request.columns)
     if work is not None and row_group is not None:
         plain |= _plain_keys(work, row_group)
@@ -78,14 +78,14 @@ def encoding(
 
 
 def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
-    """Return the columns without a dictionary in a file."""
+    """Return the columns for which the writer of a file gave up its dictionary."""
     given_up = dictionary_given_up(footer)
     columns = [parts for parts, _ in leaves(snapshot.schema)]
     return frozenset(p for p in columns if ".".join(snapshot.physical.get(p, p)) in given_up)
 
 
 def _plain_keys(work: PlannedJob, rows: int) -> frozenset[Parts]:
-    """Return the keys that a dictionary would not make smaller, in row groups of so many rows."""
+    """Return the keys that a dictionary would not shrink in row groups of *rows* rows."""
     group = assign.row_groups(work.layout, work.leaf_of, work.file_of)
     keys = zip(work.layout.request.columns, work.keys, strict=True)
     return frozenset(key for key, values in keys if not dictionary_pays(values, group, rows))

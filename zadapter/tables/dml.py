@@ -1,4 +1,4 @@
-"""``append``, ``overwrite`` and ``delete``, for tables whose format has no engine that writes."""
+"""``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -47,20 +47,23 @@ def append(
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> int | None:
-    """Append *rows* to *table*, in one commit, and return its version.
+    """Append *rows* to *table* in one commit, and return the new version.
 
     Args:
         table: A path.
-        rows: Columns of the table, by name and of the same types; those that are missing are null.
-        backend: ``"parquet"``, or a backend's class; None finds it out.
-        backoff: When to try again after losing a race.
-        spark: A session; None is that of *rows*.
+        rows: Columns of the table, matched by name, with the same types; missing columns are null.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the session of *rows*.
+
+    Returns:
+        The new version; None if it is unknown, since the answer to the commit was lost.
 
     Raises:
-        UsageError: The rows do not fit the table.
-        UnsupportedError: The table's format has an engine of its own that writes.
-        ConflictError: Other writers were faster until attempts ran out; nothing was committed.
-        UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
+        UsageError: The columns or types of *rows* differ from those of the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
     with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
         return _anew(lambda: _append(opened, named(table), rows, backoff or Backoff(), own))
@@ -75,24 +78,24 @@ def delete(
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> int:
-    """Delete the rows of *table* that *where* is true for, and return how many there were.
+    """Delete the rows of *table* for which *where* is true, and return their number.
 
-    Files that hold such a row are written anew without it, in one commit. Rows that others append
-    meanwhile stay; if others rewrite the same files meanwhile, it starts anew.
+    Files that may hold such rows are rewritten without them, in one commit. Rows that other writers
+    append concurrently are kept. If other writers rewrite the same files, the delete restarts.
 
     Args:
         table: A path.
         where: A condition in Spark's SQL.
-        backend: ``"parquet"``, or a backend's class; None finds it out.
-        backoff: When to try again after losing a race.
-        spark: A session; None is the running one, or a new one.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the running session, or a new one.
 
     Raises:
-        UsageError: The condition makes no sense for the table.
-        UnsupportedError: The table's format has an engine of its own that writes.
-        VerificationError: What was written is not what was to stay; it was not committed.
-        ConflictError: Other writers were faster until attempts ran out; nothing was committed.
-        UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
+        UsageError: The condition is invalid for the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        VerificationError: The number of written rows is wrong; nothing was committed.
+        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
     """
     if not where or not str(where).strip():
         raise UsageError("where= is empty; to delete all rows, say 'true'")
@@ -110,22 +113,26 @@ def overwrite(
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> int | None:
-    """Replace the partitions that *rows* are of, in one commit, and return its version.
+    """Replace the partitions that occur in *rows*, in one commit, and return the new version.
 
-    Without partition columns that is the whole table. Rows that others append meanwhile stay.
+    Without partition columns, the whole table is replaced. Rows that other writers append
+    concurrently are kept.
 
     Args:
         table: A path.
-        rows: Columns of the table, by name and of the same types; those that are missing are null.
-        backend: ``"parquet"``, or a backend's class; None finds it out.
-        backoff: When to try again after losing a race.
-        spark: A session; None is that of *rows*.
+        rows: Columns of the table, matched by name, with the same types; missing columns are null.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the session of *rows*.
+
+    Returns:
+        The new version; None if it is unknown, since the answer to the commit was lost.
 
     Raises:
-        UsageError: The rows do not fit the table.
-        UnsupportedError: The table's format has an engine of its own that writes.
+        UsageError: The columns or types of *rows* differ from those of the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
         ConflictError: Other writers changed the same files; nothing was committed.
-        UnknownOutcomeError: It is not known whether the commit landed; nothing was deleted.
+        UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
     with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
         snapshot = opened.snapshot(named(table))
@@ -151,7 +158,7 @@ def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
 def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Versioned, SparkSession, SparkSession]]:
-    """Yield the table's backend, the session that it works in, and the user's."""
+    """Yield the table's backend, the backend's session, and the user's session."""
     session, factory = open_table(named(table), backend, spark)
     with (
         interruptible(session.sparkContext),
@@ -167,17 +174,17 @@ def _writing(
 
 
 def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """Return *rows*, which their own session evaluates, as rows of *spark*, which writes them."""
+    """Return *rows* as a DataFrame of *spark*; their own session still evaluates them."""
     evaluated = rows._jdf.queryExecution().toRdd()  # noqa: SLF001 - a session's rows for another's
     session = spark._jsparkSession  # noqa: SLF001
     return DataFrame(session.internalCreateDataFrame(evaluated, rows._jdf.schema(), False), spark)  # noqa: FBT003, SLF001
 
 
 def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
-    """Return *rows* with the columns of *like*, in its order.
+    """Return *rows* with the columns of *like*, in the same order.
 
     Raises:
-        UsageError: They have others, or other types.
+        UsageError: *rows* has repeated columns, unknown columns, or columns of other types.
     """
     wanted = {field.name: field.dataType.simpleString() for field in like.schema}
     given = {field.name: field.dataType.simpleString() for field in rows.schema}
@@ -200,7 +207,7 @@ def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
 def _staged(
     opened: Versioned, snapshot: Snapshot, rows: DataFrame, spark: SparkSession, gone: pa.Table
 ) -> Change:
-    """Write *rows*, look into the files, and return the change that has them replace *gone*."""
+    """Write and verify *rows*, and return the change that replaces *gone* by them."""
     written = opened.write(snapshot, rows, None, Encoding())
     with discarding(spark, [written]):
         made = staged(opened, snapshot, written, spark)
@@ -211,14 +218,14 @@ def _staged(
 def _landed(
     opened: Versioned, change: Change, operation: str, backoff: Backoff, spark: SparkSession
 ) -> int | None:
-    """Publish *change*, and discard what it staged if it certainly did not land."""
+    """Commit *change*, and discard its staged files if it certainly did not land."""
     with discarding(spark, [change.staged]):
         log = Through(opened, partial(opened.publish, operation=operation))
         return publish(log, change, backoff).version
 
 
 def _anew(change: Callable[[], T]) -> T:
-    """Make a change, and make it anew if others have rewritten the files that it is about."""
+    """Make a change, and restart it if other writers have rewritten its files."""
     for _ in range(_TRIES - 1):
         with suppress(StaleRewriteError):
             return change()
@@ -246,7 +253,7 @@ def _delete(
     going = rows.where(where).count() if found.num_rows else 0
     if not going:
         return 0
-    # a condition that is null does not delete
+    # rows for which the condition is null are kept
     staying = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
     change = _staged(opened, snapshot, staying, spark, found)
     (exchange,) = change.exchanges

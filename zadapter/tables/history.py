@@ -1,4 +1,4 @@
-"""``history``, ``restore``, ``publish``, ``vacuum``: of tables whose versions zadapter keeps."""
+"""``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -43,14 +43,15 @@ def restore(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> int:
-    """Make the rows of an older version those of a new one, and return its number.
+    """Commit the rows of an older version as a new version, and return its number.
 
     Raises:
         UsageError: There is no such table or version.
-        VersionExpiredError: The version's files may be gone.
-        ForeignChangeError: Some of its files are gone, or were changed behind the log.
+        UnsupportedError: The table's format keeps its own versions.
+        VersionExpiredError: Files of the version may be deleted.
+        ForeignChangeError: Files of the version were deleted or changed outside the log.
         ConflictError: Another writer was faster; nothing was committed.
-        UnknownOutcomeError: It is not known whether the commit landed.
+        UnknownOutcomeError: It is unknown whether the commit landed.
     """
     with _versioned(table, backend, spark) as opened:
         return opened.restore(named(table), version)
@@ -64,30 +65,31 @@ def publish(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Publication:
-    """Make the folder itself the newest version, for engines that list its files.
+    """Make the visible files of a folder the newest version, for engines that list its files.
 
     Files of the newest version are renamed to visible names; on object stores the store copies
-    them. Then the visible files of older versions are deleted, so these can no longer be read.
-    While files move, engines that list the folder stop at a file that is no Parquet, and whose name
-    says so; zadapter reads and writes the table all the while. A call that was killed is finished
-    by the next call of anything that writes.
+    them. Then the visible files of older versions are deleted, so older versions can no longer be
+    read. While files move, engines that list the folder fail at a marker file that is not Parquet,
+    and whose name gives the reason. zadapter can read and write the table throughout. If the call
+    is killed, the next call that writes to the table finishes it.
 
-    Queries that began before the call may fail, since files that they have listed have moved.
+    Queries that started before the call may fail, since the files that they listed have moved.
 
     Args:
         folder: A path.
-        dry_run: Only say what would be done.
-        backend: ``"parquet"``, or a backend's class; None finds it out.
-        spark: A session; None is the running one, or a new one.
+        dry_run: Only report what would be done.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
 
     Raises:
         UsageError: There is no such table.
-        UnsupportedError: Engines that read the table's format know its versions, or a table that
-            was migrated in place has the same files.
-        ForeignChangeError: Visible files came, changed or went behind the log; nothing was moved.
+        UnsupportedError: The engines of the table's format read its versions, or a table that was
+            migrated in place shares the files.
+        ForeignChangeError: Visible files were added, changed or deleted outside the log; no file
+            was moved.
         ConflictError: Other writers were faster.
-        UnknownOutcomeError: It is not known whether the log has taken it up; the next call of
-            anything that writes finishes it, or there is nothing to finish.
+        UnknownOutcomeError: It is unknown whether the log records the publication. If it does, the
+            next call that writes to the table finishes it.
     """
     with _versioned(folder, backend, spark) as opened:
         return opened.publish_folder(named(folder), dry_run=dry_run)
@@ -102,27 +104,27 @@ def vacuum(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> list[str]:
-    """Delete the files that only versions need that were replaced longer ago than *older_than*.
+    """Delete files needed only by versions that were replaced more than *older_than* ago.
 
-    Versions that lose files can no longer be read. Files that zadapter does not know are never
-    touched, nor those of commits that are under way.
+    Versions that lose files can no longer be read. Files unknown to zadapter and files of commits
+    in progress are never deleted.
 
     Args:
         table: A path.
-        older_than: How long replaced versions are kept. Shorter than the longest query or write, it
-            takes files away from under it.
-        dry_run: Only say what would be deleted.
-        backend: ``"parquet"``, or a backend's class; None finds it out.
-        spark: A session; None is the running one, or a new one.
+        older_than: Retention of replaced versions. It must exceed the duration of the longest query
+            or write, which otherwise loses its files.
+        dry_run: Only report what would be deleted.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
 
     Returns:
-        Paths within the table.
+        Paths of the deleted files, relative to the table.
 
     Raises:
         UsageError: There is no such table, or the time is negative.
-        UnsupportedError: The table's format has a clean-up of its own.
+        UnsupportedError: The table's format has its own clean-up.
         ConflictError: Other writers were faster; nothing was deleted.
-        UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
+        UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.
     """
     if not isinstance(older_than, timedelta):
         raise UsageError(f"older_than= takes a datetime.timedelta, not {older_than!r}")

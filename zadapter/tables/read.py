@@ -1,4 +1,4 @@
-"""``read`` and ``files``: the rows of one version, or the files that may hold them."""
+"""``read`` and ``files``: the rows of one version, and the files that may hold matching rows."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -41,20 +41,23 @@ def read(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> DataFrame:
-    """Return the rows of exactly one version of *table*, from the files that may hold them.
+    """Return the rows of one version of *table* that match *where*.
+
+    The DataFrame reads only files that may hold matching rows.
 
     Args:
         table: A path or an identifier.
-        where: A condition in Spark's SQL; files are left out by it before Spark sees them.
-        version: A version, or a time, for formats that zadapter keeps the versions of; None is
-            the current one. A time without a zone is in this machine's.
-        backend: The format, or a backend's class; None finds it out.
-        spark: A session; None is the running one, or a new one.
+        where: A condition in Spark's SQL. It prunes files before Spark plans the scan.
+        version: A version number or a time, for formats whose versions zadapter keeps; None: the
+            current version. A time without a zone is in this machine's zone.
+        backend: The format, or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
 
     Raises:
         UsageError: There is no such table, column or version.
-        VersionExpiredError: The version's files may be gone.
-        ForeignChangeError: Its files were changed behind the log.
+        UnsupportedError: *version* is given, but the table's format keeps its own versions.
+        VersionExpiredError: Files of the version may be deleted.
+        ForeignChangeError: Files of the version were changed outside the log.
     """
     session, factory = open_table(named(table), backend, spark)
     with scratch(session) as own:
@@ -69,7 +72,7 @@ def read(
                 others = factory(unpushed).read(snapshot, found.doubtful)
             rows = rows.union(others) if found.certain.num_rows else others
         rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
-    # files are read by the settings of the clones, all else is done by those of the user's session
+    # the settings of the clones apply to the scans, those of the user's session to all else
     rows = planned(session, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
     return rows if where is None else rows.where(where)
 
@@ -84,25 +87,25 @@ def files(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
-    """Return the files of one version of *table* that may hold rows that *where* is true for.
+    """Return the files of one version of *table* that may hold rows matching *where*.
 
     Args:
         table: A path or an identifier.
         where: A condition in Spark's SQL.
-        version: As for :func:`read`.
-        row_groups: Look into the footers of these files, too, for the row groups that may hold
-            such rows.
-        backend: The format, or a backend's class; None finds it out.
-        spark: A session; None is the running one, or a new one.
+        version: See :func:`read`.
+        row_groups: Also read the footers of these files, and return the row groups that may hold
+            matching rows.
+        backend: The format, or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
 
     Returns:
-        Where each file lies (``path``, as DuckDB, Polars and pyarrow take it), its bytes
-        (``size``) and ``rows``; the numbers of its ``row_groups``, where they were asked for.
+        A table with the location of each file (``path``, as DuckDB, Polars and pyarrow accept it),
+        its bytes (``size``), its ``rows`` and, on request, the numbers of its ``row_groups``.
 
     Raises:
         UsageError: There is no such table, column or version.
-        UnsupportedError: Some rows of the files are deleted, which the files alone do not tell; or
-            row groups are asked for, and the format knows columns by other means than names.
+        UnsupportedError: The files have row-level deletes, which only readers of the format apply;
+            or row groups are requested, and the format does not resolve columns by name.
     """
     session, factory = open_table(named(table), backend, spark)
     with scratch(session) as own, closing(factory(own)) as opened:
@@ -130,14 +133,14 @@ def files(
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Files that may hold rows that a condition is true for.
+    """Files that may hold rows matching a condition.
 
     Attributes:
-        certain: Those that Spark's reader finds such rows in.
-        doubtful: Those in which it would pass over NaN: it trusts bounds, and some writers leave
-            NaN out of them.
-        on_floats: Whether the condition is about floats.
-        predicate: The condition, if there is one.
+        certain: Files in which Spark's reader finds all matching rows.
+        doubtful: Files in which Spark's reader could miss NaN values: it prunes by bounds, and some
+            writers exclude NaN from bounds.
+        on_floats: Whether the condition references floating-point columns.
+        predicate: The condition; None: no condition.
     """
 
     certain: pa.Table
@@ -147,24 +150,24 @@ class Pruned:
 
     @property
     def files(self) -> pa.Table:
-        """All of them."""
+        """All files that may hold matching rows."""
         return pa.concat_tables([self.certain, self.doubtful])
 
 
 def pruned(
     opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession, *, later: bool
 ) -> Pruned:
-    """Return the files that may hold rows that *where* is true for.
+    """Return the files that may hold rows matching *where*.
 
     Args:
         opened: The table's backend.
         snapshot: The version that is read.
-        where: The condition, if there is one.
-        spark: The session that evaluates it.
-        later: Whether it does so at another time than this one.
+        where: The condition; None: all files.
+        spark: The session that evaluates the condition.
+        later: Whether the condition is evaluated at a later time.
 
     Raises:
-        UsageError: The condition makes no sense for the table.
+        UsageError: The condition is invalid for the table.
     """
     if where is None:
         every = opened.files(snapshot)
@@ -188,9 +191,9 @@ def pruned(
 
 
 def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
-    """Tell of which files the footers may have bounds that leave NaN in a column out.
+    """Return which files may have footer bounds that exclude NaN values of a column.
 
-    Files that zadapter laid out have none that do: by parquet-java's order NaN is the largest.
+    Files with a layout of zadapter have no such bounds: parquet-java orders NaN as the largest.
     """
     stats = file_stats.column(files, parts)
     if stats is None:
@@ -239,7 +242,7 @@ def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Sn
 
 
 def _location(uri: str) -> str:
-    """Return a URI as readers other than Spark take it."""
+    """Return a URI in the form that readers other than Spark accept."""
     parsed = urlparse(uri)
     location = unquote(parsed.path) if parsed.scheme == "file" else unquote(uri)
     return location.replace("s3a://", "s3://", 1) if parsed.scheme == "s3a" else location
