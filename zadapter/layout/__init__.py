@@ -1,1 +1,1 @@
-"""Layouts: which rows of a table go into which file, and in what order."""
+"""Layouts: the assignment of a table's rows to files, and their order."""

@@ -1,7 +1,7 @@
-"""Where a layout sends rows, computed over Arrow: the specification.
+"""Assignment of rows to leaves and files over Arrow arrays: the specification.
 
-``zadapter.rewrite.expressions`` computes the same numbers as Spark expressions; a property test
-keeps the two equal.
+``zadapter.rewrite.expressions`` computes the same numbers with Spark expressions; a property test
+compares the two.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from zadapter.layout.layout import Layout
 
 
 def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
-    """Return for each row the leaf it falls into.
+    """Return the leaf of each row.
 
     Args:
         layout: The layout.
-        columns: The values, one array a key column.
-        root_of: For each row its root.
+        columns: The values, one array per key column.
+        root_of: Root of each row.
     """
     node = root_of
     for level in layout.levels:
@@ -31,28 +31,28 @@ def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
 
 
 def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
-    """Return for each row the file it goes to.
+    """Return the file of each row.
 
     Args:
         layout: The layout.
-        leaf: For each row its leaf.
-        salt: For each row a number >= 0 that spreads equal values over the files sharing a leaf.
+        leaf: Leaf of each row.
+        salt: A number >= 0 for each row; it spreads equal values over the files of a leaf.
     """
     return np.asarray(layout.first_file[leaf] + salt % layout.width[leaf], np.int64)
 
 
 def places(layout: Layout, leaf: Ints) -> Ints:
-    """Return for each row its leaf's place among all leaves."""
+    """Return the position of each row's leaf among all leaves."""
     return np.asarray(layout.places[leaf], np.int64)
 
 
 def row_groups(layout: Layout, leaf: Ints, file: Ints) -> Ints:
-    """Return for each row of a sample its row group, counted over all files.
+    """Return the row group of each sampled row, numbered across all files.
 
     Args:
         layout: The layout.
-        leaf: For each row its leaf.
-        file: For each row its file.
+        leaf: Leaf of each row.
+        file: File of each row.
     """
     order, count = np.lexsort((places(layout, leaf), file)), np.bincount(file)
     at = np.empty(len(file), np.int64)

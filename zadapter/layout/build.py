@@ -1,11 +1,11 @@
-"""Fit a layout to a sample.
+"""Fitting of layouts to samples.
 
-Adaptive z-order takes each half at the quantile of the rows that are *still in the box*, so skew
-and correlation leave no empty cells (it is a k-d tree, Bentley 1975, written as a z-value).  A box
-that stands for k files is cut at the floor(k/2)/k quantile, so that any number of files comes out
-even and every file is whole boxes; below a file, at the median, for its row groups.
+Adaptive z-order cuts each box at a quantile of the rows that are *still in the box*, so skew and
+correlation leave no empty cells. The result is a k-d tree (Bentley 1975), written as a z-value. A
+box of k files is cut at the floor(k/2)/k quantile, so that files are even for every k, and each
+file consists of whole boxes. Below a file, boxes are cut at the median, for its row groups.
 
-Everything works on ranks within the sample; one column a level keeps the generated code of the
+All computations use ranks within the sample. One column per level keeps the generated code of the
 Spark expression small (zadapter/README.md).
 """
 
@@ -21,17 +21,18 @@ from zadapter.layout.layout import Curve, Layout, Level, Request
 from zadapter.layout.split import Cut, children, cut
 
 MAX_LEAVES = 1 << 17
-"""The most leaves a layout has; the look-up arrays of deeper trees outgrow the gain."""
+"""Maximum leaves of a layout; the look-up arrays of deeper trees cost more than they gain."""
 
 ENOUGH = 0.5
-"""Share of the rows still to be cut that a column must be able to cut to be worth a level."""
+"""Minimum share of the remaining rows that a column must divide to get a level."""
 
 FINER = 1
-"""Levels below the row groups, if there is room: they order rows within, so that where a row group
-begins in the midst of a box, what it has of it lies at the border."""
+"""Levels below the row groups, if there is room. They order the rows within a box, so a row group
+that begins inside a box holds only rows from one end of it."""
 
 LEFTOVER = 0.02
-"""Below this share of rows left to cut, the linear order goes on to its next column."""
+"""Minimum share of the remaining rows that a column of the linear order must divide; below it, the
+next column follows."""
 
 
 def fit(
@@ -41,14 +42,14 @@ def fit(
     root_of: Ints,
     files: Sequence[int],
 ) -> Layout:
-    """Fit a layout.
+    """Fit a layout to a sample.
 
     Args:
         request: Key columns, curve, weights, row groups.
-        sample: The sampled values, one array a key column, all of the same length.
+        sample: The sampled values, one array per key column, all of the same length.
         roots: Partition values of each root.
-        root_of: For each sampled row its root, an index into *roots*.
-        files: For each root the number of files it is to be cut into, at least 1.
+        root_of: Root of each sampled row, an index into *roots*.
+        files: Number of files of each root, at least 1.
     """
     ranked = [rank(column) for column in sample]
     if request.curve in {Curve.ADAPTIVE, Curve.LINEAR}:
@@ -57,7 +58,7 @@ def fit(
 
 
 def pattern(weights: Sequence[float]) -> Iterator[int]:
-    """Yield column indices for ever, each as often as its weight says, evenly spread.
+    """Yield column indices without end, evenly spread and in proportion to the weights.
 
     With equal weights this is 0, 1, 2, …, 0, 1, 2, … (smooth weighted round-robin).
     """
@@ -85,13 +86,13 @@ def _fit_tree(
     node, budget, first = root_of, files, np.cumsum(files) - files
     turns = _turns(request)
     levels: list[Level] = []
-    below = 0  # levels spent below the files, on row groups
+    below = 0  # levels used below the files, for row groups
     while len(levels) < min(room, depth + FINER) and below < inner + FINER:
         to_files = bool((budget > 1).any()) and len(levels) < depth - inner
         chosen = _choose(request.curve, turns, ranked, node, budget, to_files=to_files)
         if chosen is None and not to_files:
             break
-        if chosen is None:  # what is left repeats one value: shared by hash, not cut
+        if chosen is None:  # the remaining rows repeat one value: spread by hash, not cut
             depth = len(levels) + inner
             continue
         column, made = chosen
@@ -112,13 +113,13 @@ def _fit_tree(
 
 
 def _depth(room: int, files: Ints, request: Request) -> int:
-    """Levels that the look-up arrays have room for, with some to spare for heavy values."""
+    """Return the levels that fit in the look-up arrays, with some spare for heavy values."""
     wanted = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
     return max(0, min(room, int(wanted) + 4))
 
 
 def _turns(request: Request) -> Iterator[Sequence[int]]:
-    """Yield for each level the columns to try, best first."""
+    """Yield the columns to try at each level, best first."""
     everyone = list(range(len(request.columns)))
     if request.curve is Curve.LINEAR:
         while True:
@@ -136,7 +137,7 @@ def _choose(
     *,
     to_files: bool,
 ) -> tuple[int, Cut] | None:
-    """Pick the first column whose cut divides enough rows, or else the best one."""
+    """Choose the first column whose cut divides enough rows, or else the best one."""
     enough = LEFTOVER if curve is Curve.LINEAR else ENOUGH
     tried: list[tuple[int, Cut]] = []
     for column in next(turns):
@@ -158,7 +159,7 @@ def _fit_grid(
     root_of: Ints,
     files: Ints,
 ) -> Layout:
-    """Cut each column at its own quantiles, and files by counting rows along the curve."""
+    """Cut each column at its own quantiles, and cut files by row counts along the curve."""
     room = max(0, int(np.floor(np.log2(MAX_LEAVES / len(roots)))))
     columns = len(ranked) if request.curve is Curve.ZORDER else min(len(ranked), room)
     bits = max(1, min(room // max(columns, 1), 10))
@@ -191,7 +192,7 @@ def _cells(columns: int, bits: int) -> Ints:
 
 
 def _quantiles(ranks: Ints, bit: int) -> Ints:
-    """Return the cuts of a column's *bit*-th bit, one for each value of the bits before it."""
+    """Return the cuts for a column's *bit*-th bit, one for each value of the preceding bits."""
     if len(ranks) == 0:
         return np.zeros(1 << (bit - 1), np.int64)
     odd = np.arange(1, 1 << bit, 2)
@@ -217,7 +218,7 @@ def _counted(
     wanted = files[:, None]
     middle = np.minimum((last - ordered / 2) * wanted // total, wanted - 1)
     heavy = ordered * wanted > 1.5 * total
-    unseen = ordered.sum(axis=1, keepdims=True) == 0  # a root without sample: by hash
+    unseen = ordered.sum(axis=1, keepdims=True) == 0  # a root without sampled rows: spread by hash
     start = np.where(heavy, np.minimum((last - ordered) * wanted // total, wanted - 1), middle)
     stop = np.where(heavy, np.minimum(np.ceil(last * wanted / total) - 1, wanted - 1), middle)
     stop = np.where(unseen, wanted - 1, stop)

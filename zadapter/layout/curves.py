@@ -1,8 +1,8 @@
-"""Positions on space-filling curves, as plain integers: the specification.
+"""Positions on space-filling curves as plain integers: the specification.
 
-A grid has ``2**bits`` cells along each of its dimensions.  A curve numbers all of its cells from 0
-to ``2**(bits * dimensions) - 1``.  Single points have no limit of size; whole arrays of points are
-numbered as 64-bit integers.
+A grid has ``2**bits`` cells along each dimension. A curve numbers all cells from 0 to
+``2**(bits * dimensions) - 1``. Positions of single points have no size limit; positions of arrays
+of points are 64-bit integers.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _POSITION_BITS = 62
 
 
 def zorder(point: Sequence[int], bits: int) -> int:
-    """Interleave the coordinates of *point*, the first one in the higher bit of each group.
+    """Interleave the coordinates of *point*; the first is the highest bit of each group.
 
     Source: G. M. Morton, A Computer Oriented Geodetic Data Base, 1966.
 
@@ -28,11 +28,11 @@ def zorder(point: Sequence[int], bits: int) -> int:
     13
 
     Args:
-        point: One coordinate a dimension, each in ``[0, 2**bits)``.
+        point: One coordinate per dimension, each in ``[0, 2**bits)``.
         bits: Bits of a coordinate.
 
     Raises:
-        UsageError: *point* is empty or lies outside of the grid, or the grid has no bits.
+        UsageError: *point* is empty or outside the grid, or the grid has no bits.
     """
     return _interleaved(_axes(point, bits), bits)
 
@@ -40,24 +40,24 @@ def zorder(point: Sequence[int], bits: int) -> int:
 def hilbert(point: Sequence[int], bits: int) -> int:
     """Return the position of *point* on the Hilbert curve.
 
-    Cells that follow one another on the curve share a face.  Of the many such curves this is
-    the one of J. Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
+    Consecutive cells on the curve share a face. The curve is defined by J. Skilling, Programming
+    the Hilbert curve, AIP Conference Proceedings 707, 2004.
 
     >>> [hilbert(cell, bits=1) for cell in ((0, 0), (0, 1), (1, 1), (1, 0))]
     [0, 1, 2, 3]
 
     Args:
-        point: One coordinate a dimension, each in ``[0, 2**bits)``.
+        point: One coordinate per dimension, each in ``[0, 2**bits)``.
         bits: Bits of a coordinate.
 
     Raises:
-        UsageError: *point* is empty or lies outside of the grid, or the grid has no bits.
+        UsageError: *point* is empty or outside the grid, or the grid has no bits.
     """
     return _interleaved(_transposed(_axes(point, bits), bits), bits)
 
 
 def zorder_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
-    """Return what :func:`zorder` does, for many points.
+    """Return the positions of many points, as :func:`zorder` computes them.
 
     Args:
         points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
@@ -67,14 +67,14 @@ def zorder_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
         Positions, of shape (points,).
 
     Raises:
-        UsageError: A point lies outside of the grid, the grid has no bits or dimensions, or
-            positions need more than 62 bits.
+        UsageError: A point is outside the grid, the grid has no bits or dimensions, or positions
+            need more than 62 bits.
     """
     return _interleaved(_columns(points, bits), bits)
 
 
 def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
-    """Return what :func:`hilbert` does, for many points.
+    """Return the positions of many points, as :func:`hilbert` computes them.
 
     Args:
         points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
@@ -84,8 +84,8 @@ def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
         Positions, of shape (points,).
 
     Raises:
-        UsageError: A point lies outside of the grid, the grid has no bits or dimensions, or
-            positions need more than 62 bits.
+        UsageError: A point is outside the grid, the grid has no bits or dimensions, or positions
+            need more than 62 bits.
     """
     return _interleaved(_transposed(_columns(points, bits), bits), bits)
 
@@ -93,19 +93,19 @@ def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
 def winding(columns: Sequence[int]) -> Ints:
     """Number the leaves of a binary tree so that neighbours in the order are near in space.
 
-    Wherever a level and the next one divide different columns, the first half is walked backwards
-    in the next one's column, and the second half in this one's: so the walk enters the second half
-    near where it has left the first, as on Hilbert's curve, while each level still divides one
-    column. In z-order the walk returns to the other end.
+    If a level and the next one divide different columns, the first half is traversed backwards in
+    the column of the next level, and the second half backwards in the column of this level. The
+    traversal then enters the second half near its exit from the first, as on Hilbert's curve, while
+    each level still divides one column. In z-order the traversal returns to the other end.
 
     >>> winding([0, 1]).tolist()
     [1, 0, 2, 3]
 
     Args:
-        columns: For each level of the tree, from the root down, the column that it divides.
+        columns: The column that each level of the tree divides, from the root down.
 
     Returns:
-        For each leaf its place, of shape (2**levels,).
+        Position of each leaf, of shape (2**levels,).
     """
     leaf = np.arange(1 << len(columns))
     place, backwards = np.zeros_like(leaf), {column: np.zeros_like(leaf) for column in columns}
@@ -151,7 +151,7 @@ def _interleaved(axes: list[_Axis], bits: int) -> _Axis:
 
 
 def _transposed(axes: list[_Axis], bits: int) -> list[_Axis]:
-    """Turn coordinates into the "transpose", whose interleaved bits are the Hilbert position."""
+    """Convert coordinates to the "transpose", whose interleaved bits are the Hilbert position."""
     first, *others = _rotated(axes, bits)
     gray = [first]
     for axis in others:
@@ -163,7 +163,7 @@ def _transposed(axes: list[_Axis], bits: int) -> list[_Axis]:
 
 
 def _rotated(axes: list[_Axis], bits: int) -> list[_Axis]:
-    """Undo, from the coarsest level down, the turns the curve takes in each cell."""
+    """Undo the rotations of the curve in each cell, from the coarsest level down."""
     turned = list(axes)
     for bit in range(bits - 1, 0, -1):
         below = (1 << bit) - 1

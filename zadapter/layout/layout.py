@@ -1,9 +1,9 @@
-"""A layout: which rows of a table go into which file, and in what order.
+"""A layout: the assignment of a table's rows to files, and their order.
 
-Every curve is one structure, a binary forest.  A row starts at the root of its partition, and
-at each level goes right iff ``column >= cut``, where the level names the column and the node holds
-the cut (null column or null cut: left).  The path of bits is the row's z-value; every prefix of it
-is a box, and boxes never overlap.  Arrays map the leaf to a file and to its place on the curve.
+Every curve is represented by a binary forest. A row starts at the root of its partition. At each
+level it goes right iff ``column >= cut``: the level determines the column, and the node the cut
+(null column or null cut: left). The path of bits is the row's z-value. Every prefix of it is a box,
+and boxes never overlap. Arrays map each leaf to a file and to its position on the curve.
 
 With r roots, level L holds ``r * 2**L`` cuts, and node n has the children 2n and 2n + 1.
 """
@@ -27,38 +27,38 @@ from zadapter.errors import UsageError
 Files = npt.NDArray[np.int32]
 
 FORMAT = 2
-"""Version of the JSON that :meth:`Layout.to_json` writes: since the second, repeated cuts have
-places. Both are read."""
+"""Version of the JSON that :meth:`Layout.to_json` writes. Since version 2, repeated cuts are
+written once, with indices. Both versions are read."""
 _TREE = 1
-"""Version of what ids are made of."""
+"""Version of the JSON that layout ids are digests of."""
 
 
 class Curve(str, Enum):
-    """The orders rows can be laid out in."""
+    """Curve along which rows are ordered."""
 
     ADAPTIVE = "adaptive"
-    """Z-order whose every half is taken at the median of the rows still in the box."""
+    """Z-order that cuts every box at a quantile of the rows still in the box."""
     ZORDER = "zorder"
     """Classic z-order of the columns' ranks (Morton 1966)."""
     HILBERT = "hilbert"
     """Hilbert curve over the columns' ranks (Skilling 2004)."""
     LINEAR = "linear"
-    """Lexicographic: by the first column, then the second, …"""
+    """Lexicographic order: by the first column, then the second, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the user asked for; two runs with equal requests share a layout."""
+    """Requested layout; runs with equal requests share layouts."""
 
     columns: tuple[Parts, ...]
-    """Key columns, as the table's schema writes them."""
+    """Key columns, as spelled in the table's schema."""
     weights: tuple[float, ...]
-    """How many levels a column gets, relative to the others; all 1.0 is a plain cycle."""
+    """Number of levels of each column, relative to the others; all 1.0 is a plain cycle."""
     curve: Curve = Curve.ADAPTIVE
     target_file_size: int
-    """Bytes a written file should have."""
+    """Target size of a written file, in bytes."""
     row_groups: int = 16
-    """Row groups a written file should have."""
+    """Target number of row groups in a written file."""
 
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
@@ -75,11 +75,11 @@ class Request:
 
     @property
     def id(self) -> str:
-        """Sixteen hex digits; the id of every layout fitted for this request starts with them."""
+        """Sixteen hex digits; ids of all layouts fitted for this request start with them."""
         return _digest(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+        """Return the request as plain JSON values."""
         return {
             "columns": [join(column) for column in self.columns],
             "weights": list(self.weights),
@@ -90,7 +90,7 @@ class Request:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Request":
-        """Read what :meth:`to_dict` returned."""
+        """Create a request from the result of :meth:`to_dict`."""
         return cls(
             columns=tuple(split(column) for column in data["columns"]),
             weights=tuple(data["weights"]),
@@ -106,7 +106,7 @@ class Level:
 
     Attributes:
         column: Index into the request's columns.
-        cuts: One a node, of the column's type; null sends every row left.
+        cuts: One cut per node, of the column's type; null sends every row left.
     """
 
     column: int
@@ -115,19 +115,19 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """A fitted layout; two with the same tree have the same id, however many files they cut."""
+    """A fitted layout. Its id identifies the tree, whatever the number of files."""
 
     request: Request
     roots: tuple[tuple[str | None, ...], ...]
     """Partition values of each root, as text; one empty tuple for an unpartitioned table."""
     levels: tuple[Level, ...]
     first_file: Files = field(repr=False)
-    """For each leaf the first file its rows go to."""
+    """First file of each leaf."""
     width: Files = field(repr=False)
-    """For each leaf the number of files that share its rows; above 1 where one value is heavy, 0 in
-    a partition that gets no files."""
+    """Number of files that share the rows of each leaf: above 1 for a heavy value, 0 in a partition
+    without files."""
     order: Files | None = field(default=None, repr=False)
-    """For each leaf its place on its root's curve; None: leaves are in order already."""
+    """Position of each leaf on its root's curve; None: leaves are in order already."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
@@ -137,26 +137,26 @@ class Layout:
 
     @property
     def files(self) -> int:
-        """How many files the layout cuts its rows into."""
+        """Number of files of the layout."""
         return int((self.first_file + self.width).max(initial=0))
 
     @property
     def places(self) -> Files:
-        """For each leaf its place among all: root by root, within them along the curve."""
+        """Position of each leaf among all leaves: by root, then along the curve."""
         leaf = np.arange(len(self.first_file), dtype=np.int32)
         if self.order is None:
             return leaf
         return np.asarray(leaf - leaf % (len(leaf) // len(self.roots)) + self.order, np.int32)
 
     def grain(self) -> Files:
-        """Return for each root the number of files it is cut into."""
+        """Return the number of files of each root."""
         first = self.first_file.reshape(len(self.roots), -1).min(axis=1)
         last = (self.first_file + self.width).reshape(len(self.roots), -1).max(axis=1)
         return np.asarray(last - first, np.int32)
 
     @cached_property
     def id(self) -> str:
-        """Thirty-two hex digits: half stand for the request, half for roots and cuts."""
+        """Thirty-two hex digits: the id of the request, then a digest of roots and cuts."""
         return self.request.id + _digest(self._tree())
 
     def _tree(self) -> dict[str, Any]:
@@ -175,9 +175,9 @@ class Layout:
         }
 
     def to_json(self) -> str:
-        """Write the layout with the files it is cut into; :meth:`from_json` gives it back.
+        """Return the layout and its assignment to files as JSON, which :meth:`from_json` reads.
 
-        Cuts that repeat, as those of a grid, are written once, with the place of each.
+        Repeated cuts, such as those of a grid, are written once, with indices.
         """
         files = {
             "first_file": self.first_file.tolist(),
@@ -191,10 +191,10 @@ class Layout:
 
     @classmethod
     def from_json(cls, text: str) -> "Layout":
-        """Read what :meth:`to_json` wrote.
+        """Create a layout from the result of :meth:`to_json`.
 
         Raises:
-            UsageError: Another version of zadapter wrote it in a format unknown here.
+            UsageError: Another version of zadapter wrote the JSON in an unknown format.
         """
         data = json.loads(text)
         if data.get("format") not in {1, FORMAT}:
@@ -213,9 +213,9 @@ class Layout:
         )
 
     def regrained(self, files: Sequence[int]) -> "Layout":
-        """Cut the same tree into *files[i]* files for root i, neighbours joined or kept whole.
+        """Cut the same tree into *files[i]* files for root i, by joining neighbouring files.
 
-        A root gets no more files than it has; one that is to have none must have no rows.
+        A root gets at most as many files as it has. A root without files must have no rows.
         """
         leaves = self.first_file.reshape(len(self.roots), -1)
         start = leaves.min(axis=1, keepdims=True)
@@ -233,10 +233,10 @@ class Layout:
 
 
 class LayoutStore(Protocol):
-    """Layouts by id, as a mapping has them."""
+    """Look-up of layouts by id, such as a mapping."""
 
     def get(self, layout_id: str, /) -> "Layout | None":
-        """Return a layout, None where there is none of that id."""
+        """Return the layout with an id, or None if there is none."""
 
 
 def _written_once(cuts: Sequence[str | None]) -> dict[str, Any]:
@@ -269,7 +269,7 @@ _TYPES: dict[str, pa.DataType] = {
 
 
 def orders(type_: pa.DataType) -> bool:
-    """Tell whether a column of this type can be a key."""
+    """Return whether a column of this type can be a key."""
     return pa.types.is_decimal128(type_) or _type_text(type_) in _TYPES
 
 

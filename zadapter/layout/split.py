@@ -1,8 +1,8 @@
-"""One level of a tree: every node is cut in two by the values of one column.
+"""Cuts of one level of a tree: every node is divided by the values of one column.
 
-A node that stands for k files is cut at the floor(k/2)/k quantile of its rows, one that stands for
-a file at the median, but always at the border of a value: of the two around the quantile at the one
-that leaves filters less to read.
+A node of k files is cut at the floor(k/2)/k quantile of its rows, a node of one file at the median.
+The cut lies at a border between values. Of the two borders around the quantile, the one that makes
+filters read fewer rows is chosen.
 """
 
 from dataclasses import dataclass
@@ -20,23 +20,23 @@ SLIVER = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One level's cut of every node: rank 0 where a node is not cut."""
+    """Cuts of all nodes of one level; rank 0 means that a node is not cut."""
 
     cuts: Ints
     left_files: Ints
-    """For each node the files that go left; all of them where it is not cut."""
+    """Number of files on the left of each node; all its files where it is not cut."""
     share: float
-    """Share of the rows in question that this cut divides."""
+    """Share of the considered rows that the cuts divide."""
 
 
 def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
     """Cut every node where this column's values allow it.
 
     Args:
-        ranks: For each sampled row the rank of its value, 0 for null.
-        node: For each sampled row its node.
-        budget: For each node the files that it stands for.
-        to_files: Whether rows in question are those of nodes that stand for several files, or all.
+        ranks: Rank of each sampled row's value, 0 for null.
+        node: Node of each sampled row.
+        budget: Number of files of each node.
+        to_files: Whether the share considers only rows of nodes with several files, or all rows.
     """
     if len(ranks) == 0:
         return Cut(np.zeros_like(budget), budget, 0.0)
@@ -54,7 +54,7 @@ def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
 
 
 def children(made: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
-    """Hand the files of every node, how many and the first one, down to its two children."""
+    """Return the number of files and the first file of the two children of every node."""
     divided = (made.cuts > 0) & (budget > 1)
     right_files = np.where(divided, budget - made.left_files, budget)
     right_first = np.where(divided, first + made.left_files, first)
@@ -65,13 +65,13 @@ def children(made: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
 
 
 def _runs(value: Ints, home: Ints) -> Ints:
-    """Return where each run of equal values of a node starts, and where the last one ends."""
+    """Return the start of each run of equal values in a node, and the end of the last run."""
     changes = np.flatnonzero((np.diff(value) != 0) | (np.diff(home) != 0)) + 1
     return np.concatenate(([0], changes, [len(value)]))
 
 
 def _split(runs: Ints, bounds: Ints, budget: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return where each node is cut, before or behind the value at its quantile, and whether."""
+    """Return the cut position of each node, at a border of its quantile, and whether it is cut."""
     start, rows = bounds[:-1], np.maximum(np.diff(bounds), 1)
     quantile = np.where(budget > 1, (budget // 2) / np.maximum(budget, 1), 0.5)
     at = np.minimum(start + (rows * quantile).astype(np.int64), runs[-1] - 1)
@@ -90,20 +90,20 @@ def _split(runs: Ints, bounds: Ints, budget: Ints) -> tuple[Ints, npt.NDArray[np
 
 
 def _loss(rows: Floats, values: Floats, quantile: Floats) -> Floats:
-    """Return what a cut costs that has these shares of a node's rows and values on its left.
+    """Return the cost of a cut with these shares of a node's rows and values on the left.
 
-    A filter goes left by a chance of p and has those rows to read, r, or else the others: p r +
-    (1 - p)(1 - r), by half of that r² - r + 1/2 + (p - r)(r - 1/2). Of the first part, (r - 1/2)²
-    and what is the same for all, files make (r - quantile)². Filters ask for rows as often as for
-    values: p is the mean of the shares of both. So a value that has many rows goes to the side that
-    has few values, and filters for the others have the smaller side to read.
+    A filter reads the left share of rows, r, with probability p, and the right share otherwise. The
+    expected cost is p r + (1 - p)(1 - r); half of it is r² - r + 1/2 + (p - r)(r - 1/2). The first
+    part is (r - 1/2)² and a constant; for a node of several files it becomes (r - quantile)².
+    Filters select rows and values equally often, so p is the mean of both shares. Therefore a value
+    with many rows goes to the side with few values, and other filters read the smaller side.
     """
     chance = (rows + values) / 2
     return (rows - quantile) ** 2 + (chance - rows) * (rows - 0.5)
 
 
 def _left_files(budget: Ints, share: Floats) -> Ints:
-    """Give the left side its share of the files; 0 where a side would be a sliver of one."""
+    """Return the left side's share of the files; 0 where a side would be a sliver of a file."""
     exact = budget * share
     near = np.clip(np.rint(exact), 1, np.maximum(budget - 1, 1)).astype(np.int64)
     sliver = np.minimum(exact, budget - exact) < SLIVER

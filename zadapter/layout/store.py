@@ -1,6 +1,6 @@
-"""Layouts kept beside a table, in ``_zadapter/layouts/<id>.json``.
+"""Layouts stored beside a table, in ``_zadapter/layouts/<id>.json``.
 
-They are too large for a table property. The formats' own clean-ups leave folders alone whose name
+Layouts are too large for table properties. The formats' own clean-ups ignore folders whose name
 starts with an underscore.
 """
 
@@ -13,46 +13,46 @@ from zadapter.layout.layout import Layout
 
 FOLDER = "_zadapter/layouts"
 LARGEST = 32 << 20
-"""Bytes; stores read no more of a file than twice as many."""
+"""Maximum bytes of a stored layout. Stores read at most twice as many bytes of a file."""
 
 _ID = re.compile(r"[0-9a-f]{32}\Z")
 
 
 class Store(Protocol):
-    """Small files beside a table, named relative to its root folder."""
+    """Small files beside a table, addressed relative to its root folder."""
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none."""
+        """Return the content of a file, or None if it does not exist."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew."""
+        """Write a file, or replace it."""
 
 
 class Layouts:
-    """The layouts of one table, each read when it is first asked for."""
+    """The stored layouts of one table, each read on first use."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read: dict[str, Layout | None] = {}
 
     def get(self, layout_id: str) -> Layout | None:
-        """Return a layout by its id, None where it is not kept, or no longer."""
+        """Return the layout with an id, or None if it is not stored."""
         if layout_id not in self._read:
             self._read[layout_id] = self._look_up(layout_id)
         return self._read[layout_id]
 
     def _look_up(self, layout_id: str) -> Layout | None:
-        # the id comes from the table, and must not lead out of the folder
+        # the id comes from the table, and must not escape the folder
         data = self._store.read(_path(layout_id)) if _ID.match(layout_id) else None
         try:
             return None if data is None else Layout.from_json(data.decode())
         except (ValueError, LookupError, TypeError, AttributeError, pa.ArrowException):
-            return None  # torn or of another version, so as good as absent
+            return None  # incomplete or of another version: treated as missing
 
     def keep(self, layout: Layout) -> None:
-        """Write *layout*, unless it is there already: equal ids mean equal trees.
+        """Write *layout* unless it is stored already: equal ids mean equal trees.
 
-        One that is too large, as it may be by long texts, is fitted anew whenever it is wanted.
+        A layout with long texts may be too large. It is not stored, and fitted again when needed.
         """
         if self.get(layout.id) is not None:
             return

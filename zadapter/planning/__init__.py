@@ -1,1 +1,1 @@
-"""Which files to rewrite together, and what a rewrite will bring."""
+"""Selection of files to rewrite, and prediction of the effect of a rewrite."""

@@ -1,9 +1,9 @@
-"""Which files to rewrite together, from the file table alone.
+"""Selection of the files to rewrite together, from the file table alone.
 
-A group is a partition's files; a partition is touched only if it holds files that the requested
-layout did not write. Where they are few beside the clustered ones, only they are rewritten, along
-the cuts that are kept with the table; else the whole partition is fitted anew.
-A job is what one pass over the rows rewrites and one commit publishes: groups of like size.
+A file group holds files of one partition. A partition is rewritten only if it holds files that the
+requested layout did not write. If these are few compared with the clustered files, only they are
+rewritten, along the cuts stored with the table. Otherwise a new layout is fitted to the whole
+partition. A job holds groups of similar size, for one pass over the rows and one commit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,44 +25,44 @@ from zadapter.table.file_stats import column_type, partition, total
 Root = tuple[str | None, ...]
 
 MOST_GROUPS = 256
-"""Partitions in one job; each needs a root in the layout's look-up arrays."""
+"""Maximum partitions in one job; each needs a root in the layout's look-up arrays."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Files of one partition to be exchanged together."""
+    """Files of one partition that are replaced together."""
 
     root: Root | None
-    """The partition's values as text; empty where the table has no partitions. None: the files have
-    rows of several, since the table was partitioned in another way when they were written."""
+    """Partition values as text; empty for an unpartitioned table. None: the files have rows of
+    several partitions, since they were written under another partition spec."""
     files: pa.Table = field(repr=False)
     cut_into: int
-    """How many files to write."""
+    """Number of files to write."""
 
     @property
     def size(self) -> int:
-        """Bytes of the files that go."""
+        """Bytes of the files to be replaced."""
         return total(self.files, "size")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Groups rewritten in one pass and committed at once."""
+    """Groups that are rewritten in one pass and committed together."""
 
     groups: tuple[Group, ...]
     kept: Layout | None
-    """The layout whose cuts are followed; None: fit one."""
+    """The stored layout whose cuts are reused; None: fit a new layout."""
 
     @property
     def roots(self) -> list[Root]:
-        """The groups' partitions, those that are known."""
+        """Known partitions of the groups."""
         return [group.root for group in self.groups if group.root is not None]
 
     @property
     def files(self) -> pa.Table:
-        """The files that go."""
+        """The files to be replaced."""
         return pa.concat_tables([group.files for group in self.groups])
 
 
@@ -75,15 +75,15 @@ def jobs(
     max_group_bytes: int,
     force: bool,
 ) -> list[Job]:
-    """Plan the work; an empty list says that nothing is to be done.
+    """Plan the jobs of a rewrite; an empty list means that no file needs a rewrite.
 
     Args:
-        files: The files in question.
-        request: The layout that is wanted.
+        files: The candidate files.
+        request: The requested layout.
         partition_columns: The table's partition columns.
-        layouts: Layouts kept with the table, by id.
+        layouts: Layouts stored with the table, by id.
         max_group_bytes: Split partitions larger than this many bytes.
-        force: Rewrite what is clustered already, too.
+        force: Also rewrite clustered files.
     """
 
     def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
@@ -101,14 +101,14 @@ def every_job(
     *,
     max_group_bytes: int,
 ) -> list[Job]:
-    """Plan to write all files, along the cuts that are kept where they placed most of the rows.
+    """Plan jobs for all files; partitions that are mostly clustered reuse their stored cuts.
 
     Args:
         files: All files of a table.
-        request: The layout that is wanted.
+        request: The requested layout.
         partition_columns: The table's partition columns.
-        layouts: Layouts kept with the table, by id.
-        max_group_bytes: Split partitions larger than this many bytes, unless cuts are kept.
+        layouts: Layouts stored with the table, by id.
+        max_group_bytes: Split partitions larger than this many bytes, unless cuts are reused.
     """
 
     def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
@@ -126,7 +126,7 @@ def _jobs(
     choose: Callable[[Root, pa.Table], tuple[Layout | None, list[Group]]],
     max_group_bytes: int,
 ) -> list[Job]:
-    """Pack what *choose* takes of each partition: cuts to follow, None for new ones, and groups."""
+    """Pack groups into jobs; *choose* returns a partition's groups, and the layout to reuse."""
     mixed = files["partition"].is_null()
     alone = _split(None, files.filter(mixed), request, max_group_bytes)
     taken: dict[Layout | None, list[Group]] = {None: []}
@@ -149,11 +149,11 @@ def _followed(root: Root, files: pa.Table, request: Request, layouts: LayoutStor
 
 
 def roots_of(values: Sequence[pa.Array], rows: int) -> tuple[list[Root], Ints]:
-    """Return the distinct tuples of partition values as text, and for each row its tuple's index.
+    """Return the distinct tuples of partition values as text, and the index of each row's tuple.
 
     Args:
-        values: One array a partition column.
-        rows: Their length, for tables without partitions.
+        values: One array per partition column.
+        rows: Number of rows, for tables without partitions.
     """
     ranked = [rank(column) for column in values]
     combined = np.zeros(rows, np.int64)
@@ -165,7 +165,7 @@ def roots_of(values: Sequence[pa.Array], rows: int) -> tuple[list[Root], Ints]:
 
 
 def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> Ints:
-    """Return for each row the index of its partition among *roots*, -1 where it is none of them."""
+    """Return the index of each row's partition among *roots*, or -1 if it is not among them."""
     known = {root: number for number, root in enumerate(roots)}
     found, row_root = roots_of(values, rows)
     numbers = np.array([known.get(root, -1) for root in found], np.int64)
@@ -173,7 +173,7 @@ def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> 
 
 
 def most_roots(cut_into: int, request: Request) -> int:
-    """Return how many partitions a layout has room for, the largest cut into so many files."""
+    """Return how many partitions fit in a layout if the largest is cut into *cut_into* files."""
     leaves = 1 << ((cut_into - 1).bit_length() + (request.row_groups - 1).bit_length())
     return max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
 
@@ -195,7 +195,7 @@ def _partitions(
 def _stale(
     root: Root, files: pa.Table, request: Request, layouts: LayoutStore, *, force: bool
 ) -> tuple[Layout | None, pa.Table]:
-    """Return the files to rewrite, and the layout to follow if they are to fit the others."""
+    """Return the files to rewrite, and the layout to reuse if clustered files stay."""
     if force:
         return None, files
     clustered = _clustered(files, request)
@@ -212,7 +212,7 @@ def _stale(
 
 
 def _fits(kept: Layout, files: pa.Table) -> bool:
-    """Tell whether the cuts are of the columns' types: one may have been dropped and added anew."""
+    """Return whether cuts have the columns' types: a column may have been dropped and re-added."""
     types = [column_type(level.cuts.type) for level in kept.levels]
     names = [join(kept.request.columns[level.column]) for level in kept.levels]
     stats = files.schema.field("stats").type
@@ -226,7 +226,7 @@ def _clustered(files: pa.Table, request: Request) -> Mask:
 
 
 def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout | None:
-    """Return the layout that wrote most of the clustered bytes, if it is still there."""
+    """Return the layout that wrote most of the clustered bytes, if it is still stored."""
     written = files["layout"].combine_chunks().filter(pa.array(clustered)).dictionary_encode()
     sizes = np.bincount(written.indices.to_numpy(), files["size"].to_numpy()[clustered])
     _, best = min(zip((-sizes).tolist(), written.dictionary.to_pylist(), strict=True))
@@ -234,7 +234,7 @@ def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout 
 
 
 def _split(root: Root | None, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
-    """Yield groups of consecutive files of at most *most* bytes each, or of one file."""
+    """Yield groups of consecutive files, of at most *most* bytes or of one file each."""
     ends = np.cumsum(files["size"].to_numpy())
     start, done = 0, 0
     while start < files.num_rows:
@@ -249,7 +249,7 @@ def _split(root: Root | None, files: pa.Table, request: Request, most: int) -> I
 
 
 def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tuple[Group, ...]]:
-    """Yield groups that fit into one job: distinct roots, bytes, and room in the look-up arrays."""
+    """Yield the groups of each job: distinct roots, limited bytes, room in the look-up arrays."""
     waiting = sorted(((group.cut_into, group.size, group) for group in groups), key=lambda w: w[0])
     smallest = min((size for _, size, _ in waiting), default=0)
     while waiting:
@@ -258,7 +258,7 @@ def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tupl
         used, passed = 0, list[tuple[int, int, Group]]()
         while waiting and len(taken) < room and (not taken or used + smallest <= most):
             if len(passed) == MOST_GROUPS:
-                break  # packed well enough: every group for every job would be quadratic
+                break  # good enough: to try every group for every job would be quadratic
             _, size, group = place = waiting.pop()
             if group.root not in taken and (not taken or used + size <= most):
                 taken[group.root] = group

@@ -1,8 +1,8 @@
-"""How much of a table range queries have to read, from boxes alone.
+"""Prediction of the share of rows that range queries read, from boxes alone.
 
-A file is skipped iff the box of its min/max misses the query's box in some column.  Queries are
-drawn from the data: ranges of the key columns by rank, over one, two or more columns, so that
-the figure compares layouts of the same table whatever their format.
+A file is skipped iff its min/max box misses the query's box in some column. Queries are drawn from
+the data, as ranges of ranks over one, two or more key columns, so the share compares layouts of the
+same table across formats.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Boxes:
     Attributes:
         low: Lowest rank, shape (files, columns); 0 where unknown.
         high: Highest rank, same shape; ``UNBOUNDED`` where unknown, -1 where all values are null.
-        rows: Rows a file, shape (files,).
+        rows: Rows per file, shape (files,).
     """
 
     low: Ints
@@ -37,18 +37,18 @@ class Boxes:
 
 
 def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
-    """Draw range queries.
+    """Draw range queries from the ranks of sampled rows.
 
     Args:
         ranks: Ranks of sampled rows, shape (rows, columns).
-        count: How many.
-        seed: The same seed gives the same queries.
+        count: Number of queries.
+        seed: Seed of the random draw.
 
     Returns:
-        Lowest and highest rank asked for, both included, shape (count, columns, 2); -1 and
-        ``UNBOUNDED`` where a column is not asked for. A third of the queries asks for 1 % of one
-        column's values, a third for 5 % of two columns, and the rest for 10 % of one to all
-        columns; nulls are never asked for.
+        Lowest and highest rank of each range, both inclusive, shape (count, columns, 2); -1 and
+        ``UNBOUNDED`` for columns without a range. A third of the queries selects 1 % of one
+        column's values, a third 5 % of two columns, and the rest 10 % of one to all columns. No
+        range includes nulls.
     """
     random = np.random.default_rng(seed)
     columns = ranks.shape[1]
@@ -69,7 +69,7 @@ def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
 
 
 def share_read(boxes: Boxes, ranges: Ints) -> float:
-    """Return the mean share of all rows that lie in files a query cannot skip."""
+    """Return the mean share of rows in files that a query cannot skip."""
     total = boxes.rows.sum()
     if total == 0 or len(ranges) == 0:
         return 0.0
@@ -81,10 +81,10 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
 
 
 def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
-    """Return the boxes that rows span, file by file, as a sample of them shows.
+    """Return the box of each file, estimated from sampled rows.
 
-    The extremes of m sampled rows are on average 1/(m + 1) of their span inside the true ones, so
-    each side is moved out by that much.
+    The extremes of m sampled rows lie inside the true ones by 1/(m + 1) of the true span on
+    average, which is 1/(m - 1) of the sampled span. Each side is moved out by that much.
     """
     columns = ranks.shape[1]
     low = np.full((files, columns), UNBOUNDED)
@@ -102,12 +102,12 @@ def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
 def boxes_of_stats(
     sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
 ) -> tuple[Ints, Boxes]:
-    """Rank a sample and the bounds of files together.
+    """Rank a sample together with the bounds of files.
 
     Args:
-        sample: Sampled values, one array a key column.
-        stats: For each key column its child of the file table, or None.
-        rows: Rows a file.
+        sample: Sampled values, one array per key column.
+        stats: Stats of each key column in the file table, or None.
+        rows: Rows per file.
 
     Returns:
         The sample's ranks, shape (rows, columns), and the files' boxes in the same ranks.
@@ -131,7 +131,7 @@ def boxes_of_stats(
 
 
 def joined(parts: Sequence[Boxes]) -> Boxes:
-    """Put the boxes of several sets of files together."""
+    """Concatenate the boxes of several sets of files."""
     return Boxes(
         np.concatenate([part.low for part in parts]),
         np.concatenate([part.high for part in parts]),

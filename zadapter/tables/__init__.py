@@ -1,1 +1,1 @@
-"""Reading tables, changing their rows, and their versions."""
+"""Public operations on rows and versions of tables."""
