@@ -1,1 +1,1 @@
-"""Migrations of one table to another format."""
+"""Migration of tables between formats."""

@@ -1,4 +1,4 @@
-"""What a migration is asked to do, and what all its ways have in common."""
+"""Context of a migration, and the steps that all modes share."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ _ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 
 @dataclass(frozen=True, kw_only=True)
 class MigrationContext:
-    """What is asked for."""
+    """Tables, options and sessions of a migration."""
 
     table: str
     source: Portable
@@ -36,35 +36,35 @@ class MigrationContext:
     to: str
     mode: Mode
     options: Options | None
-    """The layout that is wanted; None: the one that the table has."""
+    """Options of the new layout; None: keep the table's layout."""
     spark: SparkSession
-    """A session of our own."""
+    """A clone of the user's session."""
     users: SparkSession
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    """What each phase has taken so far."""
+    """Duration of each phase so far, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTable:
-    """The old table as it was looked at."""
+    """The old table at the start of a migration."""
 
     transfer: Transfer
     before: Definition
     request: Request | None
-    """The layout that the new table gets."""
+    """The layout of the new table; None: no layout."""
 
     @property
     def origin(self) -> Source:
-        """What the new table will say that it is of."""
+        """The source that the new table records."""
         of = self.transfer.snapshot
         return Source(format=of.format, id=of.id, version=of.version, columns=self.before.digest)
 
 
 def start(context: MigrationContext) -> SourceTable:
-    """Look at the old table.
+    """Read the old table's snapshot, definition and files.
 
     Raises:
-        UsageError: It is of the new format already, or cannot be clustered as asked.
+        UsageError: The table already has the new format, or a key column is invalid.
     """
     snapshot = context.source.snapshot(context.table)
     if snapshot.format == context.to:
@@ -95,14 +95,14 @@ def start(context: MigrationContext) -> SourceTable:
 
 
 def _is_odd(values: pa.Array | None) -> bool:
-    """Tell whether a partition value is one that a folder's name cannot say, or says as null."""
+    """Return whether a folder name cannot represent a partition value, or represents null by it."""
     if values is None or not pa.types.is_string(values.type):
         return False
     return any(_ODD.search(text) for text in values.drop_null().unique().to_pylist())
 
 
 def existing(context: MigrationContext) -> Snapshot | None:
-    """Return the new table, if there is one."""
+    """Return the snapshot of the new table, or None if it does not exist."""
     try:
         found = context.target.snapshot(context.target_table)
     except UnknownTableError:
@@ -111,7 +111,7 @@ def existing(context: MigrationContext) -> Snapshot | None:
 
 
 def landed(context: MigrationContext, version: int | None) -> Snapshot:
-    """Return what a commit has made: the newest version if nobody knows which one that is."""
+    """Return the snapshot of a commit; if its version is unknown, the newest snapshot."""
     target = context.target_table
     head = (
         context.target.snapshot(target) if version is None else context.target.at(target, version)
@@ -121,10 +121,10 @@ def landed(context: MigrationContext, version: int | None) -> Snapshot:
 
 
 def check_apart(old: Snapshot, new: Snapshot) -> None:
-    """Make sure that no table's clean-up finds the files of the other in its own folder.
+    """Refuse tables within each other's folder, where clean-ups would delete files.
 
     Raises:
-        UsageError: It would.
+        UsageError: One table lies in the folder of the other.
     """
     if overlap(old.location, new.location):
         raise UsageError(
@@ -134,13 +134,13 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
 
 
 def listing(source_table: SourceTable, made: Snapshot) -> pa.Table:
-    """Return the files of the new table, with stats of what filters will ask for."""
+    """Return the files of the new table, with stats of the columns that filters use."""
     transfer = source_table.transfer
     return transfer.target.files(made, keys_of(transfer, source_table.request))
 
 
 def unchanged(context: MigrationContext, source_table: SourceTable, version: int) -> bool:
-    """Tell whether the old table has the files that it had: a property may have got a version."""
+    """Return whether the old table still has the same files; property changes add versions too."""
     if version == source_table.origin.version or version < 0:
         return version == source_table.origin.version
     then = context.source.at(context.table, version)
@@ -148,7 +148,7 @@ def unchanged(context: MigrationContext, source_table: SourceTable, version: int
 
 
 def becoming(context: MigrationContext, source_table: SourceTable) -> str:
-    """Return what the note in the folder of a table says that is not finished."""
+    """Return the text that the marker in the folder of an unfinished table is derived from."""
     of = source_table.origin
     return f"{context.to} {of.format}:{of.id}"
 
@@ -156,17 +156,17 @@ def becoming(context: MigrationContext, source_table: SourceTable) -> str:
 def proof(
     source_table: SourceTable, made: Snapshot, columns: int, old: pa.Table, new: pa.Table
 ) -> Proof:
-    """Read files of both tables, and compare.
+    """Read files of both tables, and compare their rows.
 
     Args:
         source_table: The old table.
-        made: The new one.
-        columns: How many of its columns are as they should be.
-        old: Files of the old one.
-        new: Files of the new one, of those that :func:`listing` has returned.
+        made: The new table.
+        columns: Number of verified columns.
+        old: Files of the old table.
+        new: Files of the new table, selected from the result of :func:`listing`.
 
     Raises:
-        VerificationError: They hold different rows.
+        VerificationError: The files hold different rows.
     """
     transfer = replace(source_table.transfer, files=old)
     before = Side(
@@ -184,7 +184,7 @@ def proof(
 def report(
     context: MigrationContext, source_table: SourceTable, mode: Mode, why: str, files: pa.Table
 ) -> Migration:
-    """Return what there is to say before anything is written."""
+    """Return the report of a migration before anything is written."""
     snapshot = source_table.transfer.snapshot
     definition = source_table.transfer.definition
     return Migration(
@@ -209,7 +209,7 @@ def _intended(source_table: SourceTable, mode: Mode, *, anew: bool) -> str:
 
 
 def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
-    """Return what has become of the layout."""
+    """Return a description of the new table's layout."""
     anew = any(known.layouts.get(layout.id) is None for layout in layouts)
     return _told(layouts[0].request if layouts else None, anew=anew)
 

@@ -1,4 +1,4 @@
-"""Rows and files of one table, written or taken up as those of another."""
+"""Migration by copy: the rows of one table, written to files of another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,27 +25,27 @@ from zadapter.table.snapshot import Snapshot, Staged, Written
 from zadapter.table.spec import Definition
 
 _MOST = 256 << 30
-"""Bytes that one layout is fitted to."""
+"""Maximum bytes that one layout is fitted to."""
 _FEW = 3
-"""Columns that are asked for where no layout names any."""
+"""Number of columns that filters use if the table has no layout."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """From where to where."""
+    """The source and the target of a migration."""
 
     source: Portable
     target: Portable
     snapshot: Snapshot
-    """Of the old table."""
+    """Snapshot of the old table."""
     files: pa.Table = field(repr=False)
-    """Its files that are carried, with stats of all its columns."""
+    """Files of the old table to migrate, with stats of all columns."""
     definition: Definition
-    """Of the new table."""
+    """Definition of the new table."""
     spark: SparkSession
 
     def columns(self) -> list[Column]:
-        """Return the new table's columns, made of the old one's."""
+        """Return the new table's columns as expressions on the old table."""
         computed = self.definition.computed
         return [
             (F.expr(computed[f.name]) if f.name in computed else F.col(quote((f.name,))))
@@ -55,11 +55,11 @@ class Transfer:
         ]
 
     def rows(self, files: pa.Table) -> DataFrame:
-        """Return the rows of some files as the new table has them."""
+        """Return the rows of *files* with the columns of the new table."""
         return self.source.read(self.snapshot, files).select(*self.columns())
 
     def files_as(self, pending: Snapshot) -> pa.Table:
-        """Return the files with partition values and stats as the new table has them."""
+        """Return the files with the partition values and stats of the new table."""
         partition, n = dict(pending.partition), self.files.num_rows
         values = [
             _cast(file_stats.partition(self.files, each.name), type_)
@@ -74,7 +74,7 @@ class Transfer:
         known = [_stats(self.files, parts, type_) for parts, type_ in wanted.items()]
         mixed = self.files["partition"].is_null().combine_chunks()
         fields = made.field("partition"), made.field("stats")
-        # a table without partitions has files of one kind
+        # an unpartitioned table has no files with rows of several partitions
         cut = structs(values, fields[0].type, n, mixed if values else None)
         with_partition = file_stats.replaced(self.files, fields[0], cut)
         return file_stats.replaced(with_partition, fields[1], structs(known, fields[1].type, n))
@@ -87,7 +87,7 @@ def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
 
 
 def _stats(files: pa.Table, parts: Parts, type_: pa.DataType) -> pa.Array:
-    """Return the stats of one column in the type it has now, unknown where there are none."""
+    """Return the stats of one column in the new type, unknown if they are missing."""
     wanted = column_type(type_)
     found = file_stats.column(files, parts)
     try:
@@ -103,19 +103,19 @@ def _as(stats: pa.StructArray, wanted: pa.StructType) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Files that were staged for the new table, and what placed their rows, if anything did."""
+    """Files that were staged for the new table, and the layouts that placed their rows."""
 
     staged: Staged
     layouts: tuple[Layout, ...]
 
 
 def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job]:
-    """Return what is written along which cuts.
+    """Return the jobs that write the rows.
 
     Args:
-        transfer: From where to where.
-        pending: The new table, to be.
-        request: The layout that is wanted.
+        transfer: The source and the target.
+        pending: The new table before its first commit.
+        request: The requested layout.
     """
     files = transfer.files_as(pending)
     kept = transfer.snapshot.layouts
@@ -123,15 +123,15 @@ def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job
 
 
 def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
-    """Write all rows anew.
+    """Write all rows to new files.
 
     Args:
-        transfer: From where to where.
-        pending: The new table, to be.
-        request: The layout that is wanted; None: rows stay as they lie.
+        transfer: The source and the target.
+        pending: The new table before its first commit.
+        request: The requested layout; None: keep the order of rows.
 
     Raises:
-        VerificationError: What was written is not what was read; nothing was committed.
+        VerificationError: The written rows differ from the rows read; nothing was committed.
     """
     jobs = (
         [] if request is None else [(job, request) for job in planned(transfer, pending, request)]
@@ -163,7 +163,7 @@ def _layout(transfer: Transfer, pending: Snapshot, job: Job, request: Request) -
 
 
 def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
-    """Write the rows of some files as they lie, partitions each by itself."""
+    """Write the rows of *files* without a layout, separated by partition."""
     rows = transfer.rows(files)
     if snapshot.partition:
         cut_by = [F.col(quote((name,))) for name in snapshot.partition]
@@ -172,7 +172,7 @@ def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
 
 
 def check_rows(transfer: Transfer, made: Sequence[Staged], files: pa.Table) -> None:
-    """Compare the rows that were written with those that were to be.
+    """Compare the number of written rows with the number of live rows in *files*.
 
     Raises:
         VerificationError: The numbers differ.
@@ -188,7 +188,7 @@ def check_rows(transfer: Transfer, made: Sequence[Staged], files: pa.Table) -> N
 
 
 def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
-    """Return what the layout was fitted to that has placed most of the rows, if any has."""
+    """Return the request of the stored layout that placed the most bytes, or None."""
     sizes: dict[str, int] = {}
     pairs = zip(files["layout"].to_pylist(), files["size"].to_pylist(), strict=True)
     for layout, size in pairs:
@@ -202,7 +202,7 @@ def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
 
 
 def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:
-    """Return the columns to draw filters from: the keys, or else the first with bounds."""
+    """Return the columns for filters: the key columns, or else the first columns with stats."""
     if request is not None:
         return list(request.columns)
     stats = transfer.files.schema.field("stats").type

@@ -1,4 +1,4 @@
-"""Migration in place: whether files may stay where they are, and how another table takes them."""
+"""Migration in place: check that two tables can share files, and adopt them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -23,7 +23,7 @@ from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import Definition
 
 _LOOKED_AT = 64
-"""Files that are opened at least, wherever they are among the others."""
+"""Minimum number of files to open, evenly spread over the table."""
 OTHERWISE = "say mode='copy'"
 _BOUNDS = file_stats.column_type(pa.null()).get_field_index("bounds")
 _TIMES = {"date", "timestamp"}
@@ -31,11 +31,11 @@ _TIMES = {"date", "timestamp"}
 
 @dataclass(frozen=True, kw_only=True)
 class Shared:
-    """Files that may stay where they are.
+    """Files that both tables can share.
 
     Attributes:
-        uris: Where they lie.
-        files: File table, with the rows that their footers count, and whole bounds of moments.
+        uris: URIs of the files.
+        files: File table, with row counts of the footers and exact bounds of timestamps.
     """
 
     uris: list[str]
@@ -43,14 +43,14 @@ class Shared:
 
 
 def shared(transfer: Transfer, before: Definition) -> Shared:
-    """Find out whether the new table may have the old one's files.
+    """Return the old table's files if the new table can share them.
 
     Args:
-        transfer: From where to where.
-        before: The old table.
+        transfer: The source and the target.
+        before: The definition of the old table.
 
     Raises:
-        UnsupportedError: It may not; the message says why.
+        UnsupportedError: The files cannot be shared; the message states the reason.
     """
     uris = transfer.source.uris(transfer.snapshot, transfer.files["path"].to_pylist())
     reason = next(chain(_reasons(transfer, before), _elsewhere(transfer, uris)), None)
@@ -85,7 +85,7 @@ def _elsewhere(transfer: Transfer, uris: Sequence[str]) -> Iterator[str]:
 
 
 def _cut(files: pa.Table) -> list[str]:
-    """Return the columns of moments whose bounds the log has cut: those of footers are whole."""
+    """Return the timestamp columns whose bounds are truncated in the log, but not in footers."""
     return [
         child.name
         for number, child in enumerate(files.schema.field("stats").type)
@@ -99,7 +99,7 @@ def _any(values: pa.ChunkedArray, value: int) -> bool:
 
 
 def _with_bounds(files: pa.Table, found: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return *files* with the stats of some columns as *found* has them."""
+    """Return *files* with the stats of *columns* from *found*."""
     if not columns:
         return files
     field = files.schema.field("stats")
@@ -111,9 +111,9 @@ def _with_bounds(files: pa.Table, found: pa.Table, columns: Sequence[str]) -> pa
 
 
 def _looked_at(files: pa.Table) -> list[int]:
-    """Return which files are opened: those whose rows the log does not count, and some others.
+    """Return the files to open: files without a row count in the log, and a selection of others.
 
-    A file that is not what the log says is found by the proof at the latest, which reads all.
+    The proof reads all files, and detects any file that differs from the log.
     """
     unknown = np.flatnonzero(files["rows"].is_null().to_numpy())
     some = np.linspace(0, files.num_rows - 1, min(files.num_rows, _LOOKED_AT))
@@ -143,7 +143,7 @@ def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
 
 def _unsaid(values: pa.Array) -> bool:
     odd = pa.scalar(False)  # noqa: FBT003
-    # an empty text is null to Delta, and JSON has no word for infinity
+    # an empty text is null in Delta, and JSON has no infinity
     if pa.types.is_floating(values.type):
         odd = pc.any(pc.invert(pc.is_finite(values)))
     elif pa.types.is_string(values.type):
@@ -157,10 +157,10 @@ def _checked(
     looked: Sequence[int],
     footers: Iterable[tuple[int, pq.FileMetaData]],
 ) -> Iterator[tuple[int, pq.FileMetaData]]:
-    """Look at the columns of files, once for each distinct schema, and yield size and footer.
+    """Check the columns of files, once per distinct schema, and yield size and footer.
 
     Raises:
-        UnsupportedError: A file does not hold what the new table would read in it.
+        UnsupportedError: The new table would read a file differently, or the file has deleted rows.
     """
     some = transfer.files.take(pa.array(looked, pa.int64()))
     told = zip(some["path"].to_pylist(), some["rows"].to_pylist(), footers, strict=True)
@@ -172,7 +172,7 @@ def _checked(
                 f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
                 f"deletes would be lost; {OTHERWISE}"
             )
-        # the first line is where the object lies in memory
+        # the first line contains the memory address of the object
         schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
         if schema not in seen:
             seen.add(schema)
@@ -185,10 +185,10 @@ def _checked(
 
 
 def adopted(transfer: Transfer, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
-    """Return the files as what the new table's log will say of them.
+    """Return the shared files, staged for the new table.
 
     Raises:
-        UnsupportedError: The format cannot name them.
+        UnsupportedError: The format cannot reference the files.
     """
     if not found.uris:
         return ()

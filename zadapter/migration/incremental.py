@@ -1,4 +1,4 @@
-"""Rows that were appended to the old table since, carried to the new one."""
+"""Incremental migration: rows appended to the old table since its migration."""
 
 from dataclasses import replace
 
@@ -30,12 +30,12 @@ _ANEW = "migrate to another target, and drop this one"
 
 
 def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
-    """Carry what was appended since, in one commit.
+    """Copy the rows appended since the migration, in one commit.
 
     Raises:
-        UsageError: The new table is not one that was migrated from the old one.
-        UnsupportedError: The old one has seen more than appends.
-        VerificationError: What was written is not what was read.
+        UsageError: The new table was not migrated from the old one.
+        UnsupportedError: The old table has changes other than appends.
+        VerificationError: The written rows differ from the rows read.
     """
     with timing(context.seconds, "plan"):
         made = existing(context)
@@ -56,7 +56,7 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         with timing(context.seconds, "commit"):
             load = Load(base=made, staged=(new,), source=source_table.origin)
             made_by = publish(Through(context.target, context.target.load), load, Backoff())
-    # others may have rewritten the files since
+    # other writers may have rewritten the files since
     head = landed(context, made_by.version)
     added = listing(source_table, head)
     added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
@@ -80,11 +80,11 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
 def _appended(
     context: MigrationContext, source_table: SourceTable, made: Snapshot | None
 ) -> pa.Table:
-    """Return the files that have come since the version that the new table has.
+    """Return the files added since the version that the new table contains.
 
     Raises:
-        UsageError: The new table is not one that was migrated from the old one.
-        UnsupportedError: Something else has happened since.
+        UsageError: The new table was not migrated from the old one.
+        UnsupportedError: The old table has changes other than appends.
     """
     origin = source_table.origin
     had = None if made is None else made.source()

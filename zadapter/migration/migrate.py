@@ -1,4 +1,4 @@
-"""``migrate``."""
+"""``migrate``: create a table of another format from an existing table."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -69,44 +69,44 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     dry_run: bool = False,
     spark: SparkSession | None = None,
 ) -> Migration:
-    """Make a table of another format with the rows of *table*, its schema and its layout.
+    """Create a table of another format with the rows, schema and layout of *table*.
 
-    The new table appears at once, with all of its rows, and both tables are then read and compared.
-    If this is interrupted, call it again: it finishes, or starts over.
+    One commit creates the new table with all rows. Then both tables are read and compared. If the
+    call is interrupted, repeat it: it finishes the migration or starts over.
 
     Args:
-        table: The old table: a path, or an identifier of the session's catalog.
-        to: Format of the new one: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
-        target: The new table: a folder that is empty or not there yet; for Iceberg an identifier,
-            too.
-        backend: Format of the old table; None finds it out, but for a folder that is no table yet.
-        mode: ``"copy"`` writes the rows anew. ``"in_place"`` has both tables use the same files,
-            which the formats' own clean-ups then leave alone; refused where a row could be lost.
-            ``"auto"``: in place if that is not refused.
-        by: Key columns of a new layout, as for :func:`~zadapter.optimize`; None keeps the one that
-            the table has, cuts and all.
-        curve: For a new layout, as for ``optimize``.
-        target_file_size: For a new layout, as for ``optimize``.
-        row_groups: For a new layout, as for ``optimize``.
-        follow: Carry the rows that were appended to *table* since it was migrated, in one commit.
-        dry_run: Tell what would become of everything, and write nothing.
-        spark: A classic Spark session; None takes the active one, or starts a local one.
+        table: The old table: a path, or an identifier in the session's catalog.
+        to: Format of the new table: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
+        target: The new table: an empty or missing folder; for Iceberg also an identifier.
+        backend: Format of the old table; None: detect it. Required for a folder that is not yet a
+            table.
+        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares files between both tables, and
+            keeps the formats' own clean-ups from deleting them; refused if a row could be lost.
+            ``"auto"`` migrates in place unless that is refused.
+        by: Key columns of a new layout, see :func:`~zadapter.optimize`; None: keep the table's
+            layout with its cuts.
+        curve: Curve of a new layout, see ``optimize``.
+        target_file_size: File size of a new layout, see ``optimize``.
+        row_groups: Row groups of a new layout, see ``optimize``.
+        follow: Copy the rows appended to *table* since its migration, in one commit.
+        dry_run: Report the effect on each part of the table, and write nothing.
+        spark: A classic Spark session; None: the active session, or a new local one.
 
-    Returns: What was carried, translated and lost, and the proof that both tables hold the same.
+    Returns: The parts carried, translated and lost, and the proof that both tables are equal.
 
     Raises:
-        UsageError: The call is wrong, or something else is at *target* already.
-        UnsupportedError: The new table could not hold the old one; the message says what and why.
-        VerificationError: The two differ; the new one was removed, if this call has made it.
-        ConflictError: Somebody else has made the new table meanwhile; theirs was left alone.
-        UnknownOutcomeError: It is not known whether the commit landed; call it again.
+        UsageError: An argument is invalid, or *target* is in use.
+        UnsupportedError: The new format cannot represent the table; the message lists reasons.
+        VerificationError: The tables differ; if this call created the new one, it was removed.
+        ConflictError: Another writer created the new table, which was not changed.
+        UnknownOutcomeError: It is unknown whether the commit landed; repeat the call.
     """
     if mode not in [each.value for each in Mode]:
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
     asked = Options(
-        # a table without new keys keeps those that it has
+        # without by=, the table keeps its layout
         table=table, by="-" if by is None else by, curve=curve,
         target_file_size=target_file_size, row_groups=row_groups,
     )  # fmt: skip
@@ -124,7 +124,7 @@ def _opened(
     options: Options | None,
     spark: SparkSession | None,
 ) -> Iterator[MigrationContext]:
-    """Open both tables in one session, beside the user's."""
+    """Open both tables in one clone of the user's session."""
     (old, new), (backend, to) = names, formats
     users = spark or running() or resolve.start({}, None, names)
     session, factory = open_table(old, backend, users)
@@ -159,7 +159,7 @@ def _portable(opened: object) -> Portable:
 def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     with timing(context.seconds, "plan"):
         source_table, made = start(context), None
-        with suppress(UnsupportedError):  # whatever it is, it stands in the way, and is named then
+        with suppress(UnsupportedError):  # ``create`` refuses a location in use
             made = existing(context)
         if made is not None:
             return _finished(context, source_table, made, dry_run=dry_run)
@@ -169,7 +169,7 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
     carried, notes, version = _made(context, source_table, found)
-    # not the newest if that can be told: somebody else may have gone on with it
+    # the committed version if known, since other writers may have added newer ones
     head = landed(context, version)
     refresh(context.users, source_table.transfer.snapshot)
     files = listing(source_table, head)
@@ -193,7 +193,7 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
 def _proven(
     context: MigrationContext, source_table: SourceTable, made: Snapshot, files: pa.Table
 ) -> Proof:
-    """Prove the new table; from then on, its folder needs no note."""
+    """Compare the new table with the old one, and remove the marker from its folder."""
     transfer = source_table.transfer
     with timing(context.seconds, "verify"):
         columns = check_columns(transfer.definition.columns, transfer.target.define(made).columns)
@@ -206,11 +206,11 @@ def _proven(
 def _finished(
     context: MigrationContext, source_table: SourceTable, made: Snapshot, *, dry_run: bool
 ) -> Migration:
-    """Prove a table that an earlier call has made: it may have been stopped before its proof.
+    """Compare a table that an earlier call created, which may have stopped before its proof.
 
     Raises:
-        UsageError: The table is of something else, or of another version.
-        VerificationError: The two differ; nothing was removed.
+        UsageError: The target was migrated from another table, or from another version.
+        VerificationError: The two tables differ; nothing was removed.
     """
     origin, had = source_table.origin, made.source()
     if had is None or (had.format, had.id) != (origin.format, origin.id):
@@ -240,10 +240,10 @@ def _finished(
 def _chosen(
     context: MigrationContext, source_table: SourceTable
 ) -> tuple[Mode, str, Shared | None]:
-    """Return how to go on, why if that was not said, and the files that stay where they are.
+    """Return the mode, the reason unless it was requested, and the files to share.
 
     Raises:
-        UnsupportedError: In place was asked for, and is not safe.
+        UnsupportedError: A migration in place was requested and is not safe.
     """
     if context.mode is Mode.COPY:
         return Mode.COPY, "", None
@@ -262,7 +262,7 @@ def _chosen(
 def _made(
     context: MigrationContext, source_table: SourceTable, found: Shared | None
 ) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
-    """Make the new table; return its files, what to know of them, and its version if known."""
+    """Create the new table; return its files, notes on them, and its version if known."""
     transfer = source_table.transfer
     pending = context.target.create(context.target_table, transfer.definition, source_table.origin)
     check_apart(transfer.snapshot, pending)
@@ -291,7 +291,7 @@ def _made(
 def _undo(
     context: MigrationContext, head: Snapshot, carried: tuple[Carried, ...], *, shared_files: bool
 ) -> None:
-    """Remove the new table, unless somebody else has changed it since, and then our files."""
+    """Drop the new table unless another writer has changed it, and then discard its own files."""
     with suppress(ConflictError, UnknownOutcomeError):
         context.target.drop(head)
         for each in () if shared_files else carried:

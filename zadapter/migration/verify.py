@@ -1,4 +1,4 @@
-"""Proof that two tables hold the same: rows, checksum, columns, and what filters find."""
+"""Proof that two tables are equal: rows, checksum, columns, and matches of filters."""
 
 import random
 from collections.abc import Sequence
@@ -35,18 +35,18 @@ class Side:
     backend: Backend
     snapshot: Snapshot
     files: pa.Table
-    """What is read."""
+    """The files to read."""
     stats: pa.Table
-    """The same files, with stats of the columns that are asked for, in the new table's types."""
+    """The same files, with stats of the filtered columns in the new table's types."""
 
     def rows(self, columns: Sequence[Column]) -> DataFrame:
-        """Return the rows, their columns as they are to be compared."""
+        """Return the rows, with the columns to compare."""
         return self.backend.read(self.snapshot, self.files).select(*columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A range over one or two columns, as zadapter and as Spark has it."""
+    """A range over one or two columns, as a predicate and as a Spark column."""
 
     predicate: And
     condition: Column
@@ -55,17 +55,17 @@ class Filter:
 def prove(
     source: Side, target: Side, columns: Sequence[Column], filters: Sequence[Filter], made: int
 ) -> Proof:
-    """Read both sides once, and compare.
+    """Read both tables once, and compare them.
 
     Args:
         source: The old table.
-        target: The new one.
-        columns: The new table's columns, made of the old one's.
-        filters: What to ask both.
-        made: How many columns were found to be as they should.
+        target: The new table.
+        columns: The new table's columns as expressions on the old table.
+        filters: Filters to evaluate on both tables.
+        made: Number of verified columns.
 
     Raises:
-        VerificationError: The two differ; the message says in what.
+        VerificationError: The tables differ; the message states the difference.
     """
     old = source.rows(columns)
     names = [F.col(quote((field.name,))) for field in old.schema]
@@ -89,7 +89,7 @@ def prove(
 
 
 def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Totals, float]:
-    """Return what the rows add up to, and what share of them the filters have to read."""
+    """Return the totals of the rows, and the mean share of rows that the filters read."""
     paths = side.files["path"].to_pylist()
     of_file = _names(paths, side.backend.uris(side.snapshot, paths))
     found = by_file(rows, [each.condition for each in filters]) if paths else {}
@@ -113,7 +113,7 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
 
 
 def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
-    """Return for each name that Spark may have for a file its number: some escape, some do not."""
+    """Return the number of each file by all names that Spark may use, escaped or not."""
     pairs = list(enumerate(zip(paths, uris, strict=True)))
     escaped = {bare(unquote(uri)): number for number, (_, uri) in pairs}
     plain = {bare(path): number for number, (path, _) in pairs}
@@ -121,7 +121,7 @@ def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
 
 
 def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[Filter]:
-    """Draw ranges between bounds of files, seeded.
+    """Draw seeded range filters between bounds of files.
 
     Args:
         files: File table with stats of *keys*.
@@ -173,10 +173,10 @@ def _pool(files: pa.Table, parts: Parts) -> pa.Array:
 
 
 def check_columns(wanted: Sequence[dict[str, object]], found: Sequence[dict[str, object]]) -> int:
-    """Compare the columns that were to be made with those that were; return how many there are.
+    """Compare the expected columns with the actual ones, and return their number.
 
     Raises:
-        VerificationError: They differ.
+        VerificationError: The columns differ.
     """
     for should, is_ in zip(wanted, found, strict=False):
         if should != is_:

@@ -1,1 +1,1 @@
-"""Values that backends and the core exchange: snapshots, files with their stats, specs."""
+"""Values that backends and the core exchange: snapshots, file tables, table definitions."""

@@ -1,7 +1,7 @@
-"""Whether a Parquet file, whoever wrote it, holds a table's columns as another format reads them.
+"""Check that a Parquet file of any writer holds a table's columns as another format reads them.
 
-Files are read by the names of columns there, and nothing is converted, so names and types have to
-be those that the format would have written itself (parquet-format, ``LogicalTypes.md``).
+The format resolves columns by name and converts no values, so names and types must be those that
+the format itself would write (parquet-format, ``LogicalTypes.md``).
 """
 
 import json
@@ -34,19 +34,19 @@ _END = re.compile(r"\.|\Z")
 
 
 def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str]) -> str | None:
-    """Return why a file does not hold *columns* as they are, or None if it does.
+    """Return why a file cannot be read as *columns*, or None if it can.
 
     Args:
         metadata: The file's footer.
         columns: Spark's fields of the old table.
-        partition: Those of them that files need not hold.
+        partition: Names of the columns that files need not contain.
     """
     if any(key in (metadata.metadata or {}) for key in LEGACY):
         return "its days or moments are those of the Julian calendar"
     found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
     if len(found) < metadata.num_columns:
         return "two of its columns read the same, such as a.b and the field b of a"
-    # a name may have dots of its own
+    # a name may contain dots
     there = {path[: end.start()] for path in found for end in _END.finditer(path)}
     known = {said["name"] for said in columns}
     unknown = sorted(set(metadata.schema.to_arrow_schema().names) - known)
@@ -63,7 +63,7 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
 
 
 def has_ids(metadata: pq.FileMetaData) -> bool:
-    """Tell whether columns have ids (parquet.thrift, ``field_id``), however deep they are."""
+    """Return whether columns at any depth have ids (parquet.thrift, ``field_id``)."""
     return any(map(_has_ids, metadata.schema.to_arrow_schema()))
 
 
@@ -86,7 +86,7 @@ def _range(metadata: pq.FileMetaData) -> range:
 
 
 def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
-    """Yield where the values of a column lie in a file, and their types."""
+    """Yield the paths of a column's values in a file, and their types."""
     if isinstance(type_, str):
         yield path, type_
     elif type_["type"] == "struct":

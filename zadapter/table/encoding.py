@@ -1,4 +1,4 @@
-"""How the rows of a rewrite are put into Parquet."""
+"""Parquet encoding of the rows of a rewrite."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,37 +11,38 @@ from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 
 KEPT = 256
-"""Characters of a key, or bytes of a bound in a footer, that are kept at most: texts that share a
-long prefix, as URLs do, would be all alike with fewer."""
+"""Maximum characters of a key, and bytes of a bound in a footer, that are kept. With fewer, texts
+with a long common prefix, such as URLs, would be equal."""
 SEEN = 20_000
-"""Values after which Parquet's writers judge whether a dictionary pays: those of a first page."""
+"""Values in a first page, after which Parquet's writers decide whether a dictionary pays."""
 
 SAVED = 0.2
-"""Share of a column that a dictionary has to save: building it takes time (zadapter/README.md)."""
+"""Minimum share of a column that a dictionary must save: it takes time (zadapter/README.md)."""
 _DIGITS = {np.int32: 9, np.int64: 18}
-"""Of decimals that are written as whole numbers (LogicalTypes.md, "DECIMAL")."""
+"""Maximum digits of decimals that are stored as integers (LogicalTypes.md, "DECIMAL")."""
 _CODEC = "snappy"
-"""What tells how well numbers can be compressed: Spark's default, and the least that others do."""
+"""Codec for estimates of compressed size: Spark's default; other codecs compress at least as well.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """What a backend tells its format's writer; the rest is the table's to say."""
+    """Options for the format's writer; table properties determine all others."""
 
     row_group: int | None = None
-    """Rows in a row group, at most; None leaves that to the format."""
+    """Maximum rows in a row group; None: the format's default."""
     plain: frozenset[Parts] = frozenset()
     """Columns written without a dictionary."""
     whole: bool = False
-    """Whether the rows are those of all files, so that none stays beside what is written."""
+    """Whether the rows are those of all files, so that the new files replace every file."""
 
     def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
-        """Return what Spark hands on to its Parquet writer, as options or the session's settings.
+        """Return the settings of Spark's Parquet writer, as write options or session settings.
 
         Args:
-            physical: How files name the columns, where they do it differently.
+            physical: Names of columns in the files, where they differ from the logical names.
         """
-        # a footer has no bounds at all where whole values are too long for it
+        # without truncation, a footer omits bounds that are too long for it
         said = {"parquet.statistics.truncate.length": str(KEPT)}
         if self.row_group is not None:
             said["parquet.block.row.count.limit"] = str(self.row_group)
@@ -52,14 +53,14 @@ class Encoding:
 
 
 def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
-    """Return the columns whose writer has tried a dictionary and found that it does not pay.
+    """Return the columns for which the writer tried a dictionary and gave it up.
 
-    Parquet's writers give a dictionary up after the first page, if it has saved no bytes. With
-    row groups an eighth in size, that is eight times as many tries, each dearer than the writing
-    itself: 3.2 s of 18 s, lineitem SF1.
+    Parquet's writers give up a dictionary after the first page if it has saved no bytes. Row groups
+    of an eighth of the size take eight times as many attempts, each more expensive than the write
+    itself: 3.2 s of 18 s for lineitem SF1.
 
     Args:
-        footer: The footer of a file with the same rows, or rows like them.
+        footer: The footer of a file with the same or similar rows.
 
     Returns:
         Paths in the file, parts joined by dots.
@@ -71,27 +72,27 @@ def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
     ]
     tried = {c.path_in_schema for c in chunks if c.num_values >= SEEN}
     used = {c.path_in_schema for c in chunks if c.has_dictionary_page}
-    # where nothing has a dictionary, the writer did not try
+    # if no column has a dictionary, the writer did not try
     return frozenset(tried - used) if used else frozenset()
 
 
 def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
-    """Tell by a sample whether a dictionary makes a column of numbers smaller once compressed.
+    """Return whether a dictionary shrinks a compressed column of numbers, estimated by a sample.
 
-    A dictionary has each of a row group's values once, and for each row its place. How many values
-    there are is extrapolated from how many the sample has, and has once or twice (Colwell et al.,
-    "Models and estimators linking individual-based and sample-based rarefaction, extrapolation and
-    comparison of assemblages", 2012, equation 9): so a value that most rows have makes the others
-    come back no more often.
+    A dictionary stores each distinct value of a row group once, and an index for each row. The
+    number of distinct values is extrapolated from the sample's distinct values, and those that
+    occur once or twice in it (Colwell et al., "Models and estimators linking individual-based and
+    sample-based rarefaction, extrapolation and comparison of assemblages", 2012, equation 9). A
+    frequent value therefore does not make other values seem to repeat more often.
 
     Args:
         values: Sampled values of a column.
-        group: For each of them its row group.
-        rows: How many rows a row group has.
+        group: Row group of each value.
+        rows: Number of rows in a row group.
 
     Returns:
-        False only if it saves less than :data:`SAVED`: where too few rows are known, it is tried,
-        and for texts always, which are longer than their place in it.
+        False if a dictionary saves less than :data:`SAVED`. True if the sample is too small, and
+        for texts, since they are longer than their index.
     """
     if not _number(values.type):
         return True
@@ -119,7 +120,7 @@ def _number(type_: pa.DataType) -> bool:
 
 
 def _distinct(counts: Ints, rows: int) -> float:
-    """Estimate the distinct values of so many rows by how often a sample has each of its own."""
+    """Estimate the distinct values in *rows* rows from the *counts* of each sampled value."""
     sampled, once, twice = counts.sum(), (counts == 1).sum(), (counts == 2).sum()  # noqa: PLR2004
     unseen = once * (once - 1) / (2 * (twice + 1))
     if unseen == 0:
@@ -129,12 +130,12 @@ def _distinct(counts: Ints, rows: int) -> float:
 
 
 def _compressed(values: pa.Array) -> float:
-    """Return bytes a value, in the order in which they are written."""
+    """Return compressed bytes per value, in the order in which values are written."""
     return len(pa.compress(_stored(values), codec=_CODEC, asbytes=True)) / len(values)
 
 
 def _stored(values: pa.Array) -> bytes:
-    """Return numbers as Parquet's writers put them down, in 32 bits at least (Encodings.md)."""
+    """Return numbers in Parquet's plain encoding, with at least 32 bits each (Encodings.md)."""
     type_ = values.type
     if pa.types.is_integer(type_) and type_.bit_width < 32:  # noqa: PLR2004
         values = values.cast(pa.int32())

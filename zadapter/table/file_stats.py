@@ -1,4 +1,4 @@
-"""The files of a snapshot, as one Arrow table: a row a file.
+"""The file table: the files of a snapshot as one Arrow table, with one row per file.
 
 ======== =============================== ==================================================
 column   type                            meaning
@@ -9,16 +9,15 @@ size     int64                           bytes
 rows     int64                           live rows; null: unknown
 layout   string                          id of the layout that wrote it; null: none
 partition struct<name: T, ...>           partition values, exact; null: rows of several partitions
-stats    struct<text: COLUMN, ...>       one child a column, named by ``names.join(parts)``
+stats    struct<text: COLUMN, ...>       a child per column, named by ``names.join(parts)``
 ======== =============================== ==================================================
 
 where COLUMN is ``struct<min: T, max: T, nulls: int64, nans: int64, bounds: int8>``.
 
-A bound is null where it is unknown, or where the file has no value that is neither null
-nor NaN. ``nulls`` and ``nans`` are null where unknown, never 0 by default. ``bounds`` is a
-:class:`Bounds`. Bounds may be too wide, never too narrow: for every live value v that is
-neither null nor NaN, min <= v <= max in Spark's order of the type.  A ``max`` that *is* NaN
-says that NaN may be present.
+A bound is null if it is unknown, or if the file has only null and NaN values. ``nulls`` and
+``nans`` are null where unknown, never 0 by default. ``bounds`` is a :class:`Bounds`. Bounds may be
+too wide, never too narrow: min <= v <= max, in Spark's order of the type, for every live value v
+that is neither null nor NaN. A ``max`` of NaN means that NaN may be present.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +30,14 @@ from zadapter.base.names import Parts, join
 
 
 class Bounds(IntEnum):
-    """What is known about a pair of bounds."""
+    """Reliability of a pair of bounds."""
 
     EXACT = 0
     """Both bounds are values of the file."""
     WIDENED = 1
-    """The bounds hold, but a value may be missing or the bound may be cut."""
+    """The bounds are valid, but may be truncated, or wider than the live values."""
     UNKNOWN = 2
-    """Nothing is known; the file may hold any value."""
+    """The bounds are unknown; the file may hold any value."""
 
 
 def column_type(type_: pa.DataType) -> pa.StructType:
@@ -63,16 +62,16 @@ def column_stats(
     *,
     exact: bool,
 ) -> pa.StructArray:
-    """Return one column's stats from what a format's log says of each file.
+    """Return one column's stats from the entries of a format's log, one per file.
 
     Args:
         bounds: Lowest and highest values, null where unknown.
-        nulls: Null counts, among all rows that the file holds.
+        nulls: Null counts among all rows of the file.
         nans: NaN counts.
-        rows: Rows that the file holds, and those of them that live.
-        tight: Whether the facts are of the live rows alone. Where they are not, a count of nulls
-            holds only if it is none or all: the rows that were deleted may be the null ones.
-        exact: Whether the log keeps such bounds as they are, neither cut nor rounded.
+        rows: Number of rows in the file, and number of live rows.
+        tight: Whether the stats describe the live rows only. Otherwise a null count is valid only
+            if no row or every row is null, since deleted rows may be the null ones.
+        exact: Whether the log stores bounds of this type without truncation or rounding.
     """
     low, high = bounds
     held, live = rows
@@ -103,17 +102,17 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
 
 
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:
-    """Return the stats of one column, or None where the table has none."""
+    """Return the stats of one column, or None if the table has none."""
     return child(files["stats"], join(parts))
 
 
 def partition(files: pa.Table, name: str) -> pa.Array | None:
-    """Return the values of one partition column, or None where there is no such one."""
+    """Return the values of one partition column, or None if there is no such column."""
     return child(files["partition"], name)
 
 
 def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
-    """Return a field of *structs* without a copy of the fields beside it, None if it has none."""
+    """Return a nested field of *structs* without a copy of its siblings, or None if missing."""
     type_, chunks = structs.type, structs.chunks
     for name in path:
         at = type_.get_field_index(name)
@@ -125,18 +124,18 @@ def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
 
 
 def _field(structs: pa.StructArray, at: int) -> pa.Array:
-    """Return a field of *structs*, null where they are.
+    """Return a field of *structs*, null where its parent is null.
 
-    ``pc.struct_field`` looks at all fields: 2 000 columns, one after the other, took 16 s.
+    ``pc.struct_field`` reads all fields: calls for 2 000 columns in turn took 16 s.
     """
     return pc.struct_field(structs, [at]) if structs.null_count else structs.field(at)
 
 
 def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return bounds of floats that hold zeros of either sign, where they hold one.
+    """Return bounds of floats that include both zeros if they include one.
 
-    Spark takes -0.0 and 0.0 for equal, so either may be the bound; Iceberg and delta-rs take the
-    negative one for less, and would pass over the other (parquet.thrift, ``ColumnOrder``).
+    Spark considers -0.0 and 0.0 equal, so either may be the bound. Iceberg and delta-rs order -0.0
+    below 0.0, and would skip files with the other zero (parquet.thrift, ``ColumnOrder``).
     """
     least, most = pa.scalar(-0.0, low.type), pa.scalar(0.0, high.type)
     low = pc.if_else(pc.equal(low, least).fill_null(False), least, low)  # noqa: FBT003
@@ -144,12 +143,12 @@ def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def total(files: pa.Table, name: str) -> int:
-    """Sum *name* ("size" or "rows") over all files; unknown counts as 0."""
+    """Return the sum of *name* ("size" or "rows") over all files; unknown values count as 0."""
     return int(pc.sum(files[name]).as_py() or 0)
 
 
 def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Return *files* with the stats of *wanted* only; columns it has no stats of are unknown."""
+    """Return *files* with the stats of *wanted* only; missing stats become unknown."""
     found = [(child(files["stats"], one.name), one.type) for one in wanted.field("stats").type]
     children = [pa.nulls(files.num_rows, type_) if have is None else have for have, type_ in found]
     field = wanted.field("stats")
@@ -157,7 +156,7 @@ def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
 
 
 def replaced(files: pa.Table, field: pa.Field, values: pa.Array) -> pa.Table:
-    """Return *files* with *values* as the column of *field*'s name, and of its type."""
+    """Return *files* with *values* as the column *field*."""
     return files.set_column(files.schema.get_field_index(field.name), field, values)
 
 
@@ -166,7 +165,7 @@ def structs(
 ) -> pa.Array:
     """Return structs of *children*, null where *null* is true.
 
-    A struct without fields needs its length said.
+    *rows* is the length of structs without fields.
     """
     if not children:
         gone = [False] * rows if null is None else null.to_pylist()

@@ -1,10 +1,10 @@
-"""Parquet footers: how many rows a file has, and bounds that can be trusted.
+"""Parquet footers: row counts and reliable bounds of files.
 
-A footer's bounds count only if every row group that holds a value has them, min and max together;
-a missing null count is unknown, not 0; NaN is left out of bounds by some writers (parquet.thrift,
-``Statistics``). By parquet-java, until it began to count them, it is the largest value
-(``PrimitiveComparator``, ``DoubleStatistics``), so bounds that are numbers mean that there is none,
-where it is the upper one, the lower one holds, and where it is both, there is nothing else.
+A footer's bounds are used only if every row group with values has both min and max. A missing null
+count means unknown, not 0. Some writers exclude NaN from bounds (parquet.thrift, ``Statistics``).
+Versions of parquet-java that do not count NaN order it as the largest value
+(``PrimitiveComparator``, ``DoubleStatistics``). For them, a numeric max means that there is no NaN,
+a NaN max leaves the min valid, and a NaN min means that all values are NaN.
 """
 
 import re
@@ -26,10 +26,10 @@ from zadapter.table.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ColumnFooter:
-    """What a footer says of one column: None where it says nothing that holds.
+    """Stats of one column in a footer; None: missing or unreliable.
 
-    A ``max`` that is NaN is no bound, and says that there may be NaN; where it is counted, bounds
-    are those of the other values.
+    A ``max`` of NaN is not a bound, and means that NaN may be present. If NaN values are counted,
+    the bounds are those of the other values.
     """
 
     min: Any
@@ -39,7 +39,7 @@ class ColumnFooter:
 
 
 LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-"""What Spark notes where days and moments are those of another calendar than it reads them by."""
+"""Footer keys of Spark for dates and timestamps outside the proleptic Gregorian calendar."""
 _TIMES = {"DATE", "TIMESTAMP"}
 _FLOATING = {"FLOAT", "DOUBLE"}
 _NAN_IS_LARGEST = re.compile(r"parquet-mr version 1\.1[0-7]\.")
@@ -54,7 +54,7 @@ class Footer:
         size: Bytes of the file.
         rows: Rows of the file.
         row_groups: Rows of each row group.
-        columns: By the column's path in the file, parts joined by dots.
+        columns: Stats by the column's path in the file, parts joined by dots.
     """
 
     size: int
@@ -64,11 +64,11 @@ class Footer:
 
 
 def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
-    """Return size, rows, and stats of every column that has one value a row.
+    """Return a file table with size, rows, and stats of every column with one value per row.
 
     Args:
         snapshot: The table's version, for its columns and their names in the files.
-        footers: Footers of files that zadapter has written, by path.
+        footers: Footers by path.
     """
     found = list(footers.values())
     columns = {
@@ -80,7 +80,7 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}
     twice = {path for path, count in Counter(paths.values()).items() if count > 1}
     for parts, type_ in columns.items():
-        # a column a.b, and the field b of a: in another file it may be the other one
+        # a column "a.b" and the field b of a share a path, so its stats are ambiguous
         path = "" if paths[parts] in twice else paths[parts]
         stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
     made = schema(columns, {})
@@ -108,7 +108,7 @@ def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
 
 
 def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
-    """Tell where bounds are values of the file: texts may be cut, and NaN may be left out."""
+    """Return where bounds are values of the file; texts may be truncated, NaN may be excluded."""
     if pa.types.is_floating(type_):
         return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
     cut = pa.types.is_string(type_) or pa.types.is_binary(type_)
@@ -116,7 +116,7 @@ def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
 
 
 def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
-    """Return a footer's values as an array, or None where the file has them as another type."""
+    """Return values of a footer as an array, or None if the file has another type."""
     try:
         return pa.array(found, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
@@ -124,12 +124,12 @@ def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
 
 
 def parse(size: int, metadata: pq.FileMetaData) -> Footer:
-    """Return what a file of *size* bytes says of itself."""
+    """Convert the footer of a file of *size* bytes."""
     return _parsed(size, metadata, range(metadata.num_row_groups))
 
 
 def row_groups(size: int, metadata: pq.FileMetaData) -> list[Footer]:
-    """Return what a file of *size* bytes says of each of its row groups."""
+    """Convert the footer of a file of *size* bytes to one footer per row group."""
     return [_parsed(size, metadata, [number]) for number in range(metadata.num_row_groups)]
 
 
@@ -145,7 +145,7 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
         merged = _merged(chunks, nan_on_top=nan_is_largest and column.physical_type in _FLOATING)
         if legacy and column.logical_type.type in _TIMES:
             merged = ColumnFooter(None, None, merged.nulls)
-        # a dot within a name: two columns that cannot be told apart
+        # a dot within a name can make two paths equal: neither has known stats
         columns[column.path] = _UNKNOWN if column.path in columns else merged
     return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
 
@@ -175,7 +175,7 @@ def _total(counts: Sequence[int | None]) -> int | None:
 
 
 def _nans(bound: tuple[Any, ...] | None, rows: int, nulls: int | None) -> int | None:
-    """Count the NaN of a row group where NaN is the largest value: none, all or unknown."""
+    """Count the NaN values of a row group if NaN is ordered as largest: none, all or unknown."""
     low, high = bound or (None, None)
     if not _is_nan(high):
         return 0
@@ -185,7 +185,7 @@ def _nans(bound: tuple[Any, ...] | None, rows: int, nulls: int | None) -> int | 
 def _bounds(
     chunks: Sequence[tuple[Any, int]], counts: Sequence[int | None], *, nan_on_top: bool
 ) -> Iterator[tuple[Any, ...] | None]:
-    """Yield each chunk's bounds, () where it holds no value, None where they are unknown."""
+    """Yield each chunk's bounds: () if it has only nulls, None if they are unknown."""
     for (stats, rows), nulls in zip(chunks, counts, strict=True):
         if nulls == rows:
             yield ()
@@ -204,4 +204,4 @@ def _pair(stats: Any) -> tuple[Any, Any]:
     try:
         return (stats.min, stats.max) if stats is not None and stats.has_min_max else (None, None)
     except (NotImplementedError, ValueError, OverflowError):
-        return None, None  # a type or a year that Python has no value for
+        return None, None  # a type or a year that Python cannot represent

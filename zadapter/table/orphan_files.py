@@ -1,4 +1,4 @@
-"""Files of a write that has failed: no log names them, so nobody else will delete them."""
+"""Removal of the files of a failed write, which no log references."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,31 +8,31 @@ from typing import Any
 from zadapter.base.interrupts import TAG, Interrupted
 
 _POLL, _PATIENCE = 0.1, 300
-"""Seconds between two looks at tasks that were told to end, and how often to look."""
+"""Seconds between two polls of cancelled tasks, and the maximum number of polls."""
 
 
 @contextmanager
 def removing(spark: Any, remove: Callable[[], None]) -> Iterator[None]:
-    """Have a write that fails leave no files.
+    """Remove the files of a write that fails.
 
     Args:
         spark: The session that writes.
-        remove: Deletes what the write alone can have made, and nothing else.
+        remove: Deletes the files that only this write can have created.
     """
     try:
         yield
     except (Exception, Interrupted):
-        with suppress(Exception):  # the write's own failure says more
+        with suppress(Exception):  # the error of the write is raised instead
             settle(spark)
             remove()
         raise
 
 
 def settle(spark: Any) -> None:
-    """Wait for the tasks of this run that still end, and may write until then."""
+    """Wait for the tasks of this run that are still active and may write files."""
     context = spark.sparkContext
     tracker = context.statusTracker()
-    # PySpark's own tracker finds no jobs by their tags
+    # PySpark's tracker cannot look up jobs by tag
     by_tag = context._jsc.sc().statusTracker().getJobIdsForTag  # noqa: SLF001
     tags = [tag for tag in context.getJobTags() if tag.startswith(TAG)]
     jobs = [tracker.getJobInfo(int(job)) for tag in tags for job in by_tag(tag)]
@@ -45,7 +45,7 @@ def settle(spark: Any) -> None:
 
 
 def remove_folder(spark: Any, folder: str) -> None:
-    """Delete a folder with all that is in it.
+    """Delete a folder and its contents.
 
     Args:
         spark: A session.
@@ -61,7 +61,7 @@ def remove_named(spark: Any, folder: str, prefix: str) -> None:
     Args:
         spark: A session.
         folder: Location, unescaped.
-        prefix: What no other file's name starts with.
+        prefix: A prefix that no other file's name has.
     """
     path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
     files = _files(spark, path)

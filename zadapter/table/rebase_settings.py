@@ -1,6 +1,7 @@
-"""Settings of a session by which Spark reads days and moments other than as they are stored.
+"""Session settings under which Spark changes dates and timestamps when it reads them.
 
-Footers and logs have bounds of what is stored, so formats refuse such a session where it matters.
+Footers and logs hold bounds of the stored values, so formats refuse such a session where it
+matters.
 """
 
 from collections.abc import Callable, Collection
@@ -10,18 +11,18 @@ MOVING = {
     "spark.sql.parquet.int96RebaseModeInRead": ("LEGACY", {"timestamp"}),
     "spark.sql.parquet.int96TimestampConversion": ("TRUE", {"timestamp"}),
 }
-"""By setting, the value that moves values, and the types whose values it moves."""
+"""For each setting, the value that changes dates or timestamps, and the affected types."""
 KEPT = "zadapter.users."
 """Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 
 
 def moving(setting_of: Callable[..., str | None], types: Collection[str]) -> str | None:
-    """Return the setting of the user's session that moves values of some types, if there is one.
+    """Return the setting of the user's session that changes values of *types*, or None.
 
     Args:
-        setting_of: Returns a setting of the session or of its clone; a second argument is returned
-            where there is none.
-        types: Types as Spark writes them.
+        setting_of: Returns a setting of the session or of its clone; its second argument is the
+            default.
+        types: Type names in Spark's notation.
     """
     for setting, (value, moved) in MOVING.items():
         found = setting_of(KEPT + setting, "") or setting_of(setting) or ""

@@ -16,14 +16,15 @@ from zadapter.layout.layout import Layout, LayoutStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The version of another table whose rows a table has got."""
+    """The version of another table from which a table was migrated."""
 
     format: str
     id: str
-    """Of the other table (``Snapshot.id``)."""
+    """Id of the other table (``Snapshot.id``)."""
     version: int
     columns: str
-    """Digest of its columns' names, types and ids: another one under the same name is another."""
+    """Digest of its columns' names, types and ids. It detects a column that was replaced under the
+    same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,31 +38,32 @@ class Snapshot:
     location: str
     """Root folder of the table, as a URI."""
     identifier: str | None = None
-    """The table's name in the session's catalogs, in backticks; None: it has none."""
+    """The table's name in the session's catalogs, in backticks; None: no name."""
     schema: pa.Schema
     """Columns by their logical names."""
     partition: Mapping[str, pa.DataType]
-    """Columns of what is read whose values no two rows of a file may differ in, with their types:
-    columns of the table, or transforms of them."""
+    """Partition fields and their types: columns of the table, or transforms of them. All rows of a
+    file have the same values."""
     id: str
-    """Stands for the table, wherever it lies and whatever it is called."""
+    """Identifies the table, independent of its location and name."""
     definition: str
-    """Stands for schema, partitioning and properties: a rewrite survives iff it stays the same."""
+    """Identifies schema, partition spec and properties. A rewrite can be rebased iff it is
+    unchanged."""
     physical: Mapping[Parts, Parts]
-    """How files name the columns, where they do it differently."""
+    """Names of columns in the files, where they differ from the logical names."""
     without_stats: frozenset[Parts]
-    """Leaf columns of which the table's log collects no stats."""
+    """Leaf columns for which the table's log collects no stats."""
     without_bounds: frozenset[Parts] = frozenset()
-    """Leaf columns of types that the format keeps no usable min and max of."""
+    """Leaf columns of types for which the format keeps no usable min and max."""
     applied: frozenset[str] = frozenset()
-    """Ids of zadapter's commits since the version asked for."""
+    """Ids of zadapter's commits since the requested version."""
     layouts: LayoutStore = field(default_factory=dict[str, Layout], repr=False)
-    """Layouts kept with the table, by id."""
+    """Layouts stored with the table, by id."""
     source: Callable[[], Source | None] = field(default=lambda: None, repr=False, compare=False)
-    """Returns what the table was migrated from, and up to which version, or None; its history is
-    read for that only when somebody asks."""
+    """Returns the table and version from which the table was migrated, or None. The call reads the
+    table's history."""
     handle: Any = field(default=None, repr=False, compare=False)
-    """What the backend needs to find this version again."""
+    """The backend's reference to this version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,27 +71,27 @@ class Written:
     """Files that are written but invisible to readers."""
 
     paths: Mapping[str, str] = field(repr=False)
-    """For each path in the log, where the file lies, as a URI."""
+    """URI of each file, by its path in the log."""
     handle: Any = field(default=None, repr=False, compare=False)
-    """What the backend needs to commit them."""
+    """The backend's data for the commit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Staged(Written):
-    """Written files, and what the log will say of them."""
+    """Written files, with the metadata that the log will hold."""
 
     files: pa.Table = field(repr=False)
-    """File table of those that hold rows."""
+    """File table of the files that hold rows."""
 
     def sizes(self, files: pa.Table) -> dict[str, int]:
-        """Return the bytes of some of the files, by their URIs."""
+        """Return the bytes of *files*, by URI."""
         rows = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
         return {self.paths[path]: size for path, size in rows}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exchange:
-    """Files of one partition that go, and those that come for them, with the same rows."""
+    """Removed files of one partition, and the added files that replace them."""
 
     removed: pa.Table = field(repr=False)
     added: pa.Table = field(repr=False)
@@ -100,7 +102,7 @@ C = TypeVar("C", bound="Change")
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Exchanges that become visible at once."""
+    """Exchanges that become visible in one commit."""
 
     base: Snapshot
     exchanges: tuple[Exchange, ...]
@@ -109,29 +111,29 @@ class Change:
 
     @property
     def table_id(self) -> str | None:
-        """Id of the table that it changes; None: it is about to make a folder a table."""
+        """Id of the table that changes; None: the change registers a folder as a table."""
         return self.base.id if self.base.version >= 0 else None
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of each file that comes, by its URI."""
+        """Bytes of each added file, by URI."""
         return self.staged.sizes(pa.concat_tables(each.added for each in self.exchanges))
 
     def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self: C, head: Snapshot, live: pa.Table
     ) -> tuple[C, tuple[Exchange, ...]]:
-        """Put the exchanges whose files are unchanged on top of *head*.
+        """Rebase the exchanges whose removed files are still live on *head*.
 
         Args:
             head: The newest version of the table.
-            live: Its file table.
+            live: The file table of *head*.
 
         Returns:
-            The change that can go on, and the exchanges that were left behind.
+            The rebased change, and the exchanges that were dropped.
 
         Raises:
-            StaleRewriteError: Nothing can go on.
-            UnknownOutcomeError: It has landed, and the table's history no longer says so.
+            StaleRewriteError: All exchanges are stale.
+            UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
         alive = keys(live)
         if {path for path, _ in alive} & set(self.staged.files["path"].to_pylist()):
@@ -147,36 +149,36 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewrite(Change):
-    """Exchanges of files with the same rows, placed along a layout."""
+    """Exchanges that keep the rows and place them by a layout."""
 
     layout: Layout
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """Files with rows of another table; where the base is no table yet, they make it one."""
+    """Files with rows of another table. The load creates the table if it does not exist yet."""
 
     base: Snapshot
     staged: tuple[Staged, ...]
     source: Source
     layouts: tuple[Layout, ...] = ()
-    """What placed their rows."""
+    """Layouts of the files."""
     id: str = field(default_factory=lambda: uuid4().hex)
 
     @property
     def table_id(self) -> None:
-        """None: it may make the table, and whether it is the right one is for ``rebased``."""
+        """None: the load may create the table. ``rebased`` checks an existing table."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of each file that comes, by its URI."""
+        """Bytes of each added file, by URI."""
         return {uri: size for each in self.staged for uri, size in each.sizes(each.files).items()}
 
     def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Load", tuple[Exchange, ...]]:  # noqa: ARG002 - all that is live stays
-        """Put the files on top of *head*.
+        """Rebase the load on *head*.
 
         Raises:
-            StaleRewriteError: Somebody else has carried rows meanwhile, or the table is another.
+            StaleRewriteError: Another load has landed, or the table's definition has changed.
         """
         if (head.source(), head.definition) != (self.base.source(), self.base.definition):
             raise StaleRewriteError(self.base.table, ["the version that was migrated"])
@@ -185,7 +187,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """What a version's commit has done."""
+    """A commit in the history of a table."""
 
     version: int
     timestamp: datetime
@@ -200,27 +202,27 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What publishing a folder has done, or would do."""
+    """Result of publishing a folder, or of a dry run."""
 
     table: str
     """The table as the caller named it."""
     version: int
-    """The version that the folder is; of a dry run, the current one."""
+    """The version that the folder shows; for a dry run, the current version."""
     moved: Mapping[str, str]
-    """The visible name of each file, by the hidden one that it had. Both are within the table."""
+    """Visible path of each moved file, by its hidden path. Both are relative to the table."""
     removed: tuple[str, ...]
     """Visible files of older versions, which were deleted."""
     dry_run: bool
-    """Whether this is only what would be done."""
+    """Whether nothing was changed."""
 
     @property
     def nothing_to_do(self) -> bool:
-        """Tell whether the folder was the newest version already."""
+        """Whether the folder already showed the newest version."""
         return not self.moved and not self.removed
 
 
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:
-    """Return what identifies each file: its path and the row-level deletes on it."""
+    """Return the identity of each file: its path and its row-level deletes."""
     return set(zip(files["path"].to_pylist(), files["deletes"].to_pylist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Spark's schemas, as the JVM writes them in JSON, in Arrow's types."""
+"""Conversion of Spark's JSON schemas to Arrow."""
 
 import re
 from collections.abc import Mapping
@@ -21,23 +21,23 @@ _PLAIN: Mapping[str, pa.DataType] = {
 }
 DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _COLLATIONS = "__COLLATIONS"
-"""Where Spark says that texts of a field are not ordered by their bytes."""
+"""Metadata key of fields with a collation, whose texts are not ordered by their bytes."""
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark says that texts of a field, or within it, are padded before they are compared."""
+"""Metadata key of fields of CHAR types, whose texts are padded before comparisons."""
 _CHAR = re.compile(r"(?<!var)char\(")
 
 
 def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
-    """Return the Arrow schema; ``null`` stands for types without a match or an order of their own.
+    """Convert a schema; types without a match, or without a usable order, become ``null``.
 
     Args:
-        schema: What ``StructType.json`` of Spark wrote, parsed.
+        schema: Parsed JSON of Spark's ``StructType.json``.
     """
     return pa.schema([_field(field) for field in schema["fields"]])
 
 
 def arrow_type(type_: str | Mapping[str, Any]) -> pa.DataType:
-    """Return the Arrow type of one of Spark's types, as its ``jsonValue`` has it."""
+    """Convert a Spark type in the form of its ``jsonValue``."""
     return _type(type_, pa.string())
 
 
@@ -59,7 +59,7 @@ def _atomic(type_: str, text: pa.DataType) -> pa.DataType:
 
 
 def _type(type_: str | Mapping[str, Any], text: pa.DataType) -> pa.DataType:
-    """Return the type; *text* is that of strings."""
+    """Convert a type; strings become *text*."""
     if isinstance(type_, str):
         return _atomic(type_, text)
     if type_["type"] == "struct":

@@ -1,4 +1,4 @@
-"""What a table is besides its rows, in no format's own words, and what becomes of it elsewhere."""
+"""Format-independent definition of a table, and its conversion between formats."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from zadapter.base.secrets import mask_fields
 from zadapter.errors import UnsupportedError
 
 Json = dict[str, Any]
-"""A type or a field, as ``StructType.json`` of Spark writes it, parsed."""
+"""A type or a field in the parsed JSON of Spark's ``StructType.json``."""
 
 
 class Status(str, Enum):
-    """What becomes of a part of a table in another format."""
+    """Outcome of the migration of a part of a table."""
 
     CARRIED = "carried"
     TRANSLATED = "translated"
@@ -26,7 +26,7 @@ class Status(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A part of a table, and what becomes of it."""
+    """A part of a table, and the outcome of its migration."""
 
     what: str
     status: Status
@@ -38,12 +38,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """What files are cut by.
+    """A field of a partition spec.
 
     Attributes:
-        name: Name of its values: that of a column, or of what is made of one.
-        source: The column.
-        transform: As the Iceberg spec writes it: ``identity``, ``day``, ``bucket[16]``, …
+        name: Name of the field: a column's name, or the name of a transformed column.
+        source: The source column.
+        transform: Transform in the Iceberg spec's notation: ``identity``, ``day``, ``bucket[16]``…
     """
 
     name: str
@@ -53,40 +53,40 @@ class PartitionField:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A table besides its rows."""
+    """Schema, partition spec and properties of a table."""
 
     columns: tuple[Json, ...]
-    """Spark's fields: name, type, nullable, and of the metadata the comment only."""
+    """Spark's fields: name, type, nullable, and of the metadata only the comment."""
     ids: tuple[str, ...] = ()
-    """What the format knows its columns by, whatever their names."""
+    """Ids by which the format identifies columns, independent of their names."""
     partition: tuple[PartitionField, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Those of the user, and those that all formats know, by the names in :data:`COMMON`."""
+    """User properties, and the common properties under their names in :data:`COMMON`."""
     comment: str | None = None
     computed: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Columns that are made of others, with their expressions in Spark's SQL."""
+    """Computed columns, with their expressions in Spark's SQL."""
     unspeakable: frozenset[str] = frozenset()
-    """Partition fields that have values which no folder's name can say."""
+    """Partition fields with values that folder names cannot represent."""
     whole: bool = False
-    """Whether files hold the columns that they are cut by, too."""
+    """Whether files also contain their partition columns."""
     renamed: str | None = None
-    """Why columns cannot be found in the files by their names; None: they can."""
+    """Why columns cannot be resolved by name in the files; None: they can."""
     items: tuple[Note, ...] = ()
-    """What became of the rest on the way here."""
+    """Notes on the parts that the definition does not keep unchanged."""
 
     def with_items(self, *items: Note) -> "Definition":
-        """Return it with more to say."""
+        """Return a copy with additional notes."""
         return replace(self, items=(*self.items, *items))
 
     @property
     def digest(self) -> str:
-        """What tells whether columns are still the same, whatever else is said of them."""
+        """Digest of the columns' names, types and ids, regardless of nullability."""
         said = [[each["name"], optional(each["type"], deep=True)] for each in self.columns]
         return hashlib.sha256(json.dumps([said, self.ids]).encode()).hexdigest()[:16]
 
     @property
     def refused(self) -> list[Note]:
-        """What forbids to go on."""
+        """Notes on the parts that prevent a migration."""
         return [item for item in self.items if item.status is Status.REFUSED]
 
 
@@ -95,10 +95,10 @@ FILE_SIZE = "target file size"
 RETENTION = "retention of removed files"
 """Milliseconds, as a whole number."""
 COMMON = frozenset({FILE_SIZE, RETENTION})
-"""Properties that more than one format has, each by a name of its own."""
+"""Properties that several formats have, under names of their own."""
 
 COMMENT = "comment"
-"""Where Spark keeps a column's comment, in a field's metadata."""
+"""Key of a column's comment in the metadata of Spark's field."""
 _STORED = {
     "boolean", "byte", "short", "integer", "long", "float", "double", "date",
     "timestamp", "timestamp_ntz", "string", "binary",
@@ -107,7 +107,7 @@ _INSIDE = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
 def plain(fields: list[Json]) -> tuple[Json, ...]:
-    """Return Spark's fields without what engines note in them, comments aside."""
+    """Return Spark's fields without engine metadata; comments are kept."""
     return tuple(_plain(each) for each in fields)
 
 
@@ -128,12 +128,12 @@ def _plain_type(type_: Any) -> Any:
 
 
 def retyped(definition: Definition, change: Callable[[str], str | None]) -> Definition:
-    """Have *change* say each atomic type anew, and note what it has changed or refused.
+    """Convert each atomic type with *change*, and add notes on changed and refused types.
 
     Args:
         definition: A table.
-        change: Takes a type as Spark's JSON has it, and returns what stands for it: the same, or
-            another; None: the format has none.
+        change: Maps a type in Spark's JSON notation to the type that represents it, which may be
+            the same; None: the format has no such type.
     """
     items: list[Note] = []
     columns = []
@@ -153,7 +153,7 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
 
 
 def atoms(type_: Any) -> Iterator[str]:
-    """Yield the atomic types within a type, all as Spark's JSON has them."""
+    """Yield the atomic types within a type, in Spark's JSON notation."""
     if isinstance(type_, str):
         yield type_
         return
@@ -175,11 +175,11 @@ def _changed(type_: Any, known: Mapping[str, str]) -> Any:
 
 
 def optional(type_: Any, *, deep: bool = False) -> Any:
-    """Return a type in which elements of arrays, values of maps, and what is in them may be null.
+    """Return a type with nullable array elements and map values, and nullable fields in them.
 
     Args:
         type_: A type.
-        deep: Whether it lies within an array or a map.
+        deep: Whether the type is nested in an array or a map.
     """
     if isinstance(type_, str):
         return type_
@@ -195,7 +195,7 @@ def optional(type_: Any, *, deep: bool = False) -> Any:
 
 
 def without_partition(definition: Definition, dropped: set[str], why: str) -> Definition:
-    """Return *definition* without the partition fields *dropped*, and say so."""
+    """Return *definition* without the partition fields *dropped*, with a note on each."""
     kept = tuple(each for each in definition.partition if each.name not in dropped)
     gone = [each for each in definition.partition if each.name in dropped]
     items = [
@@ -208,7 +208,7 @@ def without_partition(definition: Definition, dropped: set[str], why: str) -> De
 def in_folders(definition: Definition) -> Definition:
     """Return *definition* for formats whose writers name folders after partition values.
 
-    Columns that folders are named after are not in the files, which need one at least.
+    Files do not contain the columns in folder names, but need at least one column.
     """
     unsaid = {each.name for each in definition.partition} & definition.unspeakable
     told = "the name of a folder cannot say one of its values"
@@ -219,7 +219,7 @@ def in_folders(definition: Definition) -> Definition:
 
 
 def stored(type_: str) -> str | None:
-    """Return the type that stands for one of Spark's in files that Spark writes, if one does."""
+    """Return the type that represents *type_* in files that Spark writes, or None."""
     if type_.startswith(("varchar", "char")):
         return "string"
     return type_ if type_ in _STORED or type_.startswith("decimal") else None
@@ -231,7 +231,7 @@ def _shown(each: PartitionField) -> str:
 
 
 def carried(before: Definition, definition: Definition) -> list[Note]:
-    """Return what is carried as it is, for those who look at the whole.
+    """Return notes on the parts that are carried unchanged.
 
     Args:
         before: The old table.
@@ -252,10 +252,10 @@ def carried(before: Definition, definition: Definition) -> list[Note]:
 
 
 def check(definition: Definition, table: str, format_: str) -> None:
-    """Refuse what a format cannot hold.
+    """Refuse a definition with parts that a format cannot represent.
 
     Raises:
-        UnsupportedError: Something is refused; all of it is listed.
+        UnsupportedError: Parts are refused; the message lists all of them.
     """
     if definition.refused:
         why = "; ".join(f"{item.what}: {item.how}" for item in definition.refused)
