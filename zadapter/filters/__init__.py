@@ -1,1 +1,1 @@
-"""Conditions as predicates, and the files that may hold rows they are true for."""
+"""Predicates, and the files that may hold matching rows."""

@@ -1,4 +1,4 @@
-"""What the stats of files allow the values of one column to be."""
+"""Possible values of a column in each file, from partition values and stats."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from zadapter.base.names import Parts, join
 from zadapter.table.file_stats import Bounds, child
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-"""One truth value a file."""
+"""One truth value per file."""
 
 _COMPARABLE = (
     pa.types.is_integer,
@@ -31,15 +31,15 @@ _COMPARABLE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What a column may hold; an entry a file.
+    """Possible values of a column, with one entry per file.
 
     Values are *regular* unless they are null or NaN.
     """
 
     low: pa.Array
-    """No regular value is below; null where nothing is known, never NaN."""
+    """Lower bound of regular values; null if unknown, never NaN."""
     high: pa.Array
-    """No regular value is above; null where nothing is known, never NaN."""
+    """Upper bound of regular values; null if unknown, never NaN."""
     regular: Mask
     """Whether a regular value may occur."""
     nan: Mask
@@ -49,16 +49,16 @@ class Evidence:
 
 
 def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> Evidence:
-    """Gather what *files* tell about *column*: the partition if it has it, else the stats.
+    """Return the possible values of *column* from partition values or, without them, from stats.
 
     Args:
-        files: A table of files, see :mod:`zadapter.table.file_stats`.
-        column: As the table's schema writes it.
-        type_: The type of what the column is compared with, if it is compared. Values of any
-            other type tell nothing: they may be of another column of that name.
+        files: A file table, see :mod:`zadapter.table.file_stats`.
+        column: The column, as spelled in the table's schema.
+        type_: The type that the column is compared with; None: no comparison. Stats of another
+            type are ignored, since they may belong to another column of the same name.
 
     Returns:
-        Bounds of type null where they cannot be compared.
+        The evidence; bounds that cannot be compared have type null.
     """
     if len(column) == 1 and (values := child(files["partition"], column[0])) is not None:
         if type_ not in {None, values.type}:
@@ -72,25 +72,25 @@ def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> 
 
 
 def unknown(length: int) -> Evidence:
-    """Return what nothing is known of: any value may occur in any file."""
+    """Return evidence that excludes nothing: any value may occur in any file."""
     everywhere = np.ones(length, dtype=np.bool_)
     return Evidence(pa.nulls(length), pa.nulls(length), everywhere, everywhere, everywhere)
 
 
 def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
-    """Return a column of counts, -1 where they are unknown."""
+    """Return a column of counts, -1 where a count is unknown."""
     column = files[path[0]].combine_chunks() if len(path) == 1 else child(files[path[0]], *path[1:])
     known = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(known.to_numpy(), dtype=np.int64)
 
 
 def mask(flags: pa.Array, *, default: bool) -> Mask:
-    """Return Arrow's *flags* as numpy's, with *default* for null."""
+    """Convert Arrow's *flags* to numpy, with *default* for null."""
     return np.asarray(pc.fill_null(flags, default).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _of_partition(values: pa.Array, mixed: Mask) -> Evidence:
-    """Gather what partition values tell: nothing where a file has rows of several partitions."""
+    """Return evidence from partition values: none for files with rows of several partitions."""
     null = mask(pc.is_null(values), default=True)
     nan = _is_nan(values)
     value = _bound(values, ~nan & ~mixed)
@@ -117,20 +117,20 @@ def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evid
 
 
 def _claimed(files: pa.Table, name: str) -> Mask:
-    """Return whose bounds are said to hold."""
+    """Return which files have valid bounds, according to their stats."""
     bounds = counts(files, "stats", name, "bounds")
     return np.isin(bounds, (Bounds.EXACT, Bounds.WIDENED))
 
 
 def _ordered(low: pa.Array, high: pa.Array) -> Mask:
-    """Return whose bounds are not the wrong way round."""
+    """Return which files have a lower bound that is not above the upper one."""
     if not _comparable(low.type):
         return np.ones(len(low), dtype=np.bool_)
     return ~mask(pc.greater(low, high), default=False)
 
 
 def _bound(values: pa.Array, known: Mask) -> pa.Array:
-    """Return *values* where they are *known*, else null; of type null if they have no order."""
+    """Return *values* where *known*, else null; of type null if they cannot be compared."""
     if not _comparable(values.type):
         return pa.nulls(len(values))
     if known.all():
@@ -145,5 +145,5 @@ def _is_nan(values: pa.Array) -> Mask:
 
 
 def _comparable(type_: pa.DataType) -> bool:
-    """Tell whether Arrow orders values of *type_*, and as Spark does."""
+    """Return whether Arrow orders values of *type_*, in the same order as Spark."""
     return any(is_type(type_) for is_type in _COMPARABLE)

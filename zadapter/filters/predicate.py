@@ -1,8 +1,8 @@
-"""Filters as values: what a condition says about a row, without the engine that runs it.
+"""Predicates: conditions on rows as values, independent of an engine.
 
-A predicate is true, false or null for a row, by Spark's three-valued logic and Spark's order
-of values: NaN equals NaN and is above every other number, -0.0 equals 0.0, strings and
-binaries are ordered by their unsigned bytes.
+A predicate is true, false or null for a row, by Spark's three-valued logic and Spark's order of
+values: NaN equals NaN and is above every other number, -0.0 equals 0.0, strings and binaries are
+ordered by their unsigned bytes.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import pyarrow as pa
 from zadapter.base.names import Parts
 
 OPERATORS = ("=", "<", "<=", ">", ">=", "<=>")
-"""What :class:`Comparison` may ask; ``<=>`` is equality that takes null for a value."""
+"""Operators of :class:`Comparison`; ``<=>`` is null-safe equality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class In:
     values: tuple[pa.Scalar, ...]
     """Never null, and of the column's own type."""
     has_null: bool = False
-    """Whether NULL is listed too: then the predicate is null where it would be false."""
+    """Whether NULL is listed too. If so, the predicate is null instead of false."""
 
     def __post_init__(self) -> None:
         if not all(value.is_valid for value in self.values):
@@ -50,7 +50,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class StartsWith:
-    """A string column that begins with *prefix*, as in ``name LIKE 'Ab%'``."""
+    """A string column that starts with *prefix*, as in ``name LIKE 'Ab%'``."""
 
     column: Parts
     prefix: str
@@ -58,28 +58,28 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """A column that is null; never null itself."""
+    """A test for null; its result is never null."""
 
     column: Parts
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of *parts*; true if there are none."""
+    """Conjunction of *parts*; true if there are none."""
 
     parts: "tuple[Predicate, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of *parts*; false if there are none."""
+    """Disjunction of *parts*; false if there are none."""
 
     parts: "tuple[Predicate, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of *part*; null where *part* is null."""
+    """Negation of *part*; null where *part* is null."""
 
     part: "Predicate"
 
@@ -93,7 +93,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition zadapter does not evaluate; it may be true, false or null for any row."""
+    """A condition that zadapter cannot evaluate; it may be true, false or null for any row."""
 
     sql: str
 
@@ -102,7 +102,7 @@ Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | And | Or | Not | 
 
 
 def columns(predicate: Predicate) -> frozenset[Parts]:
-    """Return the columns that *predicate* compares; those of :class:`Unknown` are not seen."""
+    """Return the columns that *predicate* compares, except those in :class:`Unknown` parts."""
     found: set[Parts] = set()
     pending = [predicate]
     while pending:

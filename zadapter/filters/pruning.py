@@ -1,11 +1,11 @@
-"""Which files may hold rows that a predicate is true for.
+"""Pruning: selection of the files that may hold rows matching a predicate.
 
-For every file the set of truth values is computed that the predicate may have on its rows: a
-subset of true, false and null that is never too small. The sets of comparisons follow from
-the file's stats, those of AND, OR and NOT from the sets of their parts; NOT IN, NOT LIKE and
-the like need no rules of their own.
+For every file, the set of truth values that the predicate may have on its rows is computed: a
+subset of true, false and null that is never too small. The sets of comparisons follow from the
+file's stats, and the sets of AND, OR and NOT from the sets of their parts. NOT IN, NOT LIKE and
+similar forms need no rules of their own.
 
-Errors are no truth values: a file that is left out raises none, as ``1 / x`` might in ANSI mode.
+Errors are not truth values: a pruned file raises none, although ``1 / x`` might in ANSI mode.
 """
 
 import math
@@ -41,7 +41,7 @@ _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class May:
-    """The truth values that rows of each file may have; an entry a file.
+    """The truth values that a predicate may have on the rows of each file.
 
     A file without rows has none of them.
     """
@@ -62,11 +62,11 @@ class May:
 
 
 def matching(predicate: Predicate, files: pa.Table) -> Mask:
-    """Return which of *files* may hold rows that *predicate* is true for.
+    """Return which of *files* may hold rows that match *predicate*.
 
     Args:
-        predicate: Its columns are written as the table's schema writes them.
-        files: A table of files, see :mod:`zadapter.table.file_stats`.
+        predicate: A predicate with columns as spelled in the table's schema.
+        files: A file table, see :mod:`zadapter.table.file_stats`.
     """
     return may(predicate, files).true
 
@@ -74,12 +74,12 @@ def matching(predicate: Predicate, files: pa.Table) -> Mask:
 def may(predicate: Predicate, files: pa.Table) -> May:
     """Return the truth values that *predicate* may have on the rows of each of *files*.
 
-    A column of the partition has the partition's value, whatever the stats say. Stats whose
-    type is not that of the value compared with tell nothing, and neither do impossible ones.
+    Partition values take precedence over stats. Stats that are contradictory, or of another type
+    than the compared value, exclude nothing.
 
     Args:
-        predicate: Its columns are written as the table's schema writes them.
-        files: A table of files, see :mod:`zadapter.table.file_stats`.
+        predicate: A predicate with columns as spelled in the table's schema.
+        files: A file table, see :mod:`zadapter.table.file_stats`.
     """
     leaves = _Leaves(files)
     found: list[May] = []
@@ -98,7 +98,7 @@ def may(predicate: Predicate, files: pa.Table) -> May:
 
 
 def _postfix(predicate: Predicate) -> Iterator[_Step]:
-    """Yield leaves and connectives in the order a stack takes them, without recursion."""
+    """Yield leaves and connectives in postfix order, without recursion."""
     pending: list[Predicate | Literal["and", "or", "not"]] = [predicate]
     while pending:
         match pending.pop():
@@ -115,7 +115,7 @@ def _postfix(predicate: Predicate) -> Iterator[_Step]:
 def _chain(
     parts: tuple[Predicate, ...], connective: Literal["and", "or"]
 ) -> Iterator[Predicate | Literal["and", "or"]]:
-    """Yield *parts* backwards, each but the first under its connective."""
+    """Yield *parts* in reverse, each but the first preceded by the connective."""
     for part in parts[:0:-1]:
         yield connective
         yield part
@@ -124,7 +124,7 @@ def _chain(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Leaves:
-    """What predicates on single columns may be, over one table of files."""
+    """Evaluator of predicates on single columns over one file table."""
 
     files: pa.Table
     gathered: dict[tuple[Parts, pa.DataType | None], Evidence] = field(default_factory=dict)
@@ -172,7 +172,7 @@ def _compared(leaf: Comparison, evidence: Evidence) -> May:
 
 
 def _bounded(op: str, value: pa.Scalar, evidence: Evidence) -> tuple[Mask, Mask]:
-    """Return whether a regular value may lie where *op* holds, and where it does not."""
+    """Return whether *op* may be true, and whether it may be false, for a regular value."""
     low, high = evidence.low, evidence.high
     match op:
         case "<":
@@ -189,7 +189,7 @@ def _bounded(op: str, value: pa.Scalar, evidence: Evidence) -> tuple[Mask, Mask]
 
 
 def _holds(compare: Callable[..., pa.Array], bound: pa.Array, value: pa.Scalar) -> Mask:
-    """Compare bounds with a value; one that is not known excludes nothing."""
+    """Compare bounds with a value; an unknown bound excludes nothing."""
     if bound.type != value.type:
         return np.ones(len(bound), dtype=np.bool_)
     return mask(compare(bound, value), default=True)
@@ -209,7 +209,7 @@ def _listed(leaf: In, evidence: Evidence) -> May:
 
 
 def _among(values: list[pa.Scalar], evidence: Evidence) -> tuple[Mask, Mask]:
-    """Return whether a regular value may be one of *values*, and whether it may be none."""
+    """Return whether a regular value may be among *values*, and whether it may not be."""
     low, high = evidence.low, evidence.high
     if not values or low.type != values[0].type:
         return np.full_like(evidence.null, bool(values)), np.ones_like(evidence.null)
@@ -222,7 +222,7 @@ def _among(values: list[pa.Scalar], evidence: Evidence) -> tuple[Mask, Mask]:
 
 
 def _first(listed: pa.Array, low: pa.Array) -> npt.NDArray[np.int64]:
-    """Search the first of the sorted values *listed* that is not below *low*, for every file."""
+    """Return, for every file, the index of the first sorted value *listed* not below *low*."""
     start = np.zeros(len(low), dtype=np.int64)
     stop = np.full_like(start, len(listed))
     for _ in range(len(listed).bit_length()):
@@ -235,7 +235,7 @@ def _first(listed: pa.Array, low: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _starting(prefix: bytes, evidence: Evidence) -> May:
-    """Judge strings by their bytes, in whose order those with one prefix are neighbours."""
+    """Compare strings by their bytes, in whose order strings with one prefix are adjacent."""
     if evidence.low.type not in _BINARY:
         return May(*(np.ones_like(evidence.null) for _ in range(3)))
     if not prefix:

@@ -1,4 +1,4 @@
-"""Literals of Spark, as it writes them in JSON, in Arrow's types."""
+"""Conversion of literals in Spark's JSON to Arrow."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _DAYS = re.compile(r"-?\d+")
 
 
 def scalar_of(text: Any, type_: pa.DataType) -> pa.Scalar | None:
-    """Return a value of Spark's as one of Arrow's; None for types and values without a match."""
+    """Convert a Spark value to an Arrow scalar; None for types and values without a match."""
     if pa.types.is_boolean(type_):
         return pa.scalar(text == "true", type_)
     if pa.types.is_date(type_):
@@ -25,7 +25,7 @@ def scalar_of(text: Any, type_: pa.DataType) -> pa.Scalar | None:
 
 
 def _day(text: str, type_: pa.DataType) -> pa.Scalar | None:
-    """Return a date, which lists have as the days since 1970; None beyond the year 9999."""
+    """Convert a date, or the days since 1970 of a list item; None beyond the year 9999."""
     if _DAYS.fullmatch(text):
         return pa.scalar(int(text), pa.int32()).cast(type_)
     return pa.scalar(date.fromisoformat(text), type_) if _DATE.fullmatch(text) else None
@@ -42,7 +42,7 @@ _VALUES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], Any]], ...] 
 
 
 def in_type(scalar: pa.Scalar, type_: pa.DataType) -> pa.Scalar | None:
-    """Return a value in a column's type if Spark compares the two as they are."""
+    """Return a value in a column's type, or None unless Spark compares both without a cast."""
     if scalar.type == pa.string() and pa.types.is_large_string(type_):
         return scalar.cast(type_)
     return scalar if scalar.type == type_ else None

@@ -1,8 +1,8 @@
-"""Read a condition that Spark has analysed and optimised into a predicate.
+"""Conversion of a condition that Spark has analysed and optimised to a predicate.
 
-Spark resolves columns, casts and folds constants, and simplifies; its settings, its zone and its
-functions count. What remains is a tree of Catalyst expressions, which ``TreeNode.toJSON`` writes as
-a list in pre-order. Some fifteen classes become predicates, all others are :class:`Unknown`.
+Spark resolves columns, inserts casts, folds constants and simplifies, under its own settings, time
+zone and functions. The result is a tree of Catalyst expressions, which ``TreeNode.toJSON`` writes
+as a list in pre-order. Some fifteen classes become predicates, all others :class:`Unknown`.
 """
 
 import re
@@ -43,13 +43,13 @@ _WILDCARDS = "%_"
 
 
 class Expressions(Protocol):
-    """What the JSON of an expression lacks; nodes are numbered in pre-order."""
+    """Access to values that the JSON of an expression lacks; nodes are numbered in pre-order."""
 
     def value(self, number: int) -> Any:
         """Return the internal value of a literal: microseconds or bytes."""
 
     def members(self, number: int) -> tuple[list[str], bool] | None:
-        """Return the values of an ``InSet`` but null as text, and whether it has null."""
+        """Return the non-null values of an ``InSet`` as text, and whether it contains null."""
 
     def escape(self, number: int) -> str:
         """Return the escape character of a ``Like``."""
@@ -60,7 +60,7 @@ class _Column:
     parts: Parts
     type: pa.DataType
     spark_type: Any
-    """As Spark's JSON has it."""
+    """The type in Spark's JSON notation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class _Value:
 
 
 _Read = _Column | _Value | Predicate
-"""What a node is read as; one that nothing is known of is Unknown."""
+"""Result of converting a node; unsupported nodes become Unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node with what its children were read as."""
+    """A node with its converted children."""
 
     node: Node
     number: int
@@ -88,22 +88,22 @@ class _Place:
 
     @property
     def name(self) -> str:
-        """The class without its package."""
+        """The class name without its package."""
         return str(self.node["class"]).removeprefix(_EXPRESSIONS)
 
     @property
     def unknown(self) -> Unknown:
-        """Says that the node may be anything."""
+        """The node as an unknown condition."""
         return Unknown(self.name)
 
 
 def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions) -> Predicate:
-    """Read a condition.
+    """Convert a condition to a predicate.
 
     Args:
-        nodes: ``toJSON`` of the condition, parsed.
+        nodes: Parsed ``toJSON`` of the condition.
         schema: The table's columns, as Spark names them.
-        expressions: Where values come from that JSON cannot hold.
+        expressions: Access to values that JSON cannot hold.
     """
     stack: list[_Read] = []
     for number in range(len(nodes) - 1, -1, -1):  # children before their parents, no recursion
@@ -119,7 +119,7 @@ def _unknown(place: _Place) -> _Read:
 
 
 def _truth(read: _Read) -> Predicate:
-    """Return a node as a condition."""
+    """Convert the result of a node to a predicate."""
     match read:
         case _Column(parts, type_, _):
             known = pa.types.is_boolean(type_)
@@ -162,7 +162,7 @@ def _field(place: _Place) -> _Read:
 
 
 def _named(name: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
-    """Find a field; Spark writes it as the condition does, in any case."""
+    """Return a field by name, ignoring case if needed: Spark keeps the condition's spelling."""
     same = [field for field in fields if field.name == name]
     same = same or [field for field in fields if field.name.lower() == name.lower()]
     return same[0] if len(same) == 1 else None
@@ -173,7 +173,7 @@ def _literal(place: _Place) -> _Read:
     if text is None:
         return _Value(pa.scalar(None, type_))
     if pa.types.is_binary(type_) or (pa.types.is_timestamp(type_) and type_.tz is not None):
-        # JSON has an address, and a local time, which two moments may have
+        # JSON has the address of binary values, and ambiguous local times
         text = place.expressions.value(place.number)
     value = scalar_of(text, type_)
     return place.unknown if value is None else _Value(value)
@@ -208,7 +208,7 @@ def _in(place: _Place) -> _Read:
 
 
 def _in_set(place: _Place) -> _Read:
-    """Read a longer list, whose values Spark keeps as it stores them: dates as days."""
+    """Convert a longer list, whose values Spark keeps in internal form: dates as days."""
     (column,), found = place.children, place.expressions.members(place.number)
     if not isinstance(column, _Column) or found is None or pa.types.is_binary(column.type):
         return place.unknown
@@ -228,7 +228,7 @@ def _starts_with(place: _Place) -> _Read:
 
 
 def _like(place: _Place) -> _Read:
-    """Read a pattern that Spark could not simplify: what it begins with is a condition, too."""
+    """Convert a pattern that Spark could not simplify; its prefix is a condition of its own."""
     begins = _starts_with(place)
     if not isinstance(begins, StartsWith):
         return place.unknown
@@ -247,7 +247,7 @@ def _is_not_null(place: _Place) -> _Read:
 
 
 def _is_nan(place: _Place) -> _Read:
-    """Read a test that is false for null."""
+    """Convert a test for NaN, which is false for null."""
     (child,) = place.children
     if not isinstance(child, _Column) or not pa.types.is_floating(child.type):
         return place.unknown

@@ -1,4 +1,4 @@
-"""All that zadapter asks of Spark: the only package of the core that imports PySpark."""
+"""Spark sessions and their settings, files in Spark's stores, samples and checksums."""
 
 from zadapter.spark.sessions import check, ensure, session
 

@@ -1,7 +1,7 @@
-"""The Iceberg catalog that a local session gets where the user has named none.
+"""The default Iceberg catalog of a local session, for users who have not configured one.
 
-It is a JDBC catalog in a SQLite file, the same tables that pyiceberg's ``SqlCatalog`` reads and
-writes, so that several processes can use it without a server.
+It is a JDBC catalog in a SQLite file, with the database tables of pyiceberg's ``SqlCatalog``.
+Several processes can use it without a server.
 """
 
 import re
@@ -11,28 +11,29 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 NAME = "iceberg"
-"""Under this name Spark knows it; ``iceberg.db.events`` is a table."""
+"""Name of the catalog in Spark; ``iceberg.db.events`` is a table."""
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+")
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
 
 def names_one(stated: Mapping[str, str]) -> bool:
-    """Tell whether the user has named an Iceberg catalog, or uses the name for something else."""
+    """Return whether the user has configured an Iceberg catalog, or any catalog of this name."""
     classes = (value for key, value in stated.items() if _CATALOG.fullmatch(key))
     return f"spark.sql.catalog.{NAME}" in stated or any(".iceberg." in each for each in classes)
 
 
 def folder(stated: Mapping[str, str]) -> Path | None:
-    """Return Spark's warehouse, None where it is not on this machine."""
+    """Return the folder of Spark's warehouse, or None if it is not on this machine."""
     parsed = urlparse(stated.get(_WAREHOUSE, "spark-warehouse"))
     return Path(unquote(parsed.path)).absolute() if parsed.scheme in {"", "file"} else None
 
 
 def embedded(stated: Mapping[str, str]) -> dict[str, str]:
-    """Return the catalog's settings, none where the user has named one or the warehouse is remote.
+    """Return the settings of the default catalog.
 
-    The file is ``iceberg.db`` in Spark's warehouse, the tables lie beside it in ``iceberg/``.
+    The SQLite file is ``iceberg.db`` in Spark's warehouse; the tables are in ``iceberg/`` beside
+    it. There are no settings if the user has configured a catalog or the warehouse is remote.
     """
     place = folder(stated)
     if place is None or names_one(stated):
@@ -48,7 +49,7 @@ def embedded(stated: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_folder(stated: Mapping[str, str]) -> None:
-    """Make the warehouse's folder, where that may be: SQLite makes its file, but not the folder."""
+    """Create the warehouse's folder if possible: SQLite creates its file, but not the folder."""
     place = folder(stated)
     if place is not None:
         with suppress(OSError):

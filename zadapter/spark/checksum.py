@@ -1,7 +1,7 @@
-"""What a table holds, in a few numbers that do not depend on the order of its rows.
+"""Row counts and checksums of rows, independent of their order and files.
 
-Two tables whose rows have other files, other names for them and another order give the same
-numbers; one row lost, doubled or changed gives others, but for a chance of about 2**-64.
+Equal rows in other files or in another order have the same checksum. If a row is lost, duplicated
+or changed, the checksum differs, except with a probability of about 2**-64.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,19 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base.names import quote
 
 _SHIFTS = (0, 21, 42)
-"""Where the three parts of a hash begin. The sum of so few bits overflows after 2**41 rows."""
+"""First bits of the three parts of a hash. The sum of such a part overflows after 2**41 rows."""
 _BYTEWISE = "UTF8_BINARY"
-"""The collation of texts that Spark hashes by their bytes."""
+"""The collation whose texts Spark hashes by their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What rows add up to.
+    """Totals of rows: counts and a checksum.
 
     Attributes:
-        rows: How many there are.
+        rows: Number of rows.
         checksum: 24 bytes, in hexadecimal.
-        matches: For each condition how many rows it is true for.
+        matches: Number of rows that match each condition.
     """
 
     rows: int
@@ -39,10 +39,10 @@ class Totals:
 
 
 def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Totals]:
-    """Return what the rows of each file add up to, by the name that Spark has for it.
+    """Return the totals of the rows of each file, by the file name that Spark reports.
 
     Args:
-        rows: What is read from files.
+        rows: Rows that are read from files.
         conditions: Conditions on the rows.
     """
     hashed = rows.select(
@@ -56,15 +56,16 @@ def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Total
 
 
 def whole(rows: DataFrame) -> Totals:
-    """Return what all rows add up to."""
+    """Return the totals of all rows."""
     return _totals(rows.select(_hash(rows).alias("hash")).agg(*_sums("hash")).collect()[0])
 
 
 def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
-    """Return *rows*, and the name under which Spark observes what *columns* of them add up to.
+    """Return *rows* with an observation of the totals of *columns*, and the observation's name.
 
-    Spark 4.1 counts the rows of a task again for each time that a stage is run again after its
-    shuffle files were lost (SPARK-58183). So equal totals prove equal rows, other totals nothing.
+    Spark 4.1 counts the rows of a task again whenever it reruns a stage after the loss of its
+    shuffle files (SPARK-58183). Equal totals therefore prove equal rows; different totals prove
+    nothing.
     """
     name, hashed = f"checksum-{uuid4().hex}", f"hash-{uuid4().hex}"
     chosen = rows.select(*(F.col(quote((column,))) for column in columns))
@@ -73,7 +74,7 @@ def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
 
 
 def observed(rows: DataFrame, name: str) -> Totals | None:
-    """Return what was observed under *name* where the plan of *rows* was executed, if anything."""
+    """Return the observation *name* of the executed plan of *rows*, or None if there is none."""
     found = rows._jdf.queryExecution().observedMetrics().get(name)  # noqa: SLF001
     if found.isEmpty():
         return None
@@ -103,7 +104,7 @@ def _totals(sums: Sequence[Any]) -> Totals:
 
 
 def together(parts: Sequence[Totals], conditions: int) -> Totals:
-    """Return what the rows of all *parts* add up to, of so many conditions."""
+    """Return the sum of *parts*, with matches of the given number of conditions."""
     numbers = [_numbers(part.checksum) for part in parts]
     return Totals(
         rows=sum(part.rows for part in parts),
@@ -125,15 +126,15 @@ def _column(field: T.StructField) -> Column:
 
 
 def _words(column: Column, type_: T.DataType) -> list[Column]:
-    """Return what is hashed of a value: all of it, and which parts are null.
+    """Return the columns to hash for a value: all its parts, and whether each is null.
 
-    Spark's hash passes over nulls, so that (null, 1) and (1, null) would be the same.
+    Spark's hash skips nulls, so (null, 1) and (1, null) would have the same hash.
     """
     inner: list[Column] = [column]
     if isinstance(type_, T.StringType) and type_.collation != _BYTEWISE:
-        inner = [column.cast("binary")]  # texts that the collation takes for equal are not the same
+        inner = [column.cast("binary")]  # texts that are equal in the collation may differ
     elif isinstance(type_, T.VariantType):
-        # Spark hashes no variants, and 1.5 is the same text in all types
+        # Spark cannot hash variants, and the text of 1.5 is the same in all types
         inner = [F.to_json(column), F.schema_of_variant(column)]
     elif isinstance(type_, T.FractionalType) and not isinstance(type_, T.DecimalType):
         # 0.0 and -0.0 have the same hash

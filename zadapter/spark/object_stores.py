@@ -1,4 +1,4 @@
-"""Object stores: what a session needs to read them, and whether it has that."""
+"""Object stores: the packages and settings that a session needs, and a check for them."""
 
 import os
 import re
@@ -11,12 +11,12 @@ from zadapter.errors import SessionError
 from zadapter.spark import settings
 
 S3 = "s3"
-"""The only store for which a session gets packages."""
+"""The only object store for which zadapter loads packages."""
 
 HADOOP = "3.4.2"
-"""The version of Hadoop that PySpark brings."""
+"""Version of Hadoop that PySpark contains."""
 _SDK = "2.29.52"
-"""The version of the AWS SDK that this Hadoop is built with."""
+"""Version of the AWS SDK that this version of Hadoop is built with."""
 _S3 = re.compile(r"(?:\A|`)s3a?://")
 _FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
@@ -25,8 +25,8 @@ PACKAGES = (
     *(f"software.amazon.awssdk:{name}:{_SDK}" for name in ("s3-transfer-manager", "sts")),
     *(f"software.amazon.awssdk:{name}:{_SDK}" for name in ("sso", "ssooidc")),
 )
-"""Hadoop's S3A with the parts of the AWS SDK that it uses: 13 MB. All of the SDK, which S3A asks
-for, are 630 MB, and each session copies its jars."""
+"""Hadoop's S3A with the required parts of the AWS SDK: 13 MB. S3A depends on the whole SDK, which
+has 630 MB, and each session copies its jars."""
 EXCLUDES = (
     "software.amazon.awssdk:bundle",
     "commons-logging:commons-logging",  # Spark has jcl-over-slf4j
@@ -49,14 +49,14 @@ _PROVIDERS = (
 
 
 def named(tables: Iterable[str]) -> list[str]:
-    """Return the stores that the paths among *tables* lie in."""
+    """Return the object stores of the paths among *tables*."""
     return [S3] if any(map(_S3.search, tables)) else []
 
 
 def additions(stated: Mapping[str, str], stores: Iterable[str]) -> dict[str, str]:
-    """Return the settings that *stores* need and *stated* lacks.
+    """Return the settings that *stores* require and *stated* lacks.
 
-    A session whose packages or jars already have Hadoop's S3A gets no packages.
+    No packages are added if the packages or jars already contain Hadoop's S3A.
     """
     if S3 not in stores:
         return {}
@@ -68,7 +68,7 @@ def additions(stated: Mapping[str, str], stores: Iterable[str]) -> dict[str, str
     wanted = {
         "fs.s3.impl": _FILE_SYSTEM,
         "fs.s3a.aws.credentials.provider": ",".join(_PROVIDERS),
-        # a server of one's own has no name for each bucket
+        # other servers than AWS may have no host name per bucket
         **({"fs.s3a.endpoint": endpoint, "fs.s3a.path.style.access": "true"} if endpoint else {}),
     }
     hadoop = {f"spark.hadoop.{key}": value for key, value in wanted.items()}
@@ -76,10 +76,10 @@ def additions(stated: Mapping[str, str], stores: Iterable[str]) -> dict[str, str
 
 
 def check(spark: SparkSession, store: str) -> None:
-    """Refuse a session that cannot read *store*, and say what to add.
+    """Refuse a session that cannot read *store*.
 
     Raises:
-        SessionError: Hadoop has no file system for it.
+        SessionError: Hadoop has no file system for the store; the message lists missing settings.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001

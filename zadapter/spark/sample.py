@@ -1,4 +1,4 @@
-"""A sample of the key columns, at a fraction of the cost of the rewrite."""
+"""Sampling of the key columns, at a fraction of the cost of the rewrite."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ from zadapter.table.file_stats import column
 
 SEED = 7
 ROWS_A_FILE = 400
-"""Sampled rows for each file to be written: enough for eight row groups of it."""
+"""Sampled rows per file to be written: enough for eight row groups."""
 FEWEST, MOST = 40_000, 500_000
-"""The least and the most rows that are sampled."""
+"""Minimum and maximum number of sampled rows."""
 SHARE_OF_FILES = 4
-"""One file in this many is read, where files are alike."""
+"""One in this many files is read if all files overlap."""
 LONGEST = 256
-"""Characters or bytes of a value that are looked at."""
+"""Maximum characters or bytes of a sampled value."""
 FEW_FILES = 8
-"""Up to this many files are all read."""
+"""Up to this number of files, all files are read."""
 
 
 def wanted_rows(files: int) -> int:
@@ -33,11 +33,11 @@ def wanted_rows(files: int) -> int:
 
 
 def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
-    """Choose the files whose rows stand for all, by their stats.
+    """Choose files whose rows represent all files, by their stats.
 
-    Where every two files overlap in every key column, a few of them, evenly spread over the list,
-    show the whole. Where files differ, as in a table sorted by a key, some would be missing, so
-    all are read. So they are where stats are unknown.
+    If every two files overlap in every key column, a few evenly spread files represent the table.
+    If they do not overlap, as in a table sorted by a key, or if stats are unknown, all files are
+    read.
     """
     if files.num_rows <= FEW_FILES or not all(_alike(files, parts) for parts in keys):
         return files
@@ -57,10 +57,10 @@ def _alike(files: pa.Table, parts: Parts) -> bool:
 
 
 def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Table:
-    """Draw rows of *columns*, each with probability *fraction*, the same ones every time.
+    """Sample rows of *columns*, each with probability *fraction*, with a fixed seed.
 
     Returns:
-        One column a key column, named by its text, timestamps with time zone in UTC.
+        One column for each of *columns*, named by its text; timestamps with time zone are in UTC.
     """
     picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
     if fraction < 1:
@@ -70,7 +70,7 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
 
 
 def _shortened(rows: DataFrame, name: str) -> Column:
-    """Cut long values, of which the driver could not hold enough: any value makes a cut."""
+    """Truncate long values, to save memory on the driver; a cut can be any value."""
     type_, column = rows.schema[name].dataType, F.col(quote((name,)))
     if isinstance(type_, T.StringType):
         return F.make_valid_utf8(F.substring(column, 1, LONGEST)).alias(name)
@@ -90,5 +90,5 @@ def _in_utc(table: pa.Table) -> pa.Table:
 
 
 def sizes(root_of: npt.NDArray[np.int64], roots: int) -> npt.NDArray[np.int64]:
-    """Return how many sampled rows each root has."""
+    """Return the number of sampled rows of each root."""
     return np.bincount(root_of, minlength=roots)

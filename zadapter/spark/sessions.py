@@ -1,4 +1,4 @@
-"""A Spark session that can handle the formats, started or checked."""
+"""Start and check of Spark sessions that support the table formats."""
 
 import importlib.metadata
 import os
@@ -30,32 +30,32 @@ def session(
     formats: Sequence[str] = ("delta", "iceberg"),
     stores: Sequence[str] = (),
 ) -> SparkSession:
-    """Return the running Spark session, or start one that can handle *formats*.
+    """Return the running Spark session, or start one that supports *formats*.
 
-    A running session is checked, and of *conf* takes what Spark can change at run time.
+    A running session is checked. Settings of *conf* that Spark can change at run time are applied.
 
-    A new session gets the Maven packages and the SQL extensions of *formats*, added to the lists
-    in *conf*, ``spark-defaults.conf`` and the like. For Delta it gets Delta's ``spark_catalog``,
-    unless there is one: then Delta tables are found by path, but by name only as far as that
-    catalog knows Delta. For Iceberg, on a local master and unless there is an Iceberg catalog,
-    it gets one named ``iceberg``: JDBC, in the SQLite file ``iceberg.db`` of Spark's warehouse,
-    which pyiceberg's ``SqlCatalog`` reads, too. On a local master, and only where nothing was
-    said: no web UI, two shuffle partitions a core, one for the state of a Delta table, and half of
-    the machine's memory, at most 4 GiB, for the driver; Python workers run this Python. Spark
-    downloads the packages when it first needs them.
+    A new session gets the Maven packages and SQL extensions of *formats*, in addition to those in
+    *conf*, ``spark-defaults.conf`` and similar sources. For Delta it gets Delta's
+    ``spark_catalog``, unless another one is configured. In that case Delta tables are found by
+    path, and by name only if that catalog supports Delta. For Iceberg, on a local master and
+    without another Iceberg catalog, it gets the JDBC catalog ``iceberg`` in the SQLite file
+    ``iceberg.db`` of Spark's warehouse, which pyiceberg's ``SqlCatalog`` can read. On a local
+    master, unless configured otherwise, it has no web UI, two shuffle partitions per core, one
+    partition per core for the state of a Delta table, and half of the machine's memory, at most 4
+    GiB, for the driver; Python workers run this Python. Spark downloads packages on first use.
 
-    For S3 it gets Hadoop's S3A, which reads ``s3://`` and ``s3a://``. Credentials are those of
-    ``fs.s3a.*``, of the environment, a profile or the machine, in this order. The server of
-    ``AWS_ENDPOINT_URL`` is asked with the bucket in the path.
+    For S3 it gets Hadoop's S3A, which reads ``s3://`` and ``s3a://``. Credentials come from
+    ``fs.s3a.*``, the environment, a profile or the machine, in this order. If ``AWS_ENDPOINT_URL``
+    is set, that server is used, with the bucket in the path.
 
     Args:
-        conf: Spark settings. They win; where they are lists, they are completed.
-        formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs
-            nothing. Fewer of them start faster.
+        conf: Spark settings. They take precedence; lists are extended.
+        formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs no
+            packages. A session with fewer formats starts faster.
         stores: Object stores to load, of ``"s3"``.
 
     Raises:
-        SessionError: PySpark, delta-spark, Java or the running session do not fit.
+        SessionError: PySpark, delta-spark, Java or the running session are not supported.
         UsageError: A format or a store is unknown.
     """
     if unknown := set(formats) - {*FORMATS, "parquet"}:
@@ -74,16 +74,16 @@ def session(
 
 
 def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> SparkSession:
-    """Return a session that can handle *table_format*: *spark*, the running or a new one.
+    """Return a session that supports *table_format*.
 
     Args:
-        spark: A session; None is the running one, or a new one.
+        spark: A session; None: the running session, or a new one.
         table_format: The format.
-        table: Path or identifier of a table, whose store the session can then read.
+        table: Path or identifier of a table. The session supports its object store.
 
     Raises:
-        SessionError: There is a session, but it cannot handle the format or the store; or none
-            can start.
+        SessionError: The session does not support the format or the store, or no session can
+            start.
     """
     formats = [table_format] if table_format in FORMATS else []
     stores = object_stores.named([table])
@@ -95,13 +95,14 @@ def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> Sp
 
 
 def check(spark: SparkSession, table_format: str) -> None:
-    """Refuse a session that cannot handle *table_format*, and say what to add.
+    """Refuse a session that does not support *table_format*.
 
-    Formats that zadapter does not know need a classic session only.
+    Formats unknown to zadapter require only a classic session.
 
     Raises:
-        SessionError: It is a Spark Connect session, it runs another version of Spark or of the
-            format, or jars, extensions or Delta's catalog are missing.
+        SessionError: It is a Spark Connect session or stopped, it runs another version of Spark or
+            of the format, or jars, extensions or Delta's catalog are missing; the message lists
+            the missing settings.
     """
     if not isinstance(spark, SparkSession):
         raise SessionError(_NO_CONNECT)
@@ -154,17 +155,17 @@ def _refuse_installed(formats: Sequence[str]) -> None:
     try:
         found = importlib.metadata.version("delta-spark")
     except importlib.metadata.PackageNotFoundError:
-        return  # only its jar is needed
+        return  # only its jar is required
     _refuse_version(
         "delta-spark", found, FORMATS["delta"].version, "pip install 'delta-spark>=4.4,<4.5'"
     )
 
 
 def running() -> SparkSession | None:
-    """Return the session that runs, None where there is none.
+    """Return the running session, or None if there is none.
 
     Raises:
-        SessionError: It is a Spark Connect session.
+        SessionError: The running session is a Spark Connect session.
     """
     try:
         found = SparkSession.active()
@@ -223,7 +224,7 @@ def _refuse_hidden(added: Mapping[str, str]) -> None:
 
 @contextmanager
 def _launch(stated: Mapping[str, str]) -> Iterator[None]:
-    """Point Spark to Java and, for its workers, to this Python, while it starts."""
+    """Set the variables of Java and, on a local master, of the workers' Python for the start."""
     is_local = stated.get(settings.MASTER, "local").startswith("local")
     variables = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
     with nullcontext() if _has_jvm() else java.home() as home:
@@ -234,7 +235,7 @@ def _launch(stated: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set *variables* for a while; others that Spark sets meanwhile stay."""
+    """Temporarily set environment variables; variables that Spark sets meanwhile are kept."""
     before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:

@@ -1,6 +1,6 @@
-"""What a Spark session is told: what each format needs, and what the user already said.
+"""Settings of a Spark session: requirements of each format, and the user's configuration.
 
-What the user said always wins; lists are completed, never replaced.
+The user's configuration takes precedence. Lists are extended, never replaced.
 """
 
 import os
@@ -28,31 +28,31 @@ _JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SP
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
-"""What a JVM that runs takes no notice of."""
+"""Settings that a running JVM ignores."""
 
 SPARK = "4.1"
-"""The minor version of Spark that every supported format shares."""
+"""Minor version of Spark that all formats are built for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """What Spark must load to handle one table format."""
+    """Requirements of one table format."""
 
     version: str
-    """Minor version whose internals zadapter knows."""
+    """Minor version whose internals zadapter supports."""
     extra: str
-    """Python package that zadapter's extra of the format's name brings."""
+    """Python package that zadapter's extra of the same name installs."""
     packages: tuple[str, ...]
     """Maven coordinates."""
     excludes: tuple[str, ...] = ()
-    """What the packages depend on and Spark has already: loading it twice takes seconds."""
+    """Dependencies of the packages that Spark already has; a second copy takes seconds to load."""
     extension: str
     catalog: str | None
-    """Class that ``spark_catalog`` must be unless the user chose another one."""
+    """Class of ``spark_catalog``, unless the user has configured another one."""
     probe: str
-    """A class that is loadable if and only if the packages are."""
+    """A class that can be loaded if and only if the packages are present."""
     version_method: str
-    """Static method that returns the version that is loaded."""
+    """Static method that returns the loaded version."""
 
 
 FORMATS: Mapping[str, Format] = {
@@ -103,7 +103,7 @@ _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
 
 def installed() -> list[str]:
-    """Return the formats whose extra is installed; all where none is."""
+    """Return the formats whose extra is installed, or all formats if none is."""
     # delta_spark is delta-spark (PEP 503)
     names = (each.metadata["Name"] for each in distributions())
     there = {re.sub(r"[-_.]+", "-", name).lower() for name in names}
@@ -111,10 +111,10 @@ def installed() -> list[str]:
 
 
 def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, str]:
-    """Return the settings that *formats* need and *stated* lacks.
+    """Return the settings that *formats* require and *stated* lacks.
 
-    A package is the user's own affair, whatever its version, if *stated* has its artifact in
-    ``spark.jars.packages`` or as a file in ``spark.jars``. So is a ``spark_catalog``.
+    A package is not added if *stated* has its artifact, in any version, in ``spark.jars.packages``
+    or as a file in ``spark.jars``. A configured ``spark_catalog`` is not replaced.
     """
     wanted = [FORMATS[name] for name in formats if name in FORMATS]
     packages = [p for form in wanted for p in form.packages if not has(stated, p)]
@@ -129,10 +129,10 @@ def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, st
 
 
 def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
-    """Return settings that suit one machine, none if the master is a cluster.
+    """Return settings for a single machine, or none if the master is a cluster.
 
-    Spark's own defaults are made for a cluster: 200 shuffle partitions, 50 partitions for the
-    state of the smallest Delta table, 1 GiB for the one process that does all the work.
+    Spark's defaults suit a cluster: 200 shuffle partitions, 50 partitions for the state of the
+    smallest Delta table, and 1 GiB for the driver, which does all the work on a local master.
     """
     master = stated.get(MASTER, "local[*]")
     if not master.startswith("local"):
@@ -150,20 +150,20 @@ def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
 
 
 def _java_options(stated: Mapping[str, str]) -> list[str]:
-    """Return options for a JVM that works through rows and has nobody waiting for an answer."""
-    # rows are sorted where they lie: a tenth of a rewrite goes into finding their pages
+    """Return JVM options that favour throughput over latency."""
+    # rows are sorted in place: page look-ups take a tenth of a rewrite
     options = ["-XX:+UseTransparentHugePages"] if _huge_pages_on_request() else []
     said = [stated.get(_MORE_JAVA_OPTIONS, ""), *map(os.environ.get, _JAVA_VARIABLES)]
-    if not any(_COLLECTOR.search(each or "") for each in said):  # of two a JVM takes none
-        # G1, the default, makes each write of a reference dearer, for shorter pauses
+    if not any(_COLLECTOR.search(each or "") for each in said):  # a JVM refuses two collectors
+        # G1, the default, makes each write of a reference slower, for shorter pauses
         options.append("-XX:+UseParallelGC")
     return options
 
 
 def stated_outside() -> dict[str, str]:
-    """Return what the user told Spark by files, variables or ``spark-submit``.
+    """Return the user's configuration from files, variables and ``spark-submit``.
 
-    Once there is a JVM it knows; before that it is read where the JVM will read it.
+    It is read from the JVM if there is one, otherwise from the sources that the JVM will read.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # started by spark-submit, not yet connected
         SparkContext._ensure_initialized()  # noqa: SLF001 - there is no public way
@@ -171,7 +171,7 @@ def stated_outside() -> dict[str, str]:
 
 
 def submit_args() -> dict[str, str]:
-    """Return the settings in ``PYSPARK_SUBMIT_ARGS``, which beat all others at launch."""
+    """Return the settings in ``PYSPARK_SUBMIT_ARGS``, which take precedence at launch."""
     found: dict[str, str] = {}
     for flag, value in pairwise(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
         if flag in {"--conf", "-c"}:
@@ -183,17 +183,17 @@ def submit_args() -> dict[str, str]:
 
 
 def config_lines(settings: Mapping[str, str]) -> str:
-    """Write *settings* as lines to paste into a session's builder."""
+    """Return *settings* as lines of code for a session's builder."""
     return "\n".join(f'    .config("{key}", "{value}")' for key, value in settings.items())
 
 
 def same_minor(version: str, minor: str) -> bool:
-    """Tell whether *version*, such as 4.1.2, belongs to *minor*, such as 4.1."""
+    """Return whether *version*, such as 4.1.2, belongs to *minor*, such as 4.1."""
     return version.split(".")[:2] == minor.split(".")
 
 
 def completed(stated: Mapping[str, str], key: str, more: Sequence[str]) -> str:
-    """Return the list *key* with the items of *more* that it lacks."""
+    """Return the list setting *key* with the missing items of *more* added."""
     items = _items(stated, key)
     lacking = [item for item in more if item not in items]
     return ",".join([*items, *lacking]) if lacking else stated.get(key, "")
@@ -204,7 +204,7 @@ def _items(stated: Mapping[str, str], key: str) -> Sequence[str]:
 
 
 def has(stated: Mapping[str, str], package: str) -> bool:
-    """Tell whether *stated* has the artifact of *package*, in any version, or its jar."""
+    """Return whether *stated* has the artifact of *package*, in any version, or its jar."""
     artifact, _, _ = package.rpartition(":")
     jar = f"{artifact.partition(':')[2]}-"
     return any(item.startswith(f"{artifact}:") for item in _items(stated, PACKAGES)) or any(
@@ -227,7 +227,7 @@ def _huge_pages_on_request() -> bool:
 
 
 def _memory_mib() -> int:
-    """Half of the machine's memory, at most 4 GiB, at least Spark's own default of 1 GiB."""
+    """Return half of the machine's memory, at most 4 GiB, at least Spark's default of 1 GiB."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     except (AttributeError, ValueError):  # not on this system

@@ -21,8 +21,7 @@ SAVED = 0.2
 _DIGITS = {np.int32: 9, np.int64: 18}
 """Maximum digits of decimals that are stored as integers (LogicalTypes.md, "DECIMAL")."""
 _CODEC = "snappy"
-"""Codec for estimates of compressed size: Spark's default; other codecs compress at least as well.
-"""
+"""Codec for estimates of compressed size: Spark's default; others compress at least as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
