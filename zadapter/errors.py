@@ -1,26 +1,26 @@
-"""Everything zadapter raises on purpose, grouped by what the caller does next.
+"""Errors of zadapter, grouped by the reaction of the caller.
 
 ZadapterError
 ├── UsageError (ValueError)          fix the call
-│   ├── UnknownColumnError           pick one of the names it lists
+│   ├── UnknownColumnError           choose one of the listed names
 │   ├── UnknownTableError            fix the path or the identifier
-│   └── MissingBackendError          install something
+│   └── MissingBackendError          install the missing package
 ├── SessionError                     fix the Spark session, the jars or Java
-├── UnsupportedError                 change the table, or leave it alone
-│   └── MissingStatsError            let zadapter widen the table's stats
-├── ConflictError                    nothing was committed; try again
-│   ├── StaleRewriteError            plan again; the inputs are gone
-│   └── ReplacedTableError           look at the table, which is another one now
+├── UnsupportedError                 change the table's features
+│   └── MissingStatsError            pass widen_stats=True, or choose other key columns
+├── ConflictError                    nothing was committed; retry
+│   ├── StaleRewriteError            plan again; the input files are gone
+│   └── ReplacedTableError           check the table; another one has its name
 ├── VersionExpiredError              read a newer version
-├── ForeignChangeError               look at what other programs did to the table's files
+├── ForeignChangeError               check the changes of other programs to the table's files
 ├── CorruptLogError                  restore the table's log
 ├── DataFileError                    restore the data file
-├── StoreError                       make room, or get the right to use the store; try again
-├── VerificationError                nothing was committed; what was staged is wrong
-├── EngineError                      read what Spark or the format says
-└── UnknownOutcomeError              look before you touch anything
+├── StoreError                       free space, or fix access to the store; retry
+├── VerificationError                nothing was committed; staged files are wrong
+├── EngineError                      read the message of Spark or the format
+└── UnknownOutcomeError              check the table's history before any other action
 
-Messages hold no secrets: what looks like one is masked.
+Likely secrets in messages are masked.
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,23 @@ from zadapter.base.secrets import masked
 
 
 class ZadapterError(Exception):
-    """Base of every error zadapter raises on purpose."""
+    """Base class of all errors of zadapter."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(masked(each) if isinstance(each, str) else each for each in args))
 
 
 class UsageError(ZadapterError, ValueError):
-    """The call is wrong; nothing was read or written."""
+    """An argument is invalid; nothing was written."""
 
 
 class UnknownColumnError(UsageError):
-    """A column that the table does not have."""
+    """The table does not have the column.
+
+    Attributes:
+        column: The unknown column.
+        known: The names that the table has.
+    """
 
     def __init__(self, column: str, known: Sequence[str]) -> None:
         self.column = column
@@ -53,26 +58,27 @@ class UnknownColumnError(UsageError):
 
 
 class UnknownTableError(UsageError):
-    """A table that does not exist, or is of another format."""
+    """The table does not exist, or has another format."""
 
 
 class MissingBackendError(UsageError):
-    """A backend that is not installed."""
+    """The backend, or a package that it needs, is not installed."""
 
 
 class SessionError(ZadapterError):
-    """The Spark session, its jars, or Java do not fit."""
+    """The Spark session, its jars or Java are not supported."""
 
 
 class UnsupportedError(ZadapterError):
-    """The table uses a feature that zadapter cannot keep; nothing was written."""
+    """The table uses a feature that zadapter does not support; nothing was written."""
 
 
 class MissingStatsError(UnsupportedError):
-    """Key columns for which the table's log collects no stats.
+    """The table's log collects no stats for key columns.
 
     Attributes:
-        columns: The key columns in question.
+        table: The table as the caller named it.
+        columns: The key columns without stats.
     """
 
     def __init__(self, table: str, columns: Sequence[str]) -> None:
@@ -90,11 +96,11 @@ class ConflictError(ZadapterError):
 
 
 class StaleRewriteError(ConflictError):
-    """Files that were to be rewritten have been changed or removed by another writer.
+    """Another writer has changed or removed the files that were to be rewritten.
 
     Attributes:
         table: The table as the caller named it.
-        gone: Paths that are no longer live as they were planned.
+        gone: Paths of the files that were changed or removed.
     """
 
     def __init__(self, table: str, gone: Sequence[str]) -> None:
@@ -107,9 +113,12 @@ class StaleRewriteError(ConflictError):
 
 
 class ReplacedTableError(ConflictError):
-    """The table was dropped, and another one has its name or its folder.
+    """The table was dropped, and another table has its name or its folder.
 
-    What was written for the old table is not deleted: a copy of that table may need it.
+    Files written for the old table are not deleted, since a copy of that table may reference them.
+
+    Attributes:
+        table: The table as the caller named it.
     """
 
     def __init__(self, table: str) -> None:
@@ -122,9 +131,11 @@ class ReplacedTableError(ConflictError):
 
 
 class VersionExpiredError(ZadapterError):
-    """A version whose files vacuum may have removed.
+    """The version has expired; its files or metadata may be deleted.
 
     Attributes:
+        table: The table as the caller named it.
+        version: The requested version.
         oldest: The oldest version that can still be read.
     """
 
@@ -138,10 +149,11 @@ class VersionExpiredError(ZadapterError):
 
 
 class ForeignChangeError(ZadapterError):
-    """Files of the table were added, removed or changed by a program other than zadapter.
+    """A program other than zadapter has added, removed or changed files of the table.
 
     Attributes:
-        paths: The files in question.
+        table: The table as the caller named it.
+        paths: Paths of the files.
     """
 
     def __init__(self, table: str, what: str, paths: Sequence[str], advice: str) -> None:
@@ -152,14 +164,14 @@ class ForeignChangeError(ZadapterError):
 
 
 class CorruptLogError(ZadapterError):
-    """The table's log does not say what zadapter has written; nothing was read or changed."""
+    """The table's log is not what zadapter has written; nothing was read or changed."""
 
 
 class DataFileError(ZadapterError):
     """A file of the table is missing or damaged.
 
     Attributes:
-        path: The file, where it is known.
+        path: Path of the file; None: unknown.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -168,22 +180,23 @@ class DataFileError(ZadapterError):
 
 
 class StoreError(ZadapterError):
-    """The store refuses to read, write or delete, or does not answer; nothing was committed."""
+    """The store is full, denies access or does not answer; nothing was committed."""
 
 
 class VerificationError(ZadapterError):
-    """Staged files do not hold what they should; nothing was committed."""
+    """Staged files differ from the rows read or from their log entries; nothing was committed."""
 
 
 class EngineError(ZadapterError):
-    """Spark, the format or a library has failed in a way that has no error of its own here."""
+    """Spark, the format or a library has failed in a way without a more specific error."""
 
 
 class UnknownOutcomeError(ZadapterError):
-    """A commit may or may not have landed; nothing was deleted.
+    """It is unknown whether a commit landed; nothing was deleted.
 
     Attributes:
-        commit_id: What to look for in the table's history.
+        table: The table as the caller named it.
+        commit_id: Id of the commit in the table's history.
     """
 
     def __init__(self, table: str, commit_id: str) -> None:

@@ -1,8 +1,8 @@
-"""What every backend must do, as tests that a third party's backend can run, too.
+"""Tests of the backend contract, for backends of this project and of third parties.
 
-Subclass :class:`BackendContract` in a pytest module and give it four things: a ``backend`` fixture
-(the backend under test on a running session), ``make`` (create a table), ``append``, and
-``rows_behind``, which must not go through zadapter.
+Subclass :class:`BackendContract` in a pytest module. Define a ``backend`` fixture (the backend
+under test on a running session) and the methods ``make`` (create a table), ``append`` and
+``rows_behind``. The methods must not use zadapter.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _numbers = count()
 
 
 def one_file_layout() -> Layout:
-    """Return a layout that puts all rows into one file, in the order of column ``a``."""
+    """Return a layout with all rows in one file, in the order of column ``a``."""
     request = Request(columns=(("a",),), weights=(1.0,), target_file_size=1 << 20, row_groups=2)
     sample = pa.array(range(0, ROWS, 10), pa.int64())
     return fit(request, [sample], [()], np.zeros(len(sample), np.int64), [1])
@@ -41,7 +41,7 @@ def one_file_layout() -> Layout:
 def rewrite_of(
     spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
 ) -> Rewrite:
-    """Stage *files* as one file and return the rewrite that would commit it."""
+    """Stage the rows of *files* as one file, and return the rewrite that commits it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
     made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
@@ -50,30 +50,30 @@ def rewrite_of(
 
 
 class BackendContract:
-    """What every backend must do."""
+    """Tests that every backend must pass."""
 
     def make(self, spark: SparkSession, name: str, rows: DataFrame) -> str:
-        """Create a table of *rows* with a file a partition, and return how to name it."""
+        """Create a table with one file per partition of *rows*; return its path or identifier."""
         raise NotImplementedError
 
     def append(self, spark: SparkSession, table: str, rows: DataFrame) -> None:
-        """Append *rows* without zadapter."""
+        """Append *rows* to *table* without zadapter."""
         raise NotImplementedError
 
     def rows_behind(self, spark: SparkSession, table: str) -> Sequence[Any]:
-        """Return all rows, sorted, without zadapter."""
+        """Return all rows of *table*, sorted, without zadapter."""
         raise NotImplementedError
 
     @pytest.fixture
     def table(self, spark: SparkSession) -> str:
-        """A table of 1 000 rows in four files, with columns a (bigint) and b (string)."""
+        """Create a table of 1 000 rows in four files, with columns a (bigint) and b (string)."""
         rows = spark.range(ROWS).selectExpr("id a", "nullif(concat('v', id % 7), 'v3') b")
         return self.make(spark, f"contract{next(_numbers)}", rows.repartition(4))
 
     def test_files_account_for_every_row(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """The file table counts the live rows and names each file once."""
+        """The file table counts all live rows, and contains each file once."""
         files = backend.files(backend.snapshot(table))
 
         assert len(self.rows_behind(spark, table)) == total(files, "rows")
@@ -82,7 +82,7 @@ class BackendContract:
     def test_files_are_where_their_uris_say(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Each file is there, with its size and its rows by the footer."""
+        """Each file exists at its URI, with its size and the row count of its footer."""
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot)
 
@@ -94,7 +94,7 @@ class BackendContract:
     def test_bounds_contain_the_rows(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Every file's bounds hold all of its own values."""
+        """The bounds of every file contain all of its values."""
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot, [("a",), ("b",)])
 
@@ -109,7 +109,7 @@ class BackendContract:
     def test_reading_some_files_gives_their_rows(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Files read one by one give all rows together."""
+        """Reads of single files together return all rows."""
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot)
         parts = [backend.read(snapshot, files.slice(i, 1)) for i in range(files.num_rows)]
@@ -121,7 +121,7 @@ class BackendContract:
     def test_staged_files_are_invisible(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Readers see what is staged only after the commit, and then the same rows."""
+        """Staged files are visible only after the commit, with the same rows."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
@@ -136,7 +136,7 @@ class BackendContract:
     def test_staged_files_are_read_before_the_commit(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """They hold the rows that were read."""
+        """Staged files hold the rows that were read."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
@@ -149,7 +149,7 @@ class BackendContract:
     def test_rows_are_encoded_as_asked(
         self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[Parts]
     ) -> None:
-        """Row groups are cut by rows, and a column has a dictionary unless it is to be plain."""
+        """Row groups have the requested rows, and columns a dictionary unless they are plain."""
         snapshot = backend.snapshot(table)
         rows = backend.read(snapshot, backend.files(snapshot)).coalesce(1)
         encoding = Encoding(row_group=ROWS // 4, plain=plain)
@@ -166,7 +166,7 @@ class BackendContract:
     def test_a_commit_can_be_found_again(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """The commit's id and its layout are in every later snapshot."""
+        """Later snapshots contain the commit's id and its layout."""
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(rewrite)
@@ -183,7 +183,7 @@ class BackendContract:
     def test_the_second_writer_loses(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Of two rewrites of the same files exactly one is committed."""
+        """Exactly one of two rewrites of the same files is committed."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
         first = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
@@ -198,7 +198,7 @@ class BackendContract:
     def test_an_append_in_between_is_kept(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Rows appended after the snapshot survive, and the rewrite lands without new work."""
+        """Rows appended after the snapshot are kept, and the rewrite lands without a new write."""
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         self.append(spark, table, spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b"))
@@ -212,7 +212,7 @@ class BackendContract:
     def test_discarding_leaves_the_table_alone(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """Staged files can be thrown away, even twice."""
+        """Staged files can be discarded, even twice."""
         before = self.rows_behind(spark, table)
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
@@ -223,7 +223,7 @@ class BackendContract:
         assert before == self.rows_behind(spark, table)
 
     def test_no_such_table(self, backend: Backend) -> None:
-        """A table that is not there is named."""
+        """The error for a missing table contains its name."""
         with pytest.raises(UnknownTableError, match="no_such_table"):
             backend.snapshot("no_such_table")
 

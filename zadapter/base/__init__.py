@@ -1,1 +1,1 @@
-"""Small helpers of the whole project: names, sizes, locations, ranks, errors of the JVM."""
+"""Helpers of all packages: names, sizes, locations, ranks, errors of the JVM."""

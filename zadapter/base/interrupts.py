@@ -1,9 +1,9 @@
-"""Signals that end a run: noted when they come, obeyed where nothing is left half done.
+"""Signals that end a run: recorded on arrival, handled when no work is left unfinished.
 
-An exception in the middle of a call to the JVM would leave the call running there, with files that
-come after the clean-up.  So a signal is only noted.  Spark's jobs are cancelled by another thread,
-the call returns with their failure, and what was staged is discarded like after any failure.  While
-a commit is under way nothing is cancelled, so that its outcome is known.
+An exception during a call to the JVM would leave the call running there, and it could write files
+after the clean-up. A signal is therefore only recorded. Another thread cancels Spark's jobs, the
+call fails, and staged files are discarded as after any failure. During a commit nothing is
+cancelled, so that its outcome is known.
 """
 
 import signal
@@ -21,17 +21,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TAG = "zadapter-"
-"""Start of the tag of our Spark jobs."""
+"""Prefix of the tags of zadapter's Spark jobs."""
 POLL = 0.1
-"""Seconds between two looks at whether a signal has come."""
+"""Seconds between two checks for a signal."""
 _ON_CANCEL = "spark.job.interruptOnCancel"
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that a signal has ended, after its clean-up.
+    """A signal has ended a run, after its clean-up.
 
     Attributes:
-        number: The signal.
+        number: Number of the signal.
     """
 
     def __init__(self, number: int, message: str) -> None:
@@ -40,7 +40,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Watch:
-    """What signals have come during a run, and what was committed."""
+    """The signal and the commits of a run."""
 
     def __init__(self, advice: str) -> None:
         self.advice = advice
@@ -49,7 +49,7 @@ class Watch:
         self.versions: list[int | None] = []
 
     def note(self, number: int, _frame: FrameType | None) -> None:
-        """Take a signal; later ones find the run ending already."""
+        """Record a signal; later signals are ignored, since the run is already ending."""
         self.number = self.number or number
 
     def ending(self, unknown: str = "") -> Interrupted:
@@ -63,19 +63,19 @@ class Watch:
 
 
 _watches: list[Watch] = []
-"""Those of runs in the main thread, innermost last."""
+"""Watches of the runs in the main thread, innermost last."""
 
 
 def terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    """End the process as Ctrl-C does; a handler for SIGTERM."""
+    """Raise Interrupted, as Ctrl-C does; a handler for SIGTERM."""
     raise Interrupted(number, "interrupted")
 
 
 def deferred(commit: Callable[P, R]) -> Callable[P, R]:
-    """Let a commit end before a signal is obeyed; *commit* returns what has a ``version``.
+    """Defer signals until *commit* returns; its result has a ``version``.
 
     Raises:
-        Interrupted: A signal had come before; nothing was sent.
+        Interrupted: A signal arrived before the commit; nothing was sent.
     """
 
     @wraps(commit)
@@ -98,17 +98,17 @@ def deferred(commit: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def interruptible(context: Any, advice: str = "") -> Iterator[None]:
-    """Tag the Spark jobs of a run, and have a signal cancel these and end the run.
+    """Tag the Spark jobs of a run; a signal cancels them and ends the run.
 
-    In other threads than the main one, where no signals arrive, jobs are tagged only.  A handler
-    that is neither Python's, PySpark's nor :func:`terminate` stays in charge.
+    Outside the main thread, where no signals arrive, jobs are only tagged. Signal handlers other
+    than those of Python and PySpark, and :func:`terminate`, are not replaced.
 
     Args:
         context: The SparkContext.
-        advice: What to do after an interruption.
+        advice: Advice to the user after an interruption.
 
     Raises:
-        Interrupted: A signal has come, and everything was cleaned up.
+        Interrupted: A signal has ended the run, and the clean-up is done.
     """
     tag = f"{TAG}{uuid4().hex}"
     before = context.getLocalProperty(_ON_CANCEL)
@@ -151,7 +151,7 @@ def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
 
 
 def _take_over(watch: Watch) -> dict[int, Any]:
-    """Handle the signals that would raise; return what has handled them before."""
+    """Replace the handlers that would raise an exception; return the replaced handlers."""
     taken: dict[int, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         handler = signal.getsignal(number)
@@ -162,13 +162,13 @@ def _take_over(watch: Watch) -> dict[int, Any]:
 
 
 def cancel(context: Any, tag: str, watch: Watch, ended: threading.Event) -> None:
-    """Cancel a run's jobs, and those it starts later, once a signal has come.
+    """Cancel a run's jobs, including those it starts later, after a signal.
 
     Args:
         context: The SparkContext.
-        tag: Of the run's jobs.
-        watch: Of the run.
-        ended: Is set when the run has ended.
+        tag: Tag of the run's jobs.
+        watch: Watch of the run.
+        ended: Event that is set when the run has ended.
     """
     while not ended.wait(POLL):
         if watch.number is not None and not watch.deferring:

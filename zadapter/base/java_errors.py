@@ -1,4 +1,4 @@
-"""What the JVM has thrown, behind an exception of py4j or PySpark."""
+"""Java exceptions behind exceptions of py4j and PySpark."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,16 +9,16 @@ from zadapter.base.secrets import masked
 JavaObject = Any
 
 _DEEPEST = 32
-"""Causes that are looked at: a chain may lead back to itself."""
+"""Maximum number of causes to read, since a chain may be cyclic."""
 
 
 def java_exception(error: BaseException) -> JavaObject | None:
-    """Return the Java exception behind a Python one, if there is one."""
+    """Return the Java exception behind a Python exception, or None."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 def causes(error: BaseException) -> Iterator[str]:
-    """Yield the Java exceptions behind a Python one as text, outermost first."""
+    """Yield the Java exceptions behind a Python exception as text, outermost first."""
     return islice(_causes(error), _DEEPEST)
 
 
@@ -30,12 +30,12 @@ def _causes(error: BaseException) -> Iterator[str]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what a Java exception says, on one line and without what looks like a secret."""
+    """Return the first line of an exception's message, with likely secrets masked."""
     thrown = java_exception(error)
     return first_line_of(str(thrown.getMessage() if thrown is not None else error))
 
 
 def first_line_of(message: str) -> str:
-    """Return the first line of a message that is not empty, without what looks like a secret."""
+    """Return the first non-empty line of a message, with likely secrets masked."""
     line = next((part for part in message.splitlines() if part.strip()), "no message")
     return masked(line).strip()

@@ -1,46 +1,46 @@
-"""Files of other places, read as Python reads its own."""
+"""Python file objects over remote files."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 class RangeFile:
-    """A read-only file, of which ranges are fetched."""
+    """A read-only file that fetches byte ranges."""
 
     closed = False
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
-        """Open a file of *size* bytes; *fetch* takes where to start and how many bytes to read."""
+        """Open a file of *size* bytes; *fetch* takes a start and a number of bytes."""
         self.size = size
         self._fetch = fetch
         self._at = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to *offset*, counted from the start, the present place or the end."""
+        """Move to *offset*, relative to the start, the current position or the end."""
         self._at = (0, self._at, self.size)[whence] + offset
         return self._at
 
     def tell(self) -> int:
-        """Return the present place."""
+        """Return the current position."""
         return self._at
 
     def read(self, count: int = -1) -> bytes:
-        """Return so many bytes, or fewer at the end; -1 is all that are left."""
+        """Return *count* bytes, or fewer at the end of the file; -1 returns all remaining bytes."""
         wanted = self.size - self._at if count < 0 else min(count, self.size - self._at)
         found = self._fetch(self._at, wanted) if wanted else b""
         self._at += len(found)
         return found
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True: the file can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Tell that it can be read from any place."""
+        """Return True: the file supports random access."""
         return True
 
     def writable(self) -> bool:
-        """Tell that it cannot be written."""
+        """Return False: the file cannot be written."""
         return False
 
     def close(self) -> None:

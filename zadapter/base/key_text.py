@@ -1,9 +1,9 @@
-"""Values of key columns as text, exactly and back.
+"""Exact conversion of key column values to text and back.
 
-Cuts travel as JSON: to the layout kept with a table, and to Spark as one literal that is cast
-to the column's type.  So the text must be exact, and Spark must read it as the same value:
-floats are written with the digits that round-trip, timestamps with a time zone as UTC, binary as
-hexadecimal (Spark compares such columns as ``hex(column)``, which keeps their order).
+Cuts are passed as JSON: to the layout stored with a table, and to Spark as one literal that is cast
+to the column's type. The text must therefore be exact, and Spark must read it as the same value.
+Floats are written with digits that round-trip, timestamps with a time zone in UTC, and binary as
+hexadecimal (Spark compares such columns as ``hex(column)``, which preserves their order).
 """
 
 import re
@@ -18,7 +18,7 @@ _EARLY = re.compile(r"\A-(\d{1,3})-")
 
 
 def texts(values: pa.Array) -> list[str | None]:
-    """Write *values*, null as None."""
+    """Convert *values* to text; nulls become None."""
     type_ = values.type
     if pa.types.is_boolean(type_):
         return [None if v is None else str(v).lower() for v in values.to_pylist()]
@@ -34,7 +34,7 @@ def texts(values: pa.Array) -> list[str | None]:
 
 
 def values(written: Sequence[str | None], type_: pa.DataType) -> pa.Array:
-    """Read what :func:`texts` wrote."""
+    """Convert the result of :func:`texts` back to values."""
     if pa.types.is_boolean(type_):
         return pa.array([None if t is None else t == "true" for t in written], type_)
     if pa.types.is_floating(type_):
@@ -82,7 +82,7 @@ def _datetime_texts(values: pa.Array) -> list[str | None]:
 
 
 def _four_digits(year: re.Match[str]) -> str:
-    """Write a year before 0 with as many digits as Spark wants; numpy counts the sign as one."""
+    """Pad a year before 0 to Spark's four digits; numpy counts the sign as a digit."""
     return f"-{year[1]:0>4}-"
 
 

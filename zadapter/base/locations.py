@@ -1,4 +1,4 @@
-"""Where files lie: locations as logs write them, and the URIs that readers take."""
+"""Locations of files: paths in logs, URIs for readers, and comparisons of both."""
 
 import os.path
 import posixpath
@@ -17,11 +17,11 @@ R = TypeVar("R")
 _AT_ONCE = 16
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
-"""Nothing in it is written differently in a URI, or leads back."""
+"""A location that needs no escapes in a URI and contains no relative segments."""
 
 
 STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
-"""What differs between ways to write the same file: ``file:/a`` and ``file:///a``."""
+"""Scheme and host, which differ between spellings of a location: ``file:/a``, ``file:///a``."""
 
 
 _ALIASES = {
@@ -30,31 +30,31 @@ _ALIASES = {
     **dict.fromkeys(["abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"], "azure"),
     **dict.fromkeys(["hdfs", "webhdfs", "swebhdfs"], "hdfs"),
 }
-"""Schemes by which the same store is named."""
+"""Aliases of schemes: the store that each scheme refers to."""
 
 
 def bare(uri: str) -> str:
-    """Return a file's URI without what differs between ways to write it."""
+    """Return a file's URI without scheme and host."""
     return re.sub(STORE, "", uri)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A location without what differs between ways to write it."""
+    """A location in normalised form."""
 
     store: str
     name: str
-    """Bucket, container or server; empty where the location does not tell."""
+    """Bucket, container or server; empty if unknown."""
     account: str
-    """Of Azure; empty where the location does not tell."""
+    """Azure account; empty if unknown."""
     folders: tuple[str, ...]
 
 
 def within(uri: str, folder: str) -> bool:
-    """Tell whether a file certainly lies in a folder.
+    """Return whether a file certainly lies in a folder.
 
     Args:
-        uri: Of the file; links on local disk are followed.
+        uri: URI of the file; links on local disk are followed.
         folder: Location, with or without a scheme, unescaped.
     """
     file, above = _place(posixpath.dirname(unescaped(uri))), _place(folder)
@@ -64,11 +64,11 @@ def within(uri: str, folder: str) -> bool:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Tell whether a folder is the other one, or may lie in it, however both are written.
+    """Return whether two folders may be equal, or one may lie in the other.
 
     Args:
         one: Location, with or without a scheme; links on local disk are followed.
-        other: Location, too.
+        other: Another location, in the same form.
     """
     left, right = _place(one), _place(other)
     told_apart = (
@@ -91,7 +91,7 @@ def _place(location: str) -> _Place:
     if store == "azure":  # container@account.dfs.core.windows.net
         name, _, account = host.partition("@")
         return _Place(store, name, account.partition(".")[0], below)
-    # without a user before it and a port behind it
+    # without user and port
     return _Place(store, host.rpartition("@")[2].partition(":")[0], "", below)
 
 
@@ -100,13 +100,13 @@ def _named(path: str) -> tuple[str, ...]:
 
 
 def is_relative(location: str) -> bool:
-    """Tell whether *location* is one within a folder that is written in a URI as it is."""
+    """Return whether *location* is a relative path that needs no escapes in a URI."""
     plain = _PLAIN.fullmatch(location)
     return plain is not None and plain["scheme"] is None and not location.startswith("/")
 
 
 def unescaped(uri: str) -> str:
-    """Return the location that *uri* names, as Hadoop's ``Path`` writes it."""
+    """Return the location of *uri*, unescaped as in Hadoop's ``Path``."""
     parsed = urlsplit(uri)
     host = f"//{parsed.netloc}" if parsed.netloc else ""
     return f"{parsed.scheme}:{host}{unquote(parsed.path)}"
@@ -115,16 +115,17 @@ def unescaped(uri: str) -> str:
 def map_files(
     look: Callable[[str], R], files: Sequence[str], folder: str | None = None
 ) -> Generator[R, None, None]:
-    """Yield what *look* finds in each of *files*, in order.
+    """Yield the results of *look* for each of *files*, in order.
 
-    Stores answer late, so of them sixteen are asked at once.  A disk does not, and Python's threads
-    take turns: 5 000 footers take 0.7 s in a loop, 1.3 s by two threads and 1.6 s by sixteen.  Who
-    does not want all of it closes the generator, or the threads go on.
+    Object stores have a high latency, so sixteen threads read from them at once. Local disks are
+    read in a loop, since Python's threads take turns: 5 000 footers take 0.7 s in a loop, 1.3 s
+    with two threads and 1.6 s with sixteen. Callers that stop early must close the generator, or
+    the threads continue.
 
     Args:
-        look: Opens a file.
+        look: Reads a file and returns a result.
         files: URIs, or names within *folder*.
-        folder: URI.
+        folder: URI of a folder; None: *files* are URIs.
     """
     if urlsplit(folder or "".join(files[:1])).scheme in {"", "file"}:
         yield from map(look, files)
@@ -134,11 +135,11 @@ def map_files(
 
 
 def reachable(jvm: Any, session: Any, location: str) -> str:
-    """Return *location* by the scheme that Hadoop knows S3 by: out of the box this is ``s3a``.
+    """Return *location* with a scheme that Hadoop supports: ``s3a`` if ``s3`` is not configured.
 
     Args:
         jvm: The JVM.
-        session: Its session, whose Hadoop settings hold.
+        session: The Java session with the Hadoop settings.
         location: Path or URI.
     """
     if not location.startswith("s3://"):
@@ -146,23 +147,23 @@ def reachable(jvm: Any, session: Any, location: str) -> str:
     try:
         conf = session.sessionState().newHadoopConf()
         jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass("s3", conf)
-    except Exception:  # noqa: BLE001 - of any kind, by what the settings name
+    except Exception:  # noqa: BLE001 - the settings can name any class
         return location.replace("s3:", "s3a:", 1)
     return location
 
 
 def check_present(sizes: Mapping[str, int], size_of: Callable[[str], int | None]) -> None:
-    """Check that written files are still there, as large as the log is about to say.
+    """Check that written files still exist, with the sizes to be committed.
 
-    Clean-ups of other programs delete files that no log names, and nothing stops one that does so
-    between this check and the commit.
+    Clean-ups of other programs delete files that no log references. This check does not prevent a
+    deletion between the check and the commit.
 
     Args:
         sizes: Bytes by URI.
-        size_of: Returns the bytes of a file that is not on local disk; None: it is not there.
+        size_of: Returns the bytes of a file that is not on local disk; None: it is missing.
 
     Raises:
-        VerificationError: A file is gone, or has another size.
+        VerificationError: A file is missing or has another size.
     """
     found = map_files(lambda uri: _on_disk(uri) if _is_local(uri) else size_of(uri), list(sizes))
     for (uri, size), now in zip(sizes.items(), found, strict=True):
@@ -186,11 +187,11 @@ def _on_disk(uri: str) -> int | None:
 
 
 def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
-    """Return what tells the escaped URI, with its scheme, of any location.
+    """Return a function from a location to its escaped URI with scheme.
 
     Args:
         jvm: The JVM.
-        session: Its session, whose Hadoop settings hold.
+        session: The Java session with the Hadoop settings.
     """
     conf = session.sessionState().newHadoopConf()
 
@@ -202,13 +203,14 @@ def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
 
 
 def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]:
-    """Return absolute locations as escaped URIs with their schemes.
+    """Convert absolute locations to escaped URIs with schemes.
 
-    Of many files nearly all have plain names, and asking the JVM takes milliseconds for each.
+    Nearly all files have plain names, which are converted without a call to the JVM. A call takes
+    milliseconds.
 
     Args:
-        locations: With or without a scheme, unescaped.
-        qualified: Returns the URI of one location, whatever is in it.
+        locations: Locations with or without a scheme, unescaped.
+        qualified: Returns the URI of any location.
     """
     root: str | None = None
     found = []

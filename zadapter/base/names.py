@@ -1,8 +1,8 @@
-"""Column names, as Spark writes and resolves them.
+"""Column names in Spark's notation, and their resolution.
 
-A column is the tuple of its parts, outermost first: ``a.b`` is ``("a", "b")``.
-As text, parts are joined by dots, and a part that is no plain identifier stands in
-backticks, which double inside (Spark's ``sql-ref-identifier``).
+A column is the tuple of its parts, outermost first: ``a.b`` is ``("a", "b")``. As text, parts are
+joined by dots. A part that is not a plain identifier is quoted in backticks, and backticks in it
+are doubled (Spark's ``sql-ref-identifier``).
 """
 
 import re
@@ -19,13 +19,13 @@ _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 
 def split(text: str) -> Parts:
-    """Take a column's text apart.
+    """Split the text of a column into its parts.
 
     >>> split("a.`b.c`")
     ('a', 'b.c')
 
     Raises:
-        UsageError: The text is no column name.
+        UsageError: The text is not a column name.
     """
     parts: list[str] = []
     position = 0
@@ -42,7 +42,7 @@ def split(text: str) -> Parts:
 
 
 def join(parts: Parts) -> str:
-    """Write a column's text, the inverse of :func:`split`.
+    """Return the text of a column, the inverse of :func:`split`.
 
     >>> join(("a", "b.c"))
     'a.`b.c`'
@@ -51,12 +51,12 @@ def join(parts: Parts) -> str:
 
 
 def quote(parts: Parts) -> str:
-    """Write a column with every part in backticks, for Spark SQL."""
+    """Return the text of a column for Spark SQL, with every part in backticks."""
     return ".".join(f"`{p.replace('`', '``')}`" for p in parts)
 
 
 def leaves(schema: pa.Schema) -> Iterator[tuple[Parts, pa.DataType]]:
-    """Yield every leaf column of *schema*, structs opened, depth first."""
+    """Yield every leaf column of *schema*, including fields of structs, depth first."""
     for field in schema:
         yield from _leaves((field.name,), field.type)
 
@@ -70,17 +70,17 @@ def _leaves(parts: Parts, type_: pa.DataType) -> Iterator[tuple[Parts, pa.DataTy
 
 
 def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
-    """Find a column as Spark does, ignoring case, and return it as *schema* writes it.
+    """Resolve a column as Spark does, ignoring case, and return it as spelled in *schema*.
 
     Raises:
         UnknownColumnError: *schema* has no such column.
-        UsageError: Two columns differ from the name in case only.
+        UsageError: Several columns match the name in other cases, and none exactly.
     """
     fields: pa.Schema | pa.StructType = schema
     found: list[str] = []
     for depth, part in enumerate(parts):
         at = fields.get_field_index(part)
-        # one look, not one at each of thousands of columns
+        # one look-up, instead of a scan of thousands of columns
         field = fields.field(at) if at >= 0 else _in_any_case(part, fields)
         if field is None:
             known = [join((*found, each.name)) for each in fields]
@@ -93,10 +93,10 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
 
 
 def _in_any_case(part: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
-    """Return the field that is called *part* but for the case, None if there is none.
+    """Return the field whose name equals *part* ignoring case, or None if there is none.
 
     Raises:
-        UsageError: There are several.
+        UsageError: Several fields match.
     """
     same = [field for field in fields if field.name.lower() == part.lower()]
     if len(same) > 1:

@@ -1,7 +1,7 @@
 """Dense ranks of Arrow values in Spark's order.
 
-Spark orders -0.0 and 0.0 as equal, NaN as equal to itself and above all numbers, strings and
-binary by unsigned bytes.  Ranks turn every orderable type into one: small integers.
+In Spark's order -0.0 equals 0.0, NaN equals itself and is above all numbers, and strings and binary
+are ordered by unsigned bytes. Ranks represent values of every orderable type as small integers.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Ranked:
     """Values as ranks.
 
     Attributes:
-        ranks: One a value: 0 for null, 1 for the smallest value, 2 for the next one up, …
+        ranks: Rank of each value: 0 for null, 1 for the smallest value, 2 for the next larger, …
         distinct: The distinct values in ascending order; rank r stands for ``distinct[r - 1]``.
     """
 
@@ -27,12 +27,12 @@ class Ranked:
     distinct: pa.Array
 
     def value_of(self, ranks: Ints) -> pa.Array:
-        """Return the values that *ranks* stand for, null for rank 0."""
+        """Return the values with *ranks*, null for rank 0."""
         return self.distinct.take(pa.array(ranks - 1, mask=ranks < 1))
 
 
 def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
-    """Rank *values* densely."""
+    """Return the dense ranks of *values*."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()

@@ -1,4 +1,4 @@
-"""Secrets in texts that people and logs get to see."""
+"""Masking of secrets in messages and reports."""
 
 import re
 from dataclasses import fields
@@ -11,14 +11,14 @@ _WORDS = (
     r"|(?:access|account|api|auth|client|encryption|master|private|service|session|shared|signing"
     r"|ssh|storage)[._-]?key"
 )
-"""A name that contains one of these has a secret for a value."""
+"""Words that mark the value of a name as a secret."""
 _NAME = rf"[\w.-]*(?:{_WORDS})[\w.-]*|[\w-]+\.(?:[\w-]+\.)*key(?:\.[\w.-]+)?|sas|sig|(?<=[?&;])key"
 _VALUE = (
     r"""(?P<quote>\\*["'])(?:(?!(?P=quote)).)*|(?:bearer|basic)[ ]+[^\s&;,"'<>]+"""
     r"""|(?:[^\s&;,"'<>]|,(?!\s|[\w.-]+=))+"""
 )
 _FILE = r"[^\s&,;]*/[^\s&,;]*\.parquet"
-"""The rest of a path whose folder is named like a secret: ``token=a/part-0.parquet``."""
+"""The rest of a path with a folder such as ``token=a/part-0.parquet``, which is not a secret."""
 
 _ASSIGNED = (
     rf"""(?<![\w.$/-])(?P<keep>(?:{_NAME})\\*["']?[ \t]*(?:[=-]>|[=:]|%3D)[ \t]*)(?!{_FILE})"""
@@ -32,9 +32,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:(?=-----END )|\Z)",
             rf"\g<keep>{MASK}",
         ),
-        # digits alone are a port
+        # digits only are a port
         (r"(?P<keep>://)[^\s/@:]*:(?!\d+[/\s])[^\s@]*@", rf"\g<keep>{MASK}@"),
-        # Azure has the name of a container there
+        # Azure has the container's name there
         (
             r"(?P<keep>(?<!abfs)(?<!abfss)(?<!wasb)(?<!wasbs)://)[^\s/@:]+@",
             rf"\g<keep>{MASK}@",
@@ -42,7 +42,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?P<keep>\bjdbc:oracle:\w+:)[^\s@:]*/[^\s@]*@", rf"\g<keep>{MASK}@"),
         (_ASSIGNED, rf"\g<keep>\g<quote>{MASK}"),
         (r"(?P<keep>\bbearer[ \t]+)[^\s,;\"'<>]+", rf"\g<keep>{MASK}"),
-        # what gives itself away: ids of AWS keys, tokens of GitHub, JSON web tokens, Azure's keys
+        # secrets by shape: ids of AWS keys, GitHub tokens, JSON web tokens, Azure keys
         (r"\b(?-i:AKIA|ASIA)[A-Z0-9]{16}\b", MASK),
         (r"\b(?:gh[opsur]_|github_pat_)\w{20,}", MASK),
         (r"\beyJ[\w-]+\.[\w-]+\.[\w-]*", MASK),
@@ -52,7 +52,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def masked(text: str) -> str:
-    """Return *text* with asterisks in place of what looks like a secret.
+    """Return *text* with likely secrets replaced by asterisks.
 
     Secrets are recognised by the name before them, by their place in a URL, and by their shape.
 
@@ -65,11 +65,11 @@ def masked(text: str) -> str:
 
 
 def mask_fields(value: Any) -> None:
-    """Mask the texts that a frozen value has just been made with, tuples of texts too."""
+    """Mask secrets in the text fields of a new frozen dataclass, including tuples of texts."""
     for field in fields(value):
         kept = getattr(value, field.name)
         if isinstance(kept, str):
-            # an enumeration's members are texts, too
+            # members of string enumerations are not masked
             shown: Any = kept if type(kept) is not str else masked(kept)
         elif isinstance(kept, tuple):
             shown = tuple(masked(each) if type(each) is str else each for each in kept)

@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write and read them."""
+"""Parsing and formatting of sizes in bytes."""
 
 import re
 from fractions import Fraction
@@ -15,17 +15,17 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 
 def parse(size: str | int, name: str = "a size") -> int:
-    """Return bytes; K, M, G and T (with or without B or iB) are powers of 1024, as in Spark.
+    """Parse a size; K, M, G and T (with or without B or iB) are powers of 1024, as in Spark.
 
     Args:
         size: Bytes, or text.
-        name: What the size is called, for complaints.
+        name: Name of the argument, for error messages.
 
     >>> parse("128MB")
     134217728
 
     Raises:
-        UsageError: The size is no size, or less than a kilobyte.
+        UsageError: *size* is not a size, or less than a kilobyte.
     """
     if isinstance(size, bool) or not isinstance(size, str | Integral):
         raise UsageError(f"{name}: {size!r} is no size; write bytes as a number, or '128MB'")
@@ -39,7 +39,7 @@ def parse(size: str | int, name: str = "a size") -> int:
 
 
 def show(size: float) -> str:
-    """Write bytes with three digits or so.
+    """Format bytes with up to four significant digits.
 
     >>> show(134217728)
     '128 MB'

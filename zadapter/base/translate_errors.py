@@ -1,7 +1,7 @@
-"""Failures of Spark, of formats and of stores, as errors that say what to do.
+"""Translation of failures in Spark, formats and stores to errors of zadapter with advice.
 
-This is the one place where exceptions of other programs become zadapter's: :func:`explaining` is
-around each verb.  Exceptions of Python's own kinds, such as ``TypeError``, stay as they are.
+Only this module translates exceptions of other programs: :func:`explaining` wraps each public
+function. Exceptions of Python's own types, such as ``TypeError``, are not translated.
 """
 
 import errno
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FOREIGN = {"fsspec", "obstore", "py4j", "pyarrow", "pyiceberg", "pyspark"}
-"""Packages whose exceptions are explained, besides errors of the operating system."""
+"""Packages whose exceptions are translated, besides errors of the operating system."""
 _URI = r"(?:[a-zA-Z][\w+.-]*:/+|/)[^\s'\"`,;<>|]*[\w/]"
 _READING = re.compile(
     rf"(?:reading file|Error reading file:|Checksum error:|column in file|in file) (?P<path>{_URI})"
@@ -47,9 +47,9 @@ class _Kind:
     """A kind of failure.
 
     Attributes:
-        pattern: Is found in the text of one of the causes.
-        error: What is raised for it.
-        text: What is wrong and what to do next, with the file's ``{path}`` or the ``{cause}``.
+        pattern: Pattern in the text of one of the causes.
+        error: The error to raise.
+        text: Problem and advice, with placeholders ``{path}``, ``{name}`` (class) and ``{cause}``.
     """
 
     pattern: re.Pattern[str]
@@ -140,19 +140,19 @@ _KINDS = (
 
 @contextmanager
 def explaining(table: str) -> Iterator[None]:
-    """Raise what other programs have thrown as an error of zadapter.
+    """Translate exceptions of other programs to errors of zadapter.
 
-    The cause is the original, unless that holds a secret, which a traceback would print.
+    The cause is the original exception, unless it contains a secret, which a traceback would print.
 
     Args:
-        table: What is being worked on, as the user named it.
+        table: The table, as the user named it.
 
     Raises:
-        StoreError: There is no room, no answer, or no right to use the store.
+        StoreError: The store is full, does not answer, or denies access.
         UnknownTableError: There is no such bucket.
         DataFileError: A file is missing or damaged.
-        SessionError: The session lacks a class or memory, or has ended.
-        EngineError: Anything else that Spark, a format or a library has thrown.
+        SessionError: The session lacks a class or memory, has ended, or has an invalid setting.
+        EngineError: Spark, a format or a library has failed in another way.
     """
     try:
         yield
@@ -169,7 +169,7 @@ def explaining(table: str) -> Iterator[None]:
 
 
 def explained(verb: Callable[P, R]) -> Callable[P, R]:
-    """Have a verb, whose first argument is a table, raise errors of zadapter."""
+    """Wrap a function whose first argument is a table with :func:`explaining`."""
 
     @wraps(verb)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -181,14 +181,14 @@ def explained(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Tell whether Spark, a library or the operating system has raised an exception."""
+    """Return whether Spark, a library or the operating system has raised an exception."""
     return isinstance(error, OSError) or any(
         each.__module__.partition(".")[0] in _FOREIGN for each in type(error).__mro__
     )
 
 
 def texts(error: BaseException) -> list[str]:
-    """Return the exceptions behind an exception as text, outermost first."""
+    """Return an exception and its causes as text, outermost first."""
     found: list[str] = []
     link: BaseException | None = error
     while link is not None and len(found) < len(errno.errorcode):
@@ -204,7 +204,7 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
     """Return the error for a failure.
 
     Args:
-        table: What is being worked on.
+        table: The table, as the user named it.
         found: The exceptions as text, outermost first.
     """
     by_python = next((text for text in reversed(found) if _WORKER in text), None)
@@ -219,7 +219,7 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
         if hit is None:
             continue
         reads = kind.error is DataFileError
-        # the file that is read is at fault, not the one that its rows are written to
+        # the damaged file is the one being read, not the one being written
         path = _path([text for text in found if not (reads and _WRITING in text)], hit)
         name = _CLASS.search(hit)
         missing = (name and (name["name"] or name["last"])) or "it names"
@@ -235,24 +235,24 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
 
 
 def _raised(traceback: str) -> str:
-    """Return the exception at the end of a traceback of Python within one of Spark."""
+    """Return the exception at the end of a Python traceback in the message of a Spark error."""
     lines = traceback.partition("\n\tat ")[0].splitlines()
     return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
 
 
 def _root(found: Sequence[str]) -> str:
-    """Return the first line of the innermost exception that says anything."""
+    """Return the first line of the innermost exception with a message."""
     said = (text for text in reversed(found) if text.partition(": ")[2].strip())
     name, _, message = next(said, found[-1] if found else "no message").partition(": ")
     if not message.strip():
         return first_line_of(name).rstrip(".")
-    # masked as one text: a secret may be told by what stands before it
+    # masked as one text, since a secret may be recognised by the text before it
     line = next(part for part in message.splitlines() if part.strip())
     return first_line_of(f"{name.rpartition('.')[2]}: {line.strip()}").rstrip(".")
 
 
 def _path(found: Sequence[str], hit: str) -> str | None:
-    """Return the file that a failure is about, where one of its texts names it."""
+    """Return the path of the file that caused a failure, or None if no text names it."""
     for pattern, among in ((_READING, found), (_PATH, [hit]), (_PATH, found)):
         for text in among:
             named = pattern.search(text.partition("\n\tat ")[0])
@@ -262,11 +262,11 @@ def _path(found: Sequence[str], hit: str) -> str | None:
 
 
 class _Masked(Exception):  # noqa: N818 - stands for an exception of any name
-    """An exception whose text held a secret."""
+    """An exception whose text contained a secret."""
 
 
 def _mask_causes(error: BaseException) -> None:
-    """Replace the exceptions behind an error that hold secrets: a traceback prints them all."""
+    """Replace causes of an error that contain secrets, since a traceback prints all causes."""
     link = error
     for _ in errno.errorcode:
         behind = link.__cause__ or (None if link.__suppress_context__ else link.__context__)

@@ -1,6 +1,6 @@
 """The command line: ``zadapter optimize``, ``zadapter plan`` and ``zadapter migrate``.
 
-PySpark is imported once a command needs it, so that help and complaints come at once.
+PySpark is imported only when a command needs it, so that help and usage errors appear at once.
 """
 
 import json
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from zadapter.reports.optimize import Plan, Report
 
 QUIET = {"spark.log.level": "FATAL", "spark.ui.showConsoleProgress": "false"}
-"""Settings of a session that the command line starts itself: errors are its own to print."""
+"""Settings of a session that the command line starts; it prints errors itself."""
 
 _OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
-"""Of a separator: not within backticks, since an even number of them follows."""
+"""Look-ahead for a separator outside backticks: an even number of backticks follows."""
 
 app = typer.Typer(
     name="zadapter",
@@ -203,7 +203,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
 ) -> None:
     with complaining():
         keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
-        # the old table's format may still have to be found out
+        # the format of the old table may be unknown
         session = _session({**QUIET, **settings}, None, table, target)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
             found = zadapter.migrate(
@@ -224,13 +224,13 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
 
 
 def parse_by(texts: Sequence[str]) -> dict[str, float]:
-    """Read what ``--by`` was given: names separated by commas, each with or without a weight.
+    """Parse the values of ``--by``: comma-separated names with optional weights.
 
     >>> parse_by(["event_time, user_id=2", "`odd,name`"])
     {'event_time': 1.0, 'user_id': 2.0, '`odd,name`': 1.0}
 
     Raises:
-        UsageError: A name is empty or comes twice, or a weight is no number.
+        UsageError: A name is empty or repeated, or a weight is not a number.
     """
     keys: dict[str, float] = {}
     for part in (part for text in texts for part in re.split(f",{_OUTSIDE}", text)):
@@ -251,7 +251,7 @@ def _weight(name: str, text: str) -> float:
 
 
 def parse_conf(texts: Sequence[str]) -> dict[str, str]:
-    """Read what ``--conf`` was given: ``key=value`` each.
+    """Parse the values of ``--conf``, each in the form ``key=value``.
 
     Raises:
         UsageError: There is no key or no ``=``.
@@ -267,7 +267,7 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _start_of(text: str) -> str:
-    """Return what in a setting is a name for certain: the rest may be a secret."""
+    """Return the part of a setting that is certainly a name; the rest may be a secret."""
     name = re.match(r"[a-zA-Z][\w-]*(?:\.[\w-]+)+", text)
     return "one" if name is None else repr(name[0])
 

@@ -1,4 +1,4 @@
-"""What the command line says when a command fails: one message, without secrets."""
+"""Error messages of the command line: one message per failure, without secrets."""
 
 import logging
 import signal
@@ -16,15 +16,15 @@ from zadapter.errors import UsageError, ZadapterError
 
 _SURPLUS = "Got unexpected extra argument"
 _SIGNALLED = 128
-"""What shells add to the number of the signal that has ended a process."""
+"""Offset of a signal's number in the exit code of a process."""
 
 
 class Command(TyperCommand):
-    """A command whose complaints about its arguments show no secrets."""
+    """A command whose usage errors contain no secrets."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse the arguments."""
-        typed = str(args)  # parsing takes them away
+        """Parse the arguments, and mask secrets in errors."""
+        typed = str(args)  # parsing consumes the arguments
         try:
             return super().make_context(*args, **kwargs)
         except Exception as error:
@@ -39,8 +39,8 @@ class Command(TyperCommand):
 
 @contextmanager
 def complaining() -> Iterator[None]:
-    """Turn errors into one message, without secrets, and an exit code."""
-    # py4j logs a traceback where a signal comes while Spark starts
+    """Convert errors to one message without secrets and an exit code."""
+    # py4j logs a traceback if a signal arrives while Spark starts
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     before = signal.signal(signal.SIGTERM, terminate)
@@ -55,7 +55,7 @@ def complaining() -> Iterator[None]:
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from None
     except typer.Exit:
         raise
-    except Exception as error:  # noqa: BLE001 - the last one to see it
+    except Exception as error:  # noqa: BLE001 - the outermost handler
         what = f"{type(error).__name__}: {first_line(error)}"
         _complain(f"error: {what} (the same call in Python shows where)")
         raise typer.Exit(1) from None

@@ -1,1 +1,1 @@
-"""What runs will do and have done, as values and as text."""
+"""Plans and reports of runs, as values and as text."""

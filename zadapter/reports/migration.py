@@ -1,4 +1,4 @@
-"""What a migration will do, and what it did."""
+"""Report of a migration, or of its dry run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,62 +11,62 @@ from zadapter.table.spec import Note, Status
 
 
 class Mode(str, Enum):
-    """How rows get into the new table."""
+    """Mode of a migration."""
 
     COPY = "copy"
-    """They are read live and written anew; the old table stays as it is."""
+    """Live rows are written to new files; the old table does not change."""
     IN_PLACE = "in_place"
-    """Files stay where they are, and both tables have them."""
+    """Both tables share the existing files."""
     AUTO = "auto"
-    """In place where that is safe, else a copy."""
+    """In place if that is safe, otherwise a copy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What was found equal in both tables, by reading all rows of both."""
+    """Proof that both tables are equal, from a read of all rows of both."""
 
     rows: int
     checksum: str
-    """Of all columns of all rows, whatever their order, in hexadecimal."""
+    """Checksum of all columns of all rows, independent of their order, in hexadecimal."""
     columns: int
-    """Columns of the same names, types, nullability and comments as were to be made."""
+    """Number of columns with the expected names, types, nullability and comments."""
     filters: int
-    """Seeded ranges over the key columns: each is true for as many rows in both tables, none of
-    them in a file that min and max exclude."""
+    """Number of seeded range filters on the key columns. Each matches the same number of rows in
+    both tables, and no matching row lies in a file that min and max exclude."""
     share_source: float
-    """Mean share of the rows, from 0 to 1, in files that these filters cannot exclude."""
+    """Mean share of the old table's rows, from 0 to 1, in files that the filters cannot exclude."""
     share_target: float
-    """The same in the new table."""
+    """The same share for the new table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """What a migration did, or what it would do."""
+    """Result of a migration, or of a dry run."""
 
     table: str
     format: str
     version: int
-    """The version of the old table that was carried."""
+    """The migrated version of the old table."""
     target: str
     to: str
     """Format of the new table."""
     mode: Mode
-    """How; never ``AUTO``."""
+    """Mode that was used; never ``AUTO``."""
     why: str
-    """Why in this way, where that was not asked for."""
+    """Reason for the mode; empty if it was requested."""
     items: tuple[Note, ...]
-    """What is carried, translated, lost or refused."""
+    """Parts of the table that are carried, translated, lost or refused."""
     layout: str
-    """What becomes of the layout."""
+    """Description of the new table's layout."""
     files: int
-    """Files that the new table has got: for a plan, files of the old one."""
+    """Number of migrated files in the new table; for a dry run, in the old table."""
     size: int
-    """Their bytes."""
+    """Bytes of these files."""
     target_version: int | None = None
-    """The version that was made; None: nothing was written."""
+    """The new version of the new table; None: nothing was written."""
     proof: Proof | None = None
     notes: tuple[str, ...] = ()
-    """What to know of files that both tables have."""
+    """Notes on shared files."""
     seconds: Mapping[str, float]
     """Seconds by phase."""
 
@@ -75,11 +75,11 @@ class Migration:
 
     @property
     def refused(self) -> bool:
-        """Whether the new table could not be made."""
+        """Whether the new format cannot represent the table."""
         return any(item.status is Status.REFUSED for item in self.items)
 
     def facts(self) -> Mapping[str, str]:
-        """Return what there is to say, for people."""
+        """Return the report as readable facts, by name."""
         facts = {
             "from": f"{self.table} ({self.format}, version {self.version})",
             "to": f"{self.target} ({self.to})",

@@ -1,4 +1,4 @@
-"""What an optimize will bring, and what it brought."""
+"""Plan and report of an optimize."""
 
 import time
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -9,50 +9,50 @@ from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 
 VERIFICATIONS = ("counts", "checksum")
-"""What ``verify=`` takes."""
+"""Values of ``verify=``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an optimize would do, predicted from a sample; nothing was written."""
+    """Predicted effect of an optimize, from a sample; nothing was written."""
 
     table: str
     format: str
     version: int
-    """The version that was looked at."""
+    """The version that was read."""
     columns: tuple[str, ...]
     """Key columns."""
     curve: str
     groups: int
-    """Groups of files to be rewritten, each within one partition."""
+    """Number of file groups to rewrite."""
     files_before: int
-    """Live files of the table."""
+    """Number of live files of the table."""
     files_asked: int
-    """How many of them may hold rows that ``where`` is true for."""
+    """Number of live files that may hold rows matching ``where``."""
     files_rewritten: int
-    """How many of them go."""
+    """Number of files to be replaced."""
     files_written: int
-    """How many come for them."""
+    """Number of files to write."""
     bytes_rewritten: int
-    """Bytes of the files that go."""
+    """Bytes of the files to be replaced."""
     rows: int | None
-    """Live rows in the files that go; None where the log does not count them."""
+    """Live rows in the files to be replaced; None: the log has no row counts."""
     share_before: float
     """Mean share of the table's rows, from 0 to 1, in files that a range filter on the key columns
-    has to open now (``zadapter.planning.predict`` says which filters)."""
+    reads now (see ``zadapter.planning.predict`` for the filters)."""
     share_after: float
-    """The same afterwards, predicted."""
+    """The predicted share after the rewrite."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether everything in question is clustered already, or there is nothing."""
+        """Whether no file needs a rewrite."""
         return self.groups == 0
 
     def facts(self) -> Mapping[str, str]:
-        """Return what there is to say, for people."""
+        """Return the plan as readable facts, by name."""
         version = f"version {self.version}" if self.version >= 0 else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_do:
@@ -75,15 +75,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """How the rows that were written were compared with those that were read."""
+    """Method of comparison between the rows written and the rows read."""
 
     by: str
-    """``"counts"``, or ``"checksum"`` where values were compared, too."""
+    """``"counts"``, or ``"checksum"`` if values were compared too."""
     read_twice: bool = False
-    """Whether a checksum needed the files that went to be read once more."""
+    """Whether the checksum required a second read of the replaced files."""
     untested: str | None = None
-    """Why plain DataFrame operations placed the rows, and a checksum was taken in any case: what
-    in the session zadapter was not tested with."""
+    """The component of the session that zadapter was not tested with. It makes the rewrite use
+    plain DataFrame operations and a checksum. None: no such component."""
 
     def __str__(self) -> str:
         twice = ", the rows read twice" if self.read_twice else ""
@@ -93,41 +93,41 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an optimize did."""
+    """Result of an optimize."""
 
     plan: Plan
     versions: tuple[int | None, ...]
-    """Versions committed; None for one that landed although its answer was lost."""
+    """Committed versions; None for a commit that landed although its answer was lost."""
     files_removed: int
     files_added: int
     bytes_removed: int
     bytes_added: int
     rows: int
-    """Rows in the files that were committed."""
+    """Rows in the committed files."""
     share_after: float
-    """Mean share of the table's rows that a range filter has to read now, by the stats."""
+    """Mean share of the table's rows that a range filter reads now, according to the stats."""
     stale: tuple[str, ...]
-    """Groups left as they were, since another writer changed their files; one line each."""
+    """File groups kept because another writer changed their files; one line each."""
     seconds: Mapping[str, float]
-    """Seconds by phase: plan, fit (sampling, too), write, verify, commit, and in total."""
+    """Seconds by phase: plan, fit (including sampling), write, verify, commit, and total."""
     verification: Verification
-    """How rows were compared; where there was nothing to do, how they would have been."""
+    """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether there was nothing to do."""
+        """Whether no file needed a rewrite."""
         return self.plan.nothing_to_do
 
     @property
     def share_before(self) -> float:
-        """Mean share of the table's rows that a range filter had to read."""
+        """Mean share of the table's rows that a range filter read before."""
         return self.plan.share_before
 
     def facts(self) -> Mapping[str, str]:
-        """Return what there is to say, for people."""
+        """Return the report as readable facts, by name."""
         facts = dict(self.plan.facts())
         if self.plan.nothing_to_do:
             return facts
@@ -148,7 +148,7 @@ class Report:
 
 @contextmanager
 def timing(seconds: MutableMapping[str, float], phase: str) -> Iterator[None]:
-    """Add what a phase takes to *seconds*."""
+    """Add the duration of a phase to *seconds*."""
     start = time.perf_counter()
     try:
         yield
@@ -161,6 +161,6 @@ def _listed(versions: Sequence[int | None]) -> str:
 
 
 def aligned(facts: Mapping[str, str]) -> str:
-    """Write facts one a line, values below one another."""
+    """Format facts as text, one per line, with aligned values."""
     width = max(len(name) for name in facts)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())

@@ -1,4 +1,4 @@
-"""How far Spark is, on a terminal."""
+"""Progress bar of Spark's stages on a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from pyspark import StatusTracker
 
 POLL = 0.2
-"""Seconds between two looks at Spark's progress."""
+"""Seconds between two updates."""
 WATCHER = "zadapter-progress"
-"""Name of the thread that looks."""
+"""Name of the thread that updates the bar."""
 
 
 @contextmanager
 def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
-    """Show on *console* how far Spark is with its active stages, if it is a terminal.
+    """Show the progress of Spark's active stages on *console* if it is a terminal.
 
     Args:
         tracker: Spark's status tracker.
-        console: Where to; a console that says it is no terminal stays empty.
+        console: The console; nothing is printed if it is not a terminal.
     """
     if not console.is_terminal:
         yield
@@ -42,7 +42,7 @@ def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
 
 def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
     task = bar.add_task("Spark", total=None)
-    with suppress(Exception):  # a bar is not worth an error
+    with suppress(Exception):  # errors of the progress bar are ignored
         while not stopped.wait(POLL):
             found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             stages = [stage for stage in found if stage is not None]

@@ -1,1 +1,1 @@
-"""Values as bytes in their order, and the z-values of several columns."""
+"""Order-preserving bytes of values, and z-values of several columns."""

@@ -1,9 +1,9 @@
-"""Arrow values as bytes whose order is the order of the values.
+"""Order-preserving conversion of Arrow values to bytes.
 
-An ordinal is a fixed number of bytes, compared as unsigned bytes from the left.  The order is
-Spark's: NaN above all other numbers and equal to itself, -0.0 equal to 0.0, strings by their UTF-8
-bytes.  The conversions are those of Apache Iceberg's ``ZOrderByteUtils``, but every type keeps its
-own width, decimals are supported and NaN is one value.
+An ordinal is a fixed number of bytes, compared as unsigned bytes from the left. The order is
+Spark's: NaN is above all other numbers and equal to itself, -0.0 equals 0.0, and strings are
+ordered by their UTF-8 bytes. The conversions follow Apache Iceberg's ``ZOrderByteUtils``, but every
+type keeps its own width, decimals are supported, and NaN is one value.
 
 ==============================  =======================================================
 type                            bytes
@@ -15,7 +15,7 @@ date                            8; days since 1970-01-01
 timestamp, with or without tz   8; microseconds since 1970-01-01
 boolean                         1; 0 or 1
 fixed size binary               as it is
-string, binary                  cut or padded with zeros to the width asked for
+string, binary                  truncated or zero-padded to the requested width
 ==============================  =======================================================
 """
 
@@ -32,12 +32,11 @@ _DECIMAL_WIDTHS = {9: 4, 18: 8, _MAX_PRECISION: 16}
 
 
 def width_of(type_: pa.DataType, width: int | None = None) -> int:
-    """Return how many bytes an ordinal of *type_* has.
+    """Return the number of bytes of an ordinal of *type_*.
 
     Args:
         type_: Type of the values.
-        width: Bytes for string and binary, which have no width of their own; other types
-            ignore it.
+        width: Bytes for string and binary, which have no width of their own; other types ignore it.
 
     Raises:
         UsageError: Values of *type_* have no ordinal, or it is string or binary and *width* is
@@ -59,7 +58,7 @@ def width_of(type_: pa.DataType, width: int | None = None) -> int:
 
 
 def text_width(type_name: str, width: int | None) -> int:
-    """Check the bytes asked for an ordinal of a string or binary type.
+    """Check and return the requested width of a string or binary ordinal.
 
     Raises:
         UsageError: *width* is missing or less than 1.
@@ -73,27 +72,27 @@ def text_width(type_name: str, width: int | None) -> int:
 
 
 def decimal_width(precision: int) -> int:
-    """Return how many bytes an ordinal of a decimal of up to 38 digits has."""
+    """Return the number of bytes of an ordinal of a decimal with up to 38 digits."""
     return next(width for digits, width in _DECIMAL_WIDTHS.items() if precision <= digits)
 
 
 def ordinal(array: pa.Array | pa.ChunkedArray, *, width: int | None = None) -> Bytes:
-    """Convert values to bytes that compare as the values do.
+    """Convert values to bytes with the same order.
 
-    Two string or binary values whose first *width* bytes are the same, or differ in zeros at
-    the end only, get the same bytes; otherwise only equal values do.
+    Two string or binary values have the same bytes if their first *width* bytes are equal, or
+    differ only in trailing zeros. Other values have the same bytes only if they are equal.
 
     Args:
         array: The values.
         width: Bytes for string and binary; other types have their own width.
 
     Returns:
-        Big-endian bytes of shape (rows, width).  Rows of nulls are all zeros; nulls are no
-        value, so tell them apart by ``array.is_null()``.
+        Big-endian bytes of shape (rows, width). Bytes of nulls are zero; use ``array.is_null()`` to
+        distinguish nulls.
 
     Raises:
-        UsageError: Values of this type have no ordinal, *width* is missing, or a timestamp is
-            no whole number of microseconds in 64 bits.
+        UsageError: Values of this type have no ordinal, *width* is missing, or a timestamp is not a
+            whole number of microseconds in 64 bits.
     """
     size = width_of(array.type, width)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
@@ -127,7 +126,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _counted(array: pa.Array) -> pa.Array:
-    """Turn booleans, dates and timestamps into the integers they count."""
+    """Convert booleans, dates and timestamps to integers."""
     type_ = array.type
     if pa.types.is_boolean(type_):
         return array.cast(pa.uint8())
@@ -170,7 +169,7 @@ def _from_text(array: pa.Array, size: int) -> Bytes:
     _, ends, data = texts.buffers()
     offsets = np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset)
     first, last = offsets[0], offsets[-1]
-    # one zero more, which is what a place outside of its text points at
+    # positions beyond the end of a text refer to an additional zero
     content = np.append(np.frombuffer(data or b"", np.uint8)[first:last], np.uint8(0))
     places = offsets[:-1, None] + np.arange(size)
     inside = places < offsets[1:, None]

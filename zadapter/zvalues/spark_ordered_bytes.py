@@ -1,7 +1,7 @@
-"""Spark values as bytes whose order is the order of the values.
+"""Order-preserving conversion of Spark values to bytes.
 
-The same bytes as :mod:`zadapter.zvalues.ordered_bytes` makes of Arrow values, as Column expressions
-of public functions, exact for every value and independent of ANSI mode and the session's time zone.
+Column expressions of public functions compute the bytes of :mod:`zadapter.zvalues.ordered_bytes`.
+They are exact for every value, and independent of ANSI mode and the session's time zone.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ _WORD = 8
 
 
 class Word(NamedTuple):
-    """A piece of an ordinal.
+    """A part of an ordinal.
 
     Attributes:
-        value: BIGINT whose lowest ``size`` bytes are the piece, null for null; the bits above
-            them mean nothing.
-        size: Bytes, at most 8.
+        value: BIGINT whose lowest ``size`` bytes are the part, null for null; higher bits are
+            undefined.
+        size: Number of bytes, at most 8.
     """
 
     value: Column
@@ -31,16 +31,16 @@ class Word(NamedTuple):
 
 
 def words(column: Column, type_: types.DataType, width: int | None = None) -> list[Word]:
-    """Return the ordinal of *column*, cut into words from the left.
+    """Return the ordinal of *column* as words, from the left.
 
     Args:
         column: The values.
-        type_: Their type.
+        type_: Type of the values.
         width: Bytes for string and binary; other types have their own width.
 
     Raises:
-        UsageError: Values of this type have no ordinal, or *width* is missing.  A string with
-            a collation has none, since its order is not that of its bytes.
+        UsageError: Values of this type have no ordinal, or *width* is missing. A string with a
+            collation has no ordinal, since it is not ordered by its bytes.
     """
     if type_ in {types.StringType(), types.BinaryType()}:
         return _text(column.cast("binary"), text_width(type_.simpleString(), width))
@@ -69,7 +69,7 @@ def _days(date: Column) -> Column:
 
 
 def _micros_ntz(timestamp: Column) -> Column:
-    # not by a cast to timestamp: gaps and overlaps of the session's time zone would lose values
+    # a cast to timestamp would lose values in gaps and overlaps of the session's time zone
     minutes = (_days(timestamp.cast("date")) * 24 + F.hour(timestamp)) * 60 + F.minute(timestamp)
     seconds = F.extract(F.lit("SECOND"), timestamp)
     return minutes * 60_000_000 + (seconds * 1_000_000).cast("bigint")
@@ -86,7 +86,7 @@ _COUNTED: dict[type[types.DataType], tuple[int, Callable[[Column], Column]]] = {
 }
 
 
-# bytes, and those of their bits that are the fraction
+# number of bytes, and number of bits of the fraction
 _FLOATS: dict[type[types.DataType], tuple[int, int]] = {
     types.FloatType: (4, 23),
     types.DoubleType: (8, 52),
@@ -94,42 +94,42 @@ _FLOATS: dict[type[types.DataType], tuple[int, int]] = {
 
 
 def _float(number: Column, type_: types.DataType, size: int, fraction_bits: int) -> Word:
-    """Assemble the bits of an IEEE 754 number by arithmetic that is exact in double.
+    """Compute the bits of an IEEE 754 number by arithmetic that is exact in double.
 
-    No deterministic function gives the bits.  The number is scaled by a power of two into [1, 4),
-    half a binade of leeway for log2() to be inexact; less its 1 if it is below 2, else halved, it
-    is the fraction along with what that carries into the exponent.  Subnormal numbers have the
-    lowest scale and come out in [0, 1), their missing 1 making the exponent one less.
+    No deterministic function returns the bits. The number is scaled by a power of two into [1, 4),
+    which tolerates an error of half a binade in log2(). The scaled number minus 1 if it is below 2,
+    or else its half, is the fraction, including the carry into the exponent. Subnormal numbers have
+    the lowest scale and a scaled number in [0, 1); the missing 1 lowers the exponent by one.
     """
     bias = (1 << (8 * size - 2 - fraction_bits)) - 1
     one = 1 << fraction_bits
     largest = float((2 - 0.5**fraction_bits) * 2.0**bias)
     magnitude = F.abs(number.cast("double"))
     finite = F.least(magnitude, F.lit(largest))
-    # log2() of zero is null, which greatest() passes over
+    # log2() of zero is null, which greatest() ignores
     exponent = F.greatest(F.floor(F.log2(finite) - 0.5), F.lit(1 - bias))
     scaled = finite * F.pow(F.lit(2.0), -exponent)
     fraction = F.least(scaled - 1, scaled / 2) * float(one)
     bits = (exponent + bias) * one + fraction.cast("bigint")
-    # in this order, as NaN is above infinity; neither holds for null
+    # in this order, since NaN is above infinity; neither condition is true for null
     above = F.when(magnitude <= largest, 0).when(magnitude <= float("inf"), 1)
     beyond = above.when(F.isnan(magnitude), one // 2 + 1)
     return _signed((bits + beyond).bitwiseXOR(_flips(number, type_)), size)
 
 
 def _flips(number: Column, type_: types.DataType) -> Column:
-    """Return what turns all bits of a negative number around by XOR: -1, else 0."""
-    # zero of the same type, as a common type of decimals may have too few digits for both
+    """Return a mask that flips all bits of a negative number by XOR: -1, else 0."""
+    # zero of the same type, since a common decimal type may have too few digits for both
     return F.when(number < F.lit(0).cast(type_), F.lit(-1)).otherwise(F.lit(0))
 
 
 def _decimal(number: Column, type_: types.DecimalType) -> list[Word]:
     size = decimal_width(type_.precision)
-    # by text, since a product is rounded where it runs out of 38 digits, as are abs() and minus
+    # by text, since products, abs() and minus are rounded beyond 38 digits
     text = F.format_number(number, type_.scale)
     if size <= _WORD:
         return [_signed(F.translate(text, ",.", "").cast("bigint"), size)]
-    # the bits of a negative number are those of a natural one, turned around
+    # the bits of a negative number are the flipped bits of a natural number
     flips = _flips(number, type_)
     natural = F.translate(text, ",.-", "").cast("decimal(38,0)") + flips
     upper = F.call_function("div", natural, F.lit(Decimal(1 << 64)))
@@ -138,7 +138,7 @@ def _decimal(number: Column, type_: types.DecimalType) -> list[Word]:
 
 
 def _signed_number(digits: Column, base: int) -> Column:
-    """Read the digits of an unsigned 64-bit number as the BIGINT of the same bits."""
+    """Convert the digits of an unsigned 64-bit number to the BIGINT with the same bits."""
     return F.conv(digits, base, -10).cast("bigint")
 
 

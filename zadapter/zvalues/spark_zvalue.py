@@ -1,8 +1,8 @@
-"""The z-value of the literature as a Spark expression.
+"""The z-value of the literature as a Spark expression, without a UDF.
 
-The same bytes as :mod:`zadapter.zvalues.zvalue` makes of Arrow columns, without a UDF.  Every byte
-of a column is spread over the z-value by a constant table of 256 integers; what the bytes of all
-columns put into the same eight bytes of the z-value is combined by OR.
+The expression computes the bytes of :mod:`zadapter.zvalues.zvalue`. A constant table of 256
+integers spreads each byte of a column over eight bytes of the z-value. The results of all columns
+are combined by OR.
 """
 
 import json
@@ -37,11 +37,11 @@ def zvalue(
     For example ``rows.sort(zvalue(rows, ["pickup", "place.id"]))``.
 
     Args:
-        rows: Where the columns are looked up, for their types; no job runs.
+        rows: The DataFrame that has the columns, for their types; no job runs.
         columns: Names of the key columns, ``a.b`` for a field of a struct.
-        width: Bytes that string and binary columns count with; other types have their own width.
-        nulls: Where nulls of a column come, next to its values.  ``None`` leaves out the class
-            bits: a row with a null in any column then has no z-value, but null.
+        width: Bytes used of string and binary columns; other types have their own width.
+        nulls: Order of nulls relative to the values of a column. ``None`` omits the class bits: the
+            z-value of a row with a null in any column is then null.
 
     Returns:
         BINARY, the same bytes as :func:`zadapter.zvalues.zvalue.zvalue`.
@@ -71,7 +71,7 @@ def _type_of(rows: DataFrame, name: str, column: Column) -> DataType:
 
 
 def _class_bytes(columns: Sequence[Column], nulls: Nulls) -> list[Column]:
-    """Return the leading bytes, as hexadecimal text."""
+    """Return the leading bytes with the class bits, as hexadecimal text."""
     absent = null_bit(nulls)
     bits = [F.when(column.isNull(), absent).otherwise(1 - absent) for column in columns]
     padded = [F.lit(0)] * (-len(bits) % 8) + bits
@@ -83,7 +83,7 @@ def _shifted_in(bits: Column, bit: Column) -> Column:
 
 
 def _interleaved(ordinals: Sequence[Sequence[Word]]) -> list[Column]:
-    """Return the z-value in pieces of eight bytes, as hexadecimal text."""
+    """Return the z-value in parts of eight bytes, as hexadecimal text."""
     columns = [list(chain.from_iterable(map(_bytes, ordinal))) for ordinal in ordinals]
     order = bit_order([len(column) for column in columns])
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
@@ -96,19 +96,19 @@ def _bytes(word: Word) -> list[Column]:
 
 
 def _combined(columns: Sequence[Sequence[Column]], chunk: Sequence[tuple[int, int]]) -> Column:
-    """Return the BIGINT of one piece, of which *chunk* says where its bits come from."""
+    """Return the BIGINT of one part; *chunk* lists the sources of its bits."""
     spread = [
         F.get(_constant(table), columns[column][byte])
         for (column, byte), table in _tables(chunk).items()
     ]
     combined = reduce(Column.bitwiseOR, spread)
-    # Spark compiles what it meets twice to a method of its own.  All pieces in one method would
-    # outgrow the 8 000 bytecodes that the JIT takes, and with eight columns run 15 times as long.
+    # Spark compiles a repeated expression to a method of its own. All parts in one method would
+    # exceed the JIT's limit of 8 000 bytecodes, and with eight columns run 15 times as long.
     return combined.bitwiseOR(combined)
 
 
 def _tables(chunk: Sequence[tuple[int, int]]) -> dict[tuple[int, int], npt.NDArray[np.uint64]]:
-    """Return, by column and byte, which bits of a piece each value of the byte sets."""
+    """Return, by column and byte, the bits of a part that each value of the byte sets."""
     tables: dict[tuple[int, int], npt.NDArray[np.uint64]] = {}
     values, one = np.arange(256, dtype=np.uint64), np.uint64(1)
     for place, (column, bit) in enumerate(reversed(chunk)):
@@ -118,7 +118,7 @@ def _tables(chunk: Sequence[tuple[int, int]]) -> dict[tuple[int, int], npt.NDArr
 
 
 def _constant(table: npt.NDArray[np.uint64]) -> Column:
-    # one literal that folds to a constant; an array literal crosses to the JVM item by item
+    # one literal that folds to a constant; an array literal is sent to the JVM item by item
     return F.from_json(F.lit(json.dumps(table.view(np.int64).tolist())), "array<bigint>")
 
 

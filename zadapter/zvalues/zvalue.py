@@ -1,16 +1,16 @@
 """The z-value of the literature: the bits of the columns, interleaved into bytes.
 
-This is the specification, over Arrow.  ``zadapter.zvalues.spark_zvalue`` computes the same bytes as
-a Spark expression; a property test keeps the two equal.
+This is the specification, over Arrow. ``zadapter.zvalues.spark_zvalue`` computes the same bytes as
+a Spark expression; a property test compares the two.
 
-A z-value compares as unsigned bytes from the left.  It has the highest bit of each column first,
-in the order of the columns, then the second highest bit of each, and so on; a column that has no
-bits left drops out of the round.
+A z-value compares as unsigned bytes from the left. It consists of the highest bit of each column,
+in the order of the columns, then the second highest bit of each, and so on. Columns without
+remaining bits are skipped.
 
-Nulls are a class of their own, not a place among the values: with ``nulls="first"`` or ``"last"``
-every column has one bit more in front of its highest one, which is 0 for what comes first, null or
-value, and 1 for the other; the bits of a null's value are 0.  These class bits make up the leading
-bytes of the z-value, one byte for up to eight columns, padded with zero bits on the left.
+Nulls are distinct from all values. With ``nulls="first"`` or ``"last"``, every column has an
+additional class bit above its highest bit: 0 for the class that comes first, null or value, and 1
+for the other. The value bits of a null are 0. The class bits form the leading bytes of the z-value,
+one byte per eight columns, padded with zero bits on the left.
 """
 
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ _BATCH = 1 << 16
 
 
 def bit_order(widths: Sequence[int]) -> list[tuple[int, int]]:
-    """Return where each bit of a z-value comes from, its highest bit first.
+    """Return the source of each bit of a z-value, highest bit first.
 
     Args:
         widths: Bytes of each column.
 
     Returns:
-        Pairs of a column and a bit of it, both counted from 0, bit 0 being the highest.
+        Pairs of a column and its bit, both counted from 0; bit 0 is the highest.
     """
     bits = [(column, bit) for column, width in enumerate(widths) for bit in range(8 * width)]
     return sorted(bits, key=lambda place: (place[1], place[0]))
 
 
 def null_bit(nulls: Nulls) -> int:
-    """Return the class bit of nulls; values have the other one.
+    """Return the class bit of nulls; values have the opposite bit.
 
     Raises:
         UsageError: *nulls* is neither ``"first"`` nor ``"last"``.
@@ -56,7 +56,7 @@ def interleave(columns: Sequence[Bytes]) -> Bytes:
     """Interleave the bits of columns of bytes.
 
     Args:
-        columns: One array of shape (rows, width) a column; widths may differ.
+        columns: One array of shape (rows, width) per column; widths may differ.
 
     Returns:
         Bytes of shape (rows, sum of the widths).
@@ -84,9 +84,10 @@ def zvalue(
 ) -> pa.LargeBinaryArray:
     """Return the z-value of each row.
 
-    Columns count by their direct ordinals (:func:`zadapter.zvalues.ordered_bytes.ordinal`).  For
-    the z-value of ranks, give the ranks as unsigned integers, whose ordinals they are themselves;
-    so the z-value of three uint32 columns is what ``interleave_bits`` of Delta Lake computes.
+    The z-value interleaves the ordinals of the values
+    (:func:`zadapter.zvalues.ordered_bytes.ordinal`). To interleave ranks, pass them as unsigned
+    integers, which are their own ordinals. The z-value of three uint32 columns equals the result of
+    Delta Lake's ``interleave_bits``.
 
     >>> row = [pa.array([rank], pa.uint32()) for rank in (0, 99, 50)]
     >>> zvalue(row, nulls=None)[0].as_py().hex()
@@ -94,12 +95,12 @@ def zvalue(
 
     Args:
         columns: The key columns, most important first.
-        width: Bytes that string and binary columns count with; other types have their own width.
-        nulls: Where nulls of a column come, next to its values.  ``None`` leaves out the class
-            bits: a row with a null in any column then has no z-value, but null.
+        width: Bytes used of string and binary columns; other types have their own width.
+        nulls: Order of nulls relative to the values of a column. ``None`` omits the class bits: the
+            z-value of a row with a null in any column is then null.
 
     Returns:
-        One z-value a row, all of the same length.
+        One z-value per row, all of the same length.
 
     Raises:
         UsageError: There are no columns, they differ in length, or one of them has no ordinal.
