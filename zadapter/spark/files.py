@@ -37,7 +37,7 @@ def begin(spark: SparkSession, folder: str, what: str) -> None:
         if files.exists(root) and (files.getFileStatus(root).isFile() or files.listStatus(root)):
             raise UsageError(f"{folder} holds files already; name an empty folder, or a new one")
         try:
-            files.create(of(notes, ours), True).close()  # noqa: FBT003 - or made anew
+            files.create(of(notes, ours), True).close()  # noqa: FBT003 - overwrite it
         except Exception as error:
             raise StoreError(f"{folder} cannot be written: {first_line(error)}") from error
     # of two concurrent migrations, the later one sees both markers
