@@ -1,4 +1,4 @@
-"""Delta Lake for zadapter, over Delta's own ``OptimisticTransaction``."""
+"""Delta Lake backend of zadapter, built on Delta's ``OptimisticTransaction``."""
 
 from zadapter_delta.backend import DeltaBackend
 

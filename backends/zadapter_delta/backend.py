@@ -1,4 +1,4 @@
-"""The backend contract, for Delta."""
+"""Implementation of the backend contract for Delta Lake."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +26,11 @@ from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
 
 _UNCOUNTED = {"spark.databricks.delta.stats.collect": "false"}
-"""Counting while writing costs a fifth of it, and footers have the same."""
+"""Disables stats collection during writes: it takes a fifth of the write time, and the footers hold
+the same stats."""
 _FEW_FILES = 200
-"""Up to this many files are all fetched at once: a look into the log's state takes a quarter of a
-second, however few files are asked for."""
+"""Up to this many files in a snapshot, all AddFile actions are fetched at once: each query of the
+log's state takes a quarter of a second, however few files it returns."""
 _WHOLE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -44,7 +45,7 @@ class DeltaBackend:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = Jvm(spark)
-        # sampling, reading and committing ask for the same files one after the other
+        # sampling, reading and committing request the same files in turn
         self._collected: tuple[JavaObject, list[str], JavaObject] = (None, [], None)
         self._few: tuple[JavaObject, dict[str, JavaObject]] = (None, {})
 
@@ -65,7 +66,7 @@ class DeltaBackend:
         return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
 
     def _again(self, since: Snapshot) -> Located:
-        """Return the table of *since*, or the one that has its name now."""
+        """Return the table of *since*, or the table that has its name now."""
         known: Located = since.handle.located
         if since.version < 0:
             return known
@@ -73,19 +74,19 @@ class DeltaBackend:
         return located if located.log.tableExists() else locate(self._jvm, since.table)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
-        """Return the live files with the log's stats of *columns*."""
+        """Return the file table of the live files, with the log's stats of *columns*."""
         adds = DataFrame(snapshot.handle.snapshot.allFiles().toDF(), self._spark)
         return snapshots.file_table(snapshot, adds, columns)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
-        """Return where the files with *paths* in the log lie: within the table, or anywhere."""
+        """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
         within = snapshot.handle.located.log.dataPath()
         root, escaped = str(within), str(within.toUri())
         operations = self._jvm.delta.util.DeltaFileOperations
         return [
             f"{escaped}/{path}"
             if is_relative(path)
-            # paths in the log are escaped (PROTOCOL.md, "Add File"), so a whole one is a URI
+            # paths in the log are escaped (PROTOCOL.md, "Add File"), so an absolute one is a URI
             else path
             if _WHOLE.match(path)
             else str(operations.absolutePath(root, path).toUri())
@@ -108,7 +109,7 @@ class DeltaBackend:
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
-        """Return the live rows of *files*, deletion vectors applied, row ids kept."""
+        """Return the live rows of *files*: deletion vectors are applied, row ids are kept."""
         _, base = snapshot.handle
         rows = self._rows(snapshot, self._jvm.seq_of(self._adds(base, files)))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
@@ -116,13 +117,17 @@ class DeltaBackend:
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
 
     def _rows(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
-        """Return the rows of AddFile actions, a Scala ``Seq``, as Spark's ``Dataset``."""
+        """Return the rows of a Scala ``Seq`` of AddFile actions as a Spark ``Dataset``."""
         located, base = snapshot.handle
         with self._jvm.active():
             return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
 
     def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
-        """Return Delta's AddFile actions of *files* as a ``java.util.List``."""
+        """Return the AddFile actions of *files* as a ``java.util.List``.
+
+        Raises:
+            UnsupportedError: The log lacks some of the files.
+        """
         paths = files["path"].to_pylist()
         if self._collected[:2] != (base, paths):
             found = self._collect(base, paths)
@@ -145,7 +150,7 @@ class DeltaBackend:
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
-        """Write *rows* through Delta's writer, constraints and column mapping included."""
+        """Write *rows* with Delta's writer, which applies constraints and column mapping."""
         located, base = snapshot.handle
         columns = () if layout is None else layout.request.columns
         with self._set(_UNCOUNTED | encoding.settings(snapshot.physical)):
@@ -160,7 +165,7 @@ class DeltaBackend:
 
     @contextmanager
     def _set(self, settings: Mapping[str, str]) -> Iterator[None]:
-        """Change the session's settings for a while."""
+        """Change settings of the session temporarily."""
         before = {key: self._spark.conf.get(key, None) for key in settings}
         try:
             for key, value in settings.items():
@@ -174,7 +179,7 @@ class DeltaBackend:
                     self._spark.conf.set(key, old)
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
-        """Return *written* with stats as JSON, and as a reader of the log will see them."""
+        """Return *written* with stats as JSON, and a file table parsed from that JSON."""
         base = snapshot.handle.snapshot
         files = files.filter(pc.greater(files["rows"], 0))
         collected = snapshots.collected(base)
@@ -194,16 +199,17 @@ class DeltaBackend:
         return Staged(files=known, paths=written.paths, handle=adds)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
-        """Return the rows of staged files, without their row ids."""
+        """Return the rows of staged files without row ids."""
         adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
         return DataFrame(self._rows(snapshot, self._jvm.seq(adds)), self._spark)
 
     def commit(self, rewrite: Rewrite) -> int:
-        """Exchange the files in one OPTIMIZE commit, after keeping the layout.
+        """Store the layout, then replace the files in one OPTIMIZE commit.
 
         Raises:
-            ConflictError: Another writer was faster; nothing was committed.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer committed first; nothing was committed.
+            ReplacedTableError: The table was dropped and created again.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         Layouts(Store(self._jvm, rewrite.base.handle.located.log)).keep(rewrite.layout)
         removed = pa.concat_tables([exchange.removed for exchange in rewrite.exchanges])
@@ -211,7 +217,7 @@ class DeltaBackend:
         adds = [rewrite.staged.handle[path] for path in added["path"].to_pylist()]
         try:
             removes = list(self._adds(rewrite.base.handle.snapshot, removed))
-        except Exception:  # Delta reads the log when it is asked, and this may be another one
+        except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, rewrite.base)
             raise
         return rewrites.commit(self._jvm, rewrite, removes, adds)
@@ -221,40 +227,40 @@ class DeltaBackend:
 
         Raises:
             UnknownTableError: There is no such table.
-            VersionExpiredError: Its part of the log is gone.
+            VersionExpiredError: The log entries of this version are gone.
         """
         return snapshots.at(self._jvm, table, when)
 
     def define(self, snapshot: Snapshot) -> Definition:
-        """Return what the table is."""
+        """Return the definition of the table: columns, partitioning and properties."""
         return specs.define(self._jvm, snapshot)
 
     def accept(self, definition: Definition) -> Definition:
-        """Return *definition* as a Delta table can hold it."""
+        """Adapt *definition* to what a Delta table supports."""
         return specs.accept(definition)
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
-        """Return a table without a log, in an empty folder.
+        """Return a pending table, whose log does not exist yet.
 
         Raises:
-            UsageError: There is something in the folder, or it is no path.
+            UsageError: The table exists, *table* is no path, or Delta refuses the definition.
         """
         handle = creations.pending(self._jvm, table, definition, source)
         return snapshots.of(self._jvm, table, handle)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
-        """Return AddFile actions for files that lie anywhere, named by their URIs."""
+        """Return AddFile actions for files outside the table's folder, with their URIs as paths."""
         names = [snapshot.physical[name,][0] for name in snapshot.partition]
         adds = creations.actions(files, uris, names)
         paths = dict(zip(uris, uris, strict=True))
         return Written(paths=paths, handle=((), dict(zip(uris, adds, strict=True))))
 
     def load(self, load: Load) -> int:
-        """Add the files in one commit, which makes the table if there is none.
+        """Add the files in one commit, which creates the table if it does not exist.
 
         Raises:
-            ConflictError: Nothing was committed; somebody else was faster.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer committed first; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         for layout in load.layouts:
             Layouts(Store(self._jvm, load.base.handle.located.log)).keep(layout)
@@ -266,16 +272,16 @@ class DeltaBackend:
         return creations.load(self._jvm, load, adds)
 
     def protect(self, snapshot: Snapshot) -> str:
-        """Have VACUUM keep removed files for a hundred years."""
+        """Set the retention of removed files to a hundred years, and return a description."""
         return creations.protect(self._jvm, snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove the log of a table that was just made.
+        """Delete the log of a newly created table.
 
         Raises:
-            ConflictError: It has got more versions.
+            ConflictError: The table has more than one version, or another table replaced it.
         """
         creations.drop(self._jvm, snapshot)
 
     def close(self) -> None:
-        """Delta's own classes hold nothing for us."""
+        """Do nothing: Delta caches nothing for a backend."""

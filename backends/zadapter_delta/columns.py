@@ -1,4 +1,4 @@
-"""A Delta table's columns: their names in the files, and who has stats."""
+"""Columns of a Delta table: physical names and types with bounds."""
 
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
@@ -9,7 +9,7 @@ _PHYSICAL = "delta.columnMapping.physicalName"
 
 
 def physical_names(schema: T.StructType) -> dict[Parts, Parts]:
-    """Return how files name each column and struct (PROTOCOL.md, "Column Mapping")."""
+    """Return the physical name of each column and struct (PROTOCOL.md, "Column Mapping")."""
     found: dict[Parts, Parts] = {}
     _collect(schema, (), (), found)
     return found
@@ -27,7 +27,7 @@ def _collect(
 
 
 def with_bounds(type_: pa.DataType) -> bool:
-    """Tell whether Delta keeps min and max of a type (``SkippingEligibleDataType``)."""
+    """Return whether Delta stores bounds for a type (``SkippingEligibleDataType``)."""
     return bool(
         pa.types.is_integer(type_)
         or pa.types.is_floating(type_)

@@ -1,7 +1,7 @@
-"""The Scala side of Delta, as far as it is needed, in Python values.
+"""Access to Delta's Scala classes from Python.
 
-These classes are Delta's own and not a published API: the signatures are those of Delta 4.4, which
-the session is checked for.
+The classes are internal to Delta. Their signatures are those of Delta 4.4; the session's version is
+checked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,23 +20,23 @@ _CREATING = Lock()
 
 
 class Jvm:
-    """Conversions to and from Scala's collections."""
+    """Gateway to a session's JVM, with conversions from and to Scala collections."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
         self.root = root
         self.delta: Any = root.org.apache.spark.sql.delta
         self._converters: Any = root.scala.jdk.javaapi.CollectionConverters
 
     def frame(self, data: Any, schema: str | None = None) -> DataFrame:
-        """Return *data* as a frame, and leave alone what other threads take for the session.
+        """Return *data* as a DataFrame without changing the process's active session.
 
-        PySpark makes whichever session last created a frame the active one of the whole process.
+        PySpark activates the session that creates a DataFrame, in all threads.
         """
         python: Any = SparkSession
         with _CREATING:
-            before = python._activeSession  # noqa: SLF001 - there is no public way
+            before = python._activeSession  # noqa: SLF001 - no public API
             try:
                 return self.spark.createDataFrame(data, schema)
             finally:
@@ -44,7 +44,7 @@ class Jvm:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Have Delta make rows in this session: it takes the thread's, whatever it is asked by."""
+        """Activate this session temporarily: Delta uses the thread's active session."""
         sessions = self.module(self.root.org.apache.spark.sql.classic, "SparkSession")
         before = sessions.getActiveSession()
         sessions.setActiveSession(self.session)
@@ -62,7 +62,7 @@ class Jvm:
         return self.spark._jsparkSession  # noqa: SLF001
 
     def option(self, value: JavaObject | None = None) -> JavaObject:
-        """Return ``Some(value)``, or ``None`` for None."""
+        """Return Scala's ``Some(value)``, or Scala's ``None`` for None."""
         return self.root.scala.Option.apply(value)
 
     def seq(self, items: Iterable[Any] = ()) -> JavaObject:
@@ -81,8 +81,8 @@ class Jvm:
         return self._converters.asScala(java_list).toSeq()
 
     def iterate(self, scala: JavaObject) -> Iterator[Any]:
-        """Yield what a Scala ``Seq`` holds."""
-        for item in self._converters.asJava(scala):  # noqa: UP028 - py4j's have no close()
+        """Yield the items of a Scala ``Seq``."""
+        for item in self._converters.asJava(scala):  # noqa: UP028 - py4j's iterators have no close()
             yield item
 
     def map(self, items: Mapping[str, Any]) -> JavaObject:
@@ -106,7 +106,7 @@ class Jvm:
         return self.root.org.apache.hadoop.fs.Path(text)
 
     def is_conflict(self, error: Exception) -> bool:
-        """Tell whether *error* says that another writer was faster, and nothing was committed."""
+        """Return whether *error* is a conflict with another writer, so nothing was committed."""
         thrown = java_exception(error)
         gateway = self.spark.sparkContext._gateway  # noqa: SLF001
         return thrown is not None and is_instance_of(

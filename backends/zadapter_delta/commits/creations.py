@@ -1,4 +1,4 @@
-"""A new Delta table, whose first entry in the log has all of its files."""
+"""Creation of Delta tables: the first log entry adds all files."""
 
 import json
 import time
@@ -27,16 +27,16 @@ from zadapter_delta.table.specs import KEPT
 from zadapter_delta.table.specs import metadata as made
 
 Add = dict[str, Any]
-"""An AddFile action as the log's JSON has it (PROTOCOL.md, "Add File")."""
+"""An AddFile action in the log's JSON (PROTOCOL.md, "Add File")."""
 
 _FOREVER = "interval 36500 days"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Handle:
-    """Return a table that is yet to be made.
+    """Return a table that does not exist yet.
 
     Raises:
-        UsageError: It is there already, is no path, or Delta refuses what it is to be.
+        UsageError: The table exists, *table* is no path, or Delta refuses the definition.
     """
     said = by_path(table)
     if said is None:
@@ -54,15 +54,15 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
 
 
 def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[Add]:
-    """Return AddFile actions, as the log's JSON has them, for files that lie anywhere.
+    """Return AddFile actions, in the log's JSON, for files at any location.
 
     Args:
-        files: File table with size, rows, layout and partition.
-        uris: Where they lie.
-        names: The partition columns, as files name them.
+        files: File table with size, layout and partition.
+        uris: Location of each file.
+        names: Physical names of the partition columns.
 
     Raises:
-        UnsupportedError: A partition value is a text that the log would take for null.
+        UnsupportedError: A partition value is the empty string, which Delta reads as null.
     """
     values = [_texts(partition(files, name)) for name in names]
     if any("" in column for column in values):
@@ -86,7 +86,7 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
 
 
 def _texts(values: pa.Array) -> list[str | None]:
-    """Return partition values as the log has them, with a blank before the time of a day."""
+    """Return partition values as the log writes them: a blank separates date and time."""
     found = texts(values)
     if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
         return found
@@ -94,7 +94,7 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
-    """Return actions as Delta's own, all at once: a call for each takes a millisecond."""
+    """Convert actions to Delta's AddFile objects in one call: a call each takes a millisecond."""
     encoder = jvm.module(jvm.delta.actions, "SingleAction").addFileEncoder()
     schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
     lines = jvm.frame([(json.dumps(add),) for add in adds], "value string")
@@ -103,17 +103,18 @@ def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
 
 
 def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
-    """Add files in one commit, which makes the table if there is none.
+    """Add files in one commit, which creates the table if it does not exist.
 
     Args:
-        jvm: The session's.
-        load_: What is committed.
-        added: AddFile actions, Delta's own or those of adopted files.
+        jvm: The session's JVM.
+        load_: The load to commit.
+        added: AddFile actions: Delta's objects, or dicts for adopted files.
 
     Raises:
-        ConflictError: Nothing was committed; somebody else was faster.
-        VerificationError: A new file is gone; nothing was committed.
-        UnknownOutcomeError: It may or may not have been committed.
+        ConflictError: Another writer committed first; nothing was committed.
+        ReplacedTableError: The table was dropped and created again; nothing was committed.
+        VerificationError: A new file is missing or has another size; nothing was committed.
+        UnknownOutcomeError: The commit may or may not have succeeded.
     """
     located, base = load_.base.handle
     new = load_.base.version < 0
@@ -132,9 +133,9 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
     try:
         if new:
             transaction.updateMetadataForNewTable(base.metadata())
-        else:  # a RESTORE meanwhile takes rows back that this commit would say are there
+        else:  # a concurrent RESTORE may remove rows that this commit's source version includes
             transaction.readWholeTable()
-        # read, so that whoever else carries rows of the same source is in conflict with us
+        # reading it makes a concurrent load from the same source a conflict
         transaction.txnVersion(name)
         mark = {"appId": name, "version": said.version, "lastUpdated": int(time.time() * 1e3)}
         marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
@@ -154,7 +155,7 @@ def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
 
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:
-    """Have VACUUM keep removed files for a hundred years; say how."""
+    """Set the retention of removed files to a hundred years, and return a description."""
     set_property(jvm, snapshot, KEPT, _FOREVER)
     entry = snapshot.handle.located.catalog_table
     managed = entry.isDefined() and str(entry.get().tableType().name()) == "MANAGED"
@@ -164,14 +165,14 @@ def protect(jvm: Jvm, snapshot: Snapshot) -> str:
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:
-    """Remove the log of a table of one version.
+    """Delete the log of a table that has one version.
 
     Raises:
-        ConflictError: It has got more versions, or is another table by now.
+        ConflictError: The table has more versions, or another table replaced it.
     """
     log = snapshot.handle.located.log
     head = log.update(False, jvm.option(), jvm.option())  # noqa: FBT003
-    # another table may have been made in the same place
+    # another table may have been created at the same location
     if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
         raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
     files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())

@@ -1,7 +1,7 @@
-"""Write files and commit them through Delta's ``OptimisticTransaction``, as OPTIMIZE does.
+"""Writes and commits through Delta's ``OptimisticTransaction``, as in OPTIMIZE.
 
-Every action has ``dataChange=false`` and the operation is OPTIMIZE, so that the transaction drops
-to snapshot isolation by itself: appends never conflict, and streams see no new rows.
+Every action of a rewrite has ``dataChange=false`` and the operation is OPTIMIZE, so Delta uses
+snapshot isolation: appends never conflict, and streams see no new rows.
 """
 
 import json
@@ -33,14 +33,14 @@ _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
     """Write each partition of *rows* as one file and return Delta's AddFile actions.
 
-    The files' names start with a prefix of this write: Delta itself does not say which files a
-    write that fails has left.
+    The file names start with a prefix unique to this write. It identifies the files of a failed
+    write, which Delta does not report.
     """
     transaction = log.startTransaction(catalog, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
     root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
-    # Delta takes it for a static setting, and Spark's public door leaves these alone
+    # Delta declares it as a static setting, which Spark's public API cannot change
     settings = jvm.session.sessionState().conf()
     settings.setConfString(_NAMES, prefix)
     try:
@@ -52,10 +52,10 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
 
 
 def _encoded(add: JavaObject) -> JavaObject:
-    """Return *add* with a path of ASCII alone, as a URI has it (RFC 3986, section 2.1).
+    """Return *add* with its path percent-encoded to ASCII (RFC 3986, section 2.1).
 
-    Spark keeps other letters as they are. delta-rs encodes them when it removes a file, so the file
-    that the log has under the other name stays, and its rows are there twice.
+    Spark leaves non-ASCII characters in paths, while delta-rs encodes them in remove actions. Such
+    a remove does not match the added path: the file stays live, and its rows appear twice.
     """
     if str(add.path()).isascii():
         return add
@@ -63,26 +63,26 @@ def _encoded(add: JavaObject) -> JavaObject:
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
-    """Return *add* as it is committed: no data change, and the layout in its tags."""
+    """Return *add* without data change, and with the layout's id and file number in its tags."""
     number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     return _copied(add, add.stats(), jvm.map(tags))
 
 
 def described(add: JavaObject, stats: str) -> JavaObject:
-    """Return *add* with *stats*, as JSON."""
+    """Return *add* with *stats*, a JSON string."""
     if isinstance(add, dict):
         return add | {"stats": stats}
     return _copied(add, stats, add.tags())
 
 
 def line(add: JavaObject) -> str:
-    """Return *add* as the log has it."""
+    """Return *add* as a line of the log."""
     return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
 
 
 def as_new(add: JavaObject) -> JavaObject:
-    """Return *add* as it is committed where its rows are new to the table."""
+    """Return *add* with ``dataChange=true``, for rows that are new to the table."""
     return _copied(add, add.stats(), add.tags(), data_change=True)
 
 
@@ -107,12 +107,13 @@ def _copied(
 
 
 def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> int:
-    """Exchange *removed* for *added*, pinned to the snapshot that the rewrite was planned on.
+    """Replace *removed* by *added*, based on the snapshot that the rewrite was planned on.
 
     Raises:
-        ConflictError: Another writer was faster; nothing was committed.
-        VerificationError: A new file is gone; nothing was committed.
-        UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
+        ConflictError: Another writer committed first; nothing was committed.
+        ReplacedTableError: The table was dropped and created again; nothing was committed.
+        VerificationError: A new file is missing or has another size; nothing was committed.
+        UnknownOutcomeError: The commit failed otherwise; only the history shows its outcome.
     """
     located, base = rewrite.base.handle
     transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
@@ -133,10 +134,12 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
 
 
 def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
-    """Refuse a log that is another table's: Delta checks only what came after the base version.
+    """Check that the log still belongs to the table that *planned* is a version of.
+
+    Delta itself checks only the commits after the base version.
 
     Raises:
-        ReplacedTableError: The table was dropped and made again, or an older copy was brought back.
+        ReplacedTableError: The table was dropped and created again, or replaced by an older copy.
     """
     log = afresh(jvm, planned.handle.located).log
     head = log.update(False, jvm.option(), planned.handle.located.catalog_table)  # noqa: FBT003
@@ -145,8 +148,8 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
 
 
 def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:
-    """Return what tells the bytes of a file in any thread; None: it is not there."""
-    # in other threads, Delta would go by the settings of the default session
+    """Return a thread-safe function from a URI to the file's bytes, or None if it is missing."""
+    # in other threads, Delta would use the settings of the default session
     conf = log.newDeltaHadoopConf()
 
     def size_of(uri: str) -> int | None:
@@ -162,10 +165,11 @@ def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:
 
 
 def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
-    """Set one property of the table as *snapshot* has it.
+    """Set one table property, in a commit based on *snapshot*.
 
     Raises:
         ConflictError: Another writer changed the table's metadata meanwhile.
+        ReplacedTableError: The table was dropped and created again.
     """
     located, base = snapshot.handle
     transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
@@ -183,7 +187,7 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
     operation = getattr(jvm.delta, "DeltaOperations$SetTableProperties")(jvm.map({key: value}))
     refuse_another(jvm, snapshot)
     try:
-        transaction.updateMetadata(changed, False)  # noqa: FBT003 - no defaults of the session
+        transaction.updateMetadata(changed, False)  # noqa: FBT003 - ignore the session's defaults
         transaction.commit(jvm.seq(), operation)
     except Exception as error:
         if jvm.is_conflict(error):
@@ -198,7 +202,7 @@ def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
 
 
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
-    """Return what DESCRIBE HISTORY shows as ``operationMetrics`` of an OPTIMIZE."""
+    """Return the ``operationMetrics`` that DESCRIBE HISTORY shows for an OPTIMIZE."""
     sizes = sorted(int(add.size()) for add in added) or [0]
     numbers = {
         "numAddedFiles": len(added),

@@ -1,1 +1,1 @@
-"""Stats of data files, as Delta's log has them."""
+"""File stats in Delta's log."""

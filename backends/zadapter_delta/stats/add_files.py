@@ -1,9 +1,9 @@
-"""The files of a Delta snapshot, with the stats in its log, as a file table.
+"""File tables from AddFile actions and their stats.
 
-What the log's stats promise (PROTOCOL.md, "Per-file Statistics"): strings are cut to a prefix, the
-upper one made larger; timestamps are cut to milliseconds, so the upper one may lie up to 999
-microseconds too low; where ``tightBounds`` is false, rows may be missing that the bounds still
-count, and a null count means something only if it is 0 or the number of records.
+The stats follow PROTOCOL.md, "Per-file Statistics". Strings are truncated to a prefix, and an upper
+bound is then raised. Timestamps are truncated to milliseconds, so an upper bound may be up to 999
+microseconds too low. If ``tightBounds`` is false, the stats may include deleted rows, and a null
+count holds only if it is 0 or the number of records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,19 +24,19 @@ LAYOUT_TAG = "zadapter.layout"
 FILE_TAG = "zadapter.file"
 
 _CUT_TO_MILLISECONDS = 999
-"""Microseconds that a timestamp in the log may lie below the true one."""
+"""Microseconds by which a timestamp in the log may lie below the true value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A column whose stats are read.
+    """Column whose stats are read.
 
     Attributes:
-        parts: The column, as the table's schema writes it.
-        physical: The column, as the files name it.
-        type: Its Arrow type.
-        spark_type: Its Spark type.
-        was_float: Whether it has been widened from float.
+        parts: Logical name, as in the table's schema.
+        physical: Physical name, as in the files.
+        type: Arrow type.
+        spark_type: Spark type.
+        was_float: Whether the column was widened from float.
     """
 
     parts: Parts
@@ -49,7 +49,7 @@ class Wanted:
 def file_table(
     adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted]
 ) -> pa.Table:
-    """Return the file table of *adds*, Delta's AddFile actions as rows."""
+    """Return the file table of *adds*, a DataFrame of AddFile actions."""
     usable = [column for column in wanted if with_bounds(column.type)]
     flat = _flat(adds, usable, partition).toArrow()
     rows = pc.subtract(flat["records"], flat["deleted"])
@@ -72,7 +72,7 @@ def file_table(
 
 
 def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> DataFrame:
-    """Take the actions apart, one plain column for each fact."""
+    """Flatten AddFile actions to one column per fact."""
     parsed = adds.withColumn("stats", F.from_json("stats", _stats_schema(usable)))
     deletes = F.col("deletionVector")
     facts = [
@@ -89,7 +89,7 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     ]
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])
-        # an empty text is how some writers say null; of strings others mean it
+        # some writers write null as the empty string; in string columns, others mean the value
         known = text if pa.types.is_string(column.type) else F.when(text != "", text)
         value = known.cast(column.spark_type)
         facts.append(value.alias(f"partition{number}"))
@@ -108,7 +108,7 @@ def _typed(column: Column, wanted: Wanted) -> Column:
 
 
 def _as_text(wanted: Wanted) -> bool:
-    """Dates and times are parsed by a cast, which needs no pattern and fails to null."""
+    """Return whether bounds are read as strings: a cast then parses them, invalid ones to null."""
     return bool(pa.types.is_date(wanted.type) or pa.types.is_timestamp(wanted.type))
 
 
@@ -140,7 +140,7 @@ def _nested(leaves: Sequence[tuple[Parts, T.DataType]]) -> T.StructType:
 
 
 def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) -> pa.StructArray:
-    """Make one column's stats from its three facts."""
+    """Return one column's stats from its bounds and null count."""
     low = flat[f"min{number}"].combine_chunks().cast(wanted.type)
     high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
     if wanted.was_float:
@@ -158,7 +158,7 @@ def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) 
 
 
 def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
-    """Count NaN in files that zadapter wrote: Spark takes NaN for the largest value."""
+    """Return NaN counts of files that zadapter wrote: their bounds place NaN above all values."""
     nothing = pa.nulls(len(high), pa.int64())
     if not pa.types.is_floating(high.type):
         return nothing
@@ -172,14 +172,14 @@ def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
 
 
 def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
-    """Move bounds out to a float: the log has its shortest text, which as a double is another."""
+    """Widen bounds to include their floats: Delta logs a float's shortest decimal text."""
     lows, highs = (each.cast(pa.float32(), safe=False).cast(pa.float64()) for each in (low, high))
     lowest = pc.min_element_wise(low, lows, skip_nulls=False)
     return lowest, pc.max_element_wise(high, highs, skip_nulls=False)
 
 
 def _raised(high: Any) -> pa.Array:
-    """Move upper timestamps to the end of their millisecond."""
+    """Raise timestamp upper bounds to the end of their millisecond."""
     if not pa.types.is_timestamp(high.type):
         return high
     limit = 2**63 - 1 - _CUT_TO_MILLISECONDS

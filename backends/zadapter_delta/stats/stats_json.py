@@ -1,6 +1,6 @@
-"""Stats of staged files as the log's JSON (PROTOCOL.md, "Per-file Statistics").
+"""Stats of staged files in the log's JSON (PROTOCOL.md, "Per-file Statistics").
 
-Spark writes the JSON, as it does where Delta collects stats itself, so types look the same.
+Spark writes the JSON, as it does when Delta collects stats, so values have the same format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +25,13 @@ _LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
 def stats_json(
     jvm: Jvm, files: pa.Table, columns: Mapping[Parts, Parts], prefix: Mapping[Parts, int]
 ) -> list[str]:
-    """Return one JSON text a file.
+    """Return the stats of each file as a JSON string.
 
     Args:
-        jvm: The session's.
-        files: File table with the rows and stats to be written.
-        columns: The columns the table keeps stats of, with their names in the files.
-        prefix: For each column the characters of a string that are kept.
+        jvm: The session's JVM.
+        files: File table with row counts and stats.
+        columns: Physical names of the columns that the table collects stats for.
+        prefix: Characters to keep of each column's string bounds.
     """
     low, high, nulls = dict[Parts, pa.Array](), dict[Parts, pa.Array](), dict[Parts, pa.Array]()
     for parts, physical in columns.items():
@@ -59,9 +59,10 @@ def stats_json(
 def _with_nan(
     low: pa.Array, high: pa.Array, rows: pa.ChunkedArray, nulls: pa.Array, nans: pa.Array
 ) -> tuple[pa.Array, pa.Array]:
-    """Return bounds in Delta's order, where NaN is the largest value: both, if there is no other.
+    """Return bounds in Delta's order, which places NaN above all other values.
 
-    Where it is one of several there is no upper bound, since not all readers know that order.
+    Both bounds are NaN if a file has no other values. If NaN is one of several values, or its count
+    is unknown, there is no upper bound, because some readers do not know this order.
     """
     alone = pc.and_(pc.greater(nans, 0), pc.equal(pc.add(nans, nulls), rows.combine_chunks()))
     alone = alone.fill_null(False)  # noqa: FBT003
@@ -71,7 +72,7 @@ def _with_nan(
 
 
 def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
-    """Return structs within structs, as the columns' names say; None for no columns."""
+    """Return arrays nested into structs by the parts of their names; None for no arrays."""
     children: dict[str, dict[Parts, pa.Array]] = {}
     for (first, *rest), array in arrays.items():
         children.setdefault(first, {})[tuple(rest)] = array
@@ -80,24 +81,24 @@ def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
 
 
 def _lowered(low: pa.Array, prefix: int) -> pa.Array:
-    """Cut strings, and move timestamps down to a whole millisecond."""
+    """Truncate strings, and round timestamps down to milliseconds."""
     if pa.types.is_string(low.type):
         return pc.utf8_slice_codeunits(low, 0, prefix)
     return _in_milliseconds(low, pc.floor_temporal) if pa.types.is_timestamp(low.type) else low
 
 
 def _raised(high: pa.Array, prefix: int) -> pa.Array:
-    """Cut strings to something larger, and move timestamps up to a whole millisecond."""
+    """Truncate strings to a larger string, and round timestamps up to milliseconds."""
     if pa.types.is_string(high.type):
         return pa.array(_larger(high.to_pylist(), prefix), pa.string())
     return _in_milliseconds(high, pc.ceil_temporal) if pa.types.is_timestamp(high.type) else high
 
 
 def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
-    """Write timestamps as text, in UTC if they have a time zone: those of the years 1 to 9999.
+    """Format timestamps of the years 1 to 9999, in UTC if they have a time zone; others are null.
 
-    The last millisecond of 9999 is not moved up, but cut as Delta cuts all: whoever reads the log
-    by its rules adds a millisecond, and some readers take no bound for one that nothing is below.
+    In the last millisecond of 9999, upper bounds are truncated, as Delta truncates all of them:
+    readers that follow the protocol add a millisecond, and some skip files without an upper bound.
     """
     zone = "" if moments.type.tz is None else "Z"
     plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
@@ -110,9 +111,10 @@ def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.
 
 
 def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:
-    """Cut after *prefix* characters and append the highest one, but never after it.
+    """Truncate strings after *prefix* characters and append the highest character.
 
-    A text that goes on with the highest character would be above a prefix that ends in one.
+    A string is truncated only before a lower character: one that continues with the highest
+    character would be above the result.
     """
     found = []
     for text in texts:

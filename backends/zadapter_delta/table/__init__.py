@@ -1,1 +1,1 @@
-"""A Delta table: where it lies, its columns, its snapshots, its spec."""
+"""Delta tables: lookup, snapshots, definitions and side files."""

@@ -1,4 +1,4 @@
-"""What entries of Delta's log say of themselves."""
+"""The ``commitInfo`` actions of Delta's log."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from zadapter_delta.jvm import JavaObject, Jvm
 
 
 def commit_info(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str, Any]:
-    """Return what an entry of the log says of itself; it need not say anything."""
+    """Return the ``commitInfo`` of a log entry, empty if the entry has none."""
     entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
     for line in jvm.iterate(log.store().read(entry, conf)):
         if line.startswith('{"commitInfo"'):

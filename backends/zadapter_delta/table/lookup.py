@@ -1,4 +1,4 @@
-"""Find a Delta table, and refuse it where it cannot be rewritten safely."""
+"""Lookup of Delta tables, and refusal of tables that cannot be rewritten safely."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A table's log, and its entry in the catalog where it has one.
+    """Log of a table, and its catalog entry if it has one.
 
     Attributes:
         log: Delta's ``DeltaLog``.
@@ -32,7 +32,7 @@ class Located:
 
 
 def locate(jvm: Jvm, table: str) -> Located:
-    """Find *table*: a path, ``delta.`path```, or an identifier of the session's catalog.
+    """Find *table*: a path, ``delta.`path```, or an identifier in the session's catalog.
 
     Raises:
         UnknownTableError: There is no such table, or it is not a Delta table.
@@ -43,7 +43,7 @@ def locate(jvm: Jvm, table: str) -> Located:
 
 
 def by_path(table: str) -> str | None:
-    """Return the path that *table* certainly is, or None where it may be an identifier."""
+    """Return the path that *table* names, or None if it may be an identifier."""
     said = _BY_PATH.match(table)
     if said:
         return said["path"].replace("``", "`")
@@ -52,7 +52,12 @@ def by_path(table: str) -> str | None:
 
 @contextmanager
 def _within_reach(table: str) -> Iterator[None]:
-    """Say in one sentence that Delta refuses the table, where it does."""
+    """Translate Delta's refusals of a table.
+
+    Raises:
+        SessionError: The session lacks the jar of a file system.
+        UnsupportedError: Delta does not support the table's protocol or features.
+    """
     try:
         yield
     except Exception as error:
@@ -81,7 +86,7 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
 
 
 def log_of(jvm: Jvm, path: str) -> JavaObject:
-    """Return Delta's log of the folder *path*."""
+    """Return Delta's ``DeltaLog`` of the folder *path*."""
     return jvm.delta.DeltaLog.forTable(jvm.session, reachable(jvm.root, jvm.session, path))
 
 
@@ -110,7 +115,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
 
 
 def afresh(jvm: Jvm, located: Located) -> Located:
-    """Return a table's log without what Delta remembers of it: it may be another table by now."""
+    """Reload a table's log past Delta's cache: another table may have replaced it."""
     path = located.log.dataPath()
     jvm.delta.DeltaLog.invalidateCache(jvm.session, path)
     if located.catalog_table.isDefined():
@@ -121,10 +126,10 @@ def afresh(jvm: Jvm, located: Located) -> Located:
 
 
 def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
-    """Return the newest snapshot of a table that may be rewritten.
+    """Return the newest snapshot of a table, after checking that it may be rewritten.
 
     Raises:
-        UnsupportedError: The table's protocol or features forbid it; the message says which.
+        UnsupportedError: The table's protocol or features forbid rewrites; the message names them.
     """
     with _within_reach(table):
         snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003

@@ -1,8 +1,8 @@
-"""What a Delta table was migrated from: a property names the table, commits say the version.
+"""The migration source of a Delta table: a property names the table, commit tags the version.
 
-The property is there to spare all other tables a look into their history.  The version is read from
-the newest commit that has brought rows and was not taken back: RESTORE leaves the log's own record
-of it, a ``txn`` action (PROTOCOL.md, "Transaction Identifiers"), as it is.
+The property avoids reading the history of tables that were not migrated. The version is that of the
+newest load that no RESTORE has undone. It is read from commit tags because RESTORE does not change
+the ``txn`` action (PROTOCOL.md, "Transaction Identifiers").
 """
 
 import json
@@ -15,26 +15,26 @@ from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.commit_info import commit_info
 
 PROPERTY = "zadapter.source"
-"""Property of a table, and tag of the commits that bring rows."""
+"""Table property, and tag of the commits that load rows."""
 
 
 def text(source: Source) -> str:
-    """Return what names the other table, its version aside."""
+    """Return the format and id of the source table."""
     return f"{source.format}:{source.id}"
 
 
 def application(source: Source) -> str:
-    """Return the ``appId`` of those who carry its rows."""
+    """Return the ``appId`` of transactions that load rows from *source*."""
     return f"{PROPERTY}:{text(source)}"
 
 
 def tag(source: Source) -> dict[str, str]:
-    """Return what a commit says that brings rows."""
+    """Return the tag of a commit that loads rows from *source*."""
     return {PROPERTY: json.dumps(asdict(source))}
 
 
 def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
-    """Return what a table was migrated from, and up to which version, if its history tells."""
+    """Return the migrated table and its last loaded version, or None if the history lacks them."""
     if PROPERTY not in jvm.dict(snapshot.metadata().configuration()):
         return None
     version: int | None = int(snapshot.version())
@@ -61,7 +61,7 @@ def _said(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str
 
 
 def _before(said: dict[str, Any], version: int) -> int | None:
-    """Return the version that a commit was made on; None: nobody knows."""
+    """Return the version whose content a commit builds on; None if unknown."""
     if said.get("operation") != "RESTORE":
         return version - 1
     back = (said.get("operationParameters") or {}).get("version")

@@ -1,10 +1,10 @@
-"""Small files beside a Delta table, through Hadoop's FileSystem."""
+"""Small files in a Delta table's folder, accessed through Hadoop's FileSystem."""
 
 from zadapter_delta.jvm import JavaObject, Jvm
 
 
 class Store:
-    """The folder of one table; names that start with an underscore are hidden from VACUUM."""
+    """Files in one table's folder; VACUUM ignores names that start with an underscore."""
 
     def __init__(self, jvm: Jvm, log: JavaObject) -> None:
         self._jvm = jvm
@@ -15,7 +15,7 @@ class Store:
         return self._jvm.path(f"{self._root}/{path}")
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none."""
+        """Return the content of a file, or None if it does not exist."""
         if not self._files.exists(self._at(path)):
             return None
         stream = self._files.open(self._at(path))
@@ -25,7 +25,7 @@ class Store:
             stream.close()
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew."""
+        """Create or overwrite a file."""
         stream = self._files.create(self._at(path), True)  # noqa: FBT003
         try:
             stream.write(bytearray(data))

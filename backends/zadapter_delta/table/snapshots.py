@@ -1,4 +1,4 @@
-"""A version of a Delta table, as the core sees it."""
+"""Snapshots of Delta tables."""
 
 import hashlib
 import json
@@ -32,25 +32,25 @@ _ADD_FILE = (
     "tags: map<string, string>, deletionVector: struct<storageType: string, "
     "pathOrInlineDv: string, offset: int, cardinality: bigint>>"
 )
-"""The part of PROTOCOL.md's "Add File" that a file table is made of."""
+"""Schema of the AddFile fields that a file table needs (PROTOCOL.md, "Add File")."""
 
 
 class Handle(NamedTuple):
-    """What the backend needs to find a version again."""
+    """Reference to a version of a table."""
 
     located: Located
     snapshot: JavaObject
-    """Delta's own; a ``DummySnapshot`` if there is no table yet."""
+    """Delta's ``Snapshot``; a ``DummySnapshot`` if the table does not exist yet."""
 
 
 def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset()) -> Snapshot:
-    """Return a version as the core sees it.
+    """Return the snapshot of a version.
 
     Args:
-        jvm: The session's.
+        jvm: The session's JVM.
         table: The table as the caller named it.
         handle: The version.
-        applied: Ids of our commits since the version asked for.
+        applied: Ids of zadapter's commits since an older version.
     """
     located, snapshot = handle
     metadata, protocol = snapshot.metadata(), snapshot.protocol()
@@ -80,7 +80,7 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
 
     Raises:
         UnknownTableError: There is no such table.
-        VersionExpiredError: Its part of the log is gone.
+        VersionExpiredError: The log entries of this version are gone.
     """
     located = locate(jvm, table)
     nothing, log = jvm.option(), located.log
@@ -100,15 +100,15 @@ def _without_stats(snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
 
 
 def collected(snapshot: JavaObject) -> pa.Schema:
-    """Return the columns that the log keeps stats of."""
+    """Return the columns that Delta collects stats for."""
     return arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
 
 
 def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) -> pa.Table:
-    """Return the file table of *adds*, AddFile actions as rows, with stats of *columns*.
+    """Return the file table of *adds*, a DataFrame of AddFile actions, with stats of *columns*.
 
     Raises:
-        UnsupportedError: A partition value is the empty text.
+        UnsupportedError: A partition value is the empty string.
     """
     schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
     partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition}
@@ -124,7 +124,7 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
 
 
 def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
-    """Return AddFile actions, as the log has them, as rows like those of a snapshot."""
+    """Return lines of the log with AddFile actions as a DataFrame like that of a snapshot."""
     parsed = F.from_json("value", f"add {_ADD_FILE}")
     made = jvm.frame([(line,) for line in lines], "value string")
     return made.select(parsed["add"].alias("add")).select("add.*")
@@ -152,5 +152,8 @@ def _wanted(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> add_files
 
 
 def _partition_type(type_: pa.DataType) -> pa.DataType:
-    """CHAR has no order of its own, but its values as they are stored tell partitions apart."""
+    """Return the type of partition values: string for types that Arrow represents as null.
+
+    These include CHAR, which has no usable order; its stored values still identify partitions.
+    """
     return pa.string() if pa.types.is_null(type_) else type_

@@ -1,4 +1,4 @@
-"""What a Delta table is besides its rows, and what it can be."""
+"""Definitions of Delta tables: columns, partitioning and properties."""
 
 import json
 import re
@@ -41,9 +41,9 @@ _SILENT = re.compile(
     r"delta\.(min(Reader|Writer)Version|feature\..*|columnMapping\.maxColumnId|lastCommit.*"
     r"|rowTracking\.materialized.*|parquet\.compression\.codec)\Z"
 )
-"""Properties that say how the table is written, not what it is."""
+"""Properties that describe how files are written; losing them is not reported."""
 _ODD_NAME = re.compile(r"[ ,;{}()\n\t=]")
-"""Characters that Parquet's names must not have, unless columns are mapped (PROTOCOL.md)."""
+"""Characters that column names must not contain without column mapping (PROTOCOL.md)."""
 _FIELDS = {
     GENERATED: "is computed no longer; new rows have to bring it",
     "delta.identity.start": "is numbered no longer; new rows have to bring it",
@@ -55,7 +55,7 @@ _FIELDS = {
 
 
 def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
-    """Return what a table is."""
+    """Return the definition of a table, with a note on each part that other formats lack."""
     metadata = snapshot.handle.snapshot.metadata()
     properties = jvm.dict(metadata.configuration())
     said: list[Json] = json.loads(metadata.schemaString())["fields"]
@@ -76,7 +76,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
 
 
 def _ids(said: Any) -> Iterator[str]:
-    """Yield the ids that column mapping has given to columns, however deep they are."""
+    """Yield the name and column mapping id of each column and nested field."""
     below = said if isinstance(said, list) else said.values() if isinstance(said, dict) else ()
     if isinstance(said, dict) and _ID in said.get("metadata", {}):
         yield f"{said['name']} {said['metadata'][_ID]}"
@@ -112,7 +112,7 @@ def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
 
 
 def accept(definition: Definition) -> Definition:
-    """Return *definition* as a Delta table can hold it."""
+    """Adapt *definition* to what a Delta table supports, with a note on each change."""
     accepted = retyped(definition, stored)
     columns = tuple(each | {"type": optional(each["type"])} for each in accepted.columns)
     if columns != accepted.columns:
@@ -144,9 +144,10 @@ def accept(definition: Definition) -> Definition:
 
 
 def _generated(definition: Definition) -> Definition:
-    """Have a column of its own for each partition by days, which Delta computes from then on.
+    """Replace each ``day`` partition field by a generated column.
 
-    Not of moments with a time zone: their days are the session's in Delta, and UTC's in Iceberg.
+    Timestamps with a time zone are excluded: their days are in the session's time zone in Delta,
+    and in UTC in Iceberg.
     """
     types: dict[Parts, Any] = {(each["name"],): each["type"] for each in definition.columns}
     days = [
@@ -218,7 +219,7 @@ def _own(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
-    """Return Delta's ``Metadata`` of a new table, columns mapped if they are to be.
+    """Return Delta's ``Metadata`` of a new table, with column mapping if *definition* sets it.
 
     Raises:
         UsageError: Delta refuses a name or a property.
@@ -235,7 +236,7 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": columns}),
         "partitionColumns": [each.source[0] for each in definition.partition],
-        # whatever the session's default is: files that stay where they are have no ids
+        # overrides the session's default: adopted files have no column ids
         "configuration": {MAPPING: "none", **definition.properties},
         "createdTime": int(jvm.root.java.lang.System.currentTimeMillis()),
     }
