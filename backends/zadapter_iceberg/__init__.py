@@ -1,4 +1,4 @@
-"""Apache Iceberg for zadapter, over Iceberg's own classes for Spark."""
+"""Apache Iceberg backend of zadapter, built on Iceberg's classes for Spark."""
 
 from zadapter_iceberg.backend import IcebergBackend
 

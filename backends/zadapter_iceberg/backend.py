@@ -1,4 +1,4 @@
-"""The backend contract, for Iceberg."""
+"""Implementation of the backend contract for Apache Iceberg."""
 
 from collections.abc import Iterable, Sequence
 from uuid import uuid4
@@ -61,14 +61,14 @@ class IcebergBackend:
         self._held: list[tuple[str, JavaObject]] = []
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the current version of *table*: an identifier, maybe with a branch, or a path.
+        """Return the current version of *table*: a path, or an identifier with or without a branch.
 
         Raises:
             UnknownTableError: There is no such table or branch, or it is no Iceberg table.
-            UnsupportedError: It is encrypted, not written as Parquet, or of an unknown version; or
-                Spark takes another branch for it.
+            UnsupportedError: The table is encrypted, does not write Parquet, or has an unsupported
+                format version; or ``spark.wap.branch`` redirects Spark to another branch.
         """
-        # a table that is about to be made shows what is staged in it, and not what is there
+        # the table of a pending creation holds staged metadata, so it is looked up by name
         known = None if since is None or since.handle.creation else since.handle.located
         located = known or locate(self._jvm, table)
         refuse_other_branch(self._jvm, table, located)
@@ -82,7 +82,7 @@ class IcebergBackend:
             return newest(self._jvm, located, None)
         try:
             return newest(self._jvm, located, since.handle)
-        except Exception:  # noqa: BLE001 - an Iceberg table never becomes one with another uuid
+        except Exception:  # noqa: BLE001 - Iceberg never refreshes to another uuid
             return newest(self._jvm, again(self._jvm, table, located), since.handle)
 
     def _snapshot(
@@ -98,8 +98,8 @@ class IcebergBackend:
             identifier=None if located.name is None else quote(located.name),
             schema=named,
             partition=partition_types(self._jvm, version),
-            # files know their columns by id and their partition spec, so both may change; rows get
-            # ids when a table becomes one of version 3
+            # schema and partition spec may change, since files refer to column ids and to their
+            # spec; rows get ids when a table is upgraded to format version 3
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
@@ -117,7 +117,7 @@ class IcebergBackend:
         return frozenset(str(each) for each in ids if each is not None)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
-        """Return the live data files with the manifests' stats of *columns*."""
+        """Return the file table of the live data files, with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
         wanted = wanted_of(snapshot, columns)
         found = listed(self._spark, version, wanted)
@@ -127,7 +127,7 @@ class IcebergBackend:
         return add_files.named(version.pinned, known)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
-        """Return where the files with *paths* in the manifests lie."""
+        """Return the URIs of *paths* in the manifests."""
         return uris(paths, by_hadoop(self._jvm.root, self._jvm.session))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
@@ -139,7 +139,7 @@ class IcebergBackend:
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
-        """Return the live rows of *files*, deletes applied, row lineage kept."""
+        """Return the live rows of *files*: deletes are applied, row lineage is kept."""
         version: Version = snapshot.handle
         if not files.num_rows:
             return self._nothing(version)
@@ -147,7 +147,7 @@ class IcebergBackend:
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
     def _rows(self, version: Version, files: pa.Table, tasks: Iterable[JavaObject]) -> DataFrame:
-        """Return the rows of *files*, of which each has a ``FileScanTask``."""
+        """Return the rows of *files*, read through their ``FileScanTask`` objects *tasks*."""
         group = self._hold(version.pinned)
         self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
         reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
@@ -161,18 +161,18 @@ class IcebergBackend:
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
-        """Write *rows* through Iceberg's writer, into a folder that names the layout."""
+        """Write *rows* with Iceberg's writer into a new folder, named after the layout."""
         version: Version = snapshot.handle
         said = settings(snapshot, layout, encoding)
         pinned, folder = version.pinned, said["write.data.path"]
         group = self._hold(with_properties(self._jvm, pinned, said))
         writer = rows.write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
-        # rows come sorted by partition, so one open file at a time will do; but 0.0 and -0.0, which
-        # Spark sorts as one, are two partitions
+        # rows are sorted by partition, so one open file at a time suffices, except that 0.0 and
+        # -0.0 are two partitions, which Spark's sort does not separate
         mixed = any(map(pa.types.is_floating, snapshot.partition.values()))
         writer = writer.option("fanout-enabled", str(mixed).lower())
-        # a column that is never null may come from a reader that does not know it; a null fails
+        # readers may declare a required column as nullable; the writer still fails on a null
         writer = writer.option("check-nullability", "false")
         with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
             writer.option("target-file-size-bytes", _ENDLESS).save(group)
@@ -188,8 +188,8 @@ class IcebergBackend:
             ),
         )
 
-    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has counted
-        """Return *written* with the bounds that Iceberg's writer has counted."""
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has collected stats
+        """Return *written* with the stats that Iceberg's writer has collected."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
         made: rewrites.Files = written.handle
@@ -204,7 +204,7 @@ class IcebergBackend:
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
-        """Return the rows of staged files, on which there are no deletes yet."""
+        """Return the rows of staged files, which have no row-level deletes yet."""
         version: Version = snapshot.handle
         if not staged.files.num_rows:
             return self._nothing(version)
@@ -214,18 +214,18 @@ class IcebergBackend:
         )
 
     def commit(self, rewrite: Rewrite) -> int:
-        """Exchange the files in one ``replace`` commit, after keeping the layout.
+        """Store the layout, then replace the files in one ``replace`` commit.
 
         Raises:
-            ConflictError: Another writer was faster; nothing was committed.
+            ConflictError: Another writer committed first; nothing was committed.
             UnsupportedError: The catalog refuses the commit.
-            UnknownOutcomeError: It may or may not have been committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
         return rewrites.commit(self._jvm, rewrite.base.handle.located, rewrite)
 
     def at(self, table: str, when: int) -> Snapshot:
-        """Return the version with this snapshot id, with the schema of now.
+        """Return the version of snapshot *when*, 0 for none, with the current schema and spec.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -237,32 +237,32 @@ class IcebergBackend:
         return self._snapshot(table, of(self._jvm, located, when or None))
 
     def define(self, snapshot: Snapshot) -> Definition:
-        """Return what the table is."""
+        """Return the definition of the table: columns, partitioning and properties."""
         return specs.define(self._jvm, snapshot)
 
     def accept(self, definition: Definition) -> Definition:
-        """Return *definition* as an Iceberg table can hold it."""
+        """Adapt *definition* to what an Iceberg table supports."""
         return specs.accept(definition)
 
-    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - said when it is loaded
-        """Return a table that its catalog does not know yet.
+    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - recorded when it is loaded
+        """Return a pending table, which its catalog does not list yet.
 
         Raises:
-            UsageError: It is there already, or no catalog has room for the name.
+            UsageError: The table exists, or no Iceberg catalog and namespace fit its name.
         """
         return self._snapshot(table, creations.pending(self._jvm, table, definition))
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
-        """Return files that lie somewhere else as if they had been written here."""
+        """Return ``DataFile`` objects for files at any location."""
         return add_files.adopted(self._jvm, snapshot, files, uris)
 
     def load(self, load: Load) -> int:
-        """Add the files in one commit, the first one where there is no table.
+        """Add the files in one commit, which creates the table if it does not exist.
 
         Raises:
-            ConflictError: Nothing was committed; somebody else was faster.
+            ConflictError: Another writer committed first; nothing was committed.
             UnsupportedError: The catalog refuses the commit.
-            UnknownOutcomeError: It may or may not have been committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         store = Store(load.base.handle.pinned)
         for layout in load.layouts:
@@ -270,26 +270,26 @@ class IcebergBackend:
         return creations.load(self._jvm, load, add_files.kept(store, load))
 
     def protect(self, snapshot: Snapshot) -> str:
-        """Set ``gc.enabled`` to false."""
+        """Set ``gc.enabled`` to false, and return a description."""
         return creations.protect(self._jvm, snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove a table that was just made, its files only if they are its own.
+        """Drop a newly created table, and its data files unless it adopted them.
 
         Raises:
-            ConflictError: It has got another version.
+            ConflictError: The table has changed since.
         """
         creations.drop(self._jvm, snapshot)
 
     def _hold(self, table: JavaObject) -> str:
-        """Give Spark a name to read or write *table* by."""
+        """Register *table* with Spark under a new name, and return the name."""
         group = uuid4().hex
         self._jvm.tables.add(group, table)
         self._held.append((group, table))
         return group
 
     def close(self) -> None:
-        """Take the tables that were read and written out of Spark's caches."""
+        """Remove the registered tables from Spark's caches."""
         while self._held:
             group, table = self._held.pop()
             self._jvm.tables.remove(group)

@@ -1,6 +1,6 @@
-"""Many calls of one method, made within the JVM: from Python, each takes a tenth of a millisecond.
+"""Bulk calls of one Java method within the JVM: from Python, each takes a tenth of a millisecond.
 
-Java's own method handles become the loop's body, since a function of Python would be called back.
+The loop's body consists of Java method handles, because a Python function would be a callback.
 """
 
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
 _AT_ONCE = 1_000
-"""Files that are handed to the JVM in one text."""
+"""Files per string that is passed to the JVM."""
 _PACKAGE = "org.apache.iceberg."
 _NODE = f"{_PACKAGE}shaded.com.fasterxml.jackson.databind.JsonNode"
 
 
 def data_files(jvm: Jvm, texts: Sequence[str], spec: JavaObject) -> JavaObject:
-    """Return a ``java.util.List`` of the ``DataFile`` that each text tells of.
+    """Parse data files into a ``java.util.List`` of ``DataFile``.
 
     Args:
-        jvm: The session's.
-        texts: In the JSON of Iceberg's ``ContentFileParser``.
-        spec: The partition spec of all of them.
+        jvm: The session's JVM.
+        texts: One file each, in the JSON of Iceberg's ``ContentFileParser``.
+        spec: Partition spec of all files.
     """
     handles = jvm.root.java.lang.invoke.MethodHandles
     made = jvm.root.java.util.ArrayList()
@@ -38,7 +38,7 @@ def data_files(jvm: Jvm, texts: Sequence[str], spec: JavaObject) -> JavaObject:
 
 
 def add_all(jvm: Jvm, update: JavaObject, kind: str, method: str, files: JavaObject) -> None:
-    """Call a method of *update*, of Iceberg's interface *kind*, with each of a list of files."""
+    """Call *method* of *update*, an instance of Iceberg's interface *kind*, for each file."""
     handle = _handle(jvm, _PACKAGE + kind, method, f"{_PACKAGE}DataFile")
     files.forEach(_consumer(jvm, handle.bindTo(update)))
 

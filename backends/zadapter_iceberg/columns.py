@@ -1,4 +1,4 @@
-"""An Iceberg table's columns: their ids, and the partition fields that are made of them."""
+"""Columns and partition fields of an Iceberg table."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,18 +8,18 @@ from zadapter.base.names import Parts, quote
 from zadapter.errors import UnsupportedError
 
 FUNCTIONS = "zadapter_iceberg"
-"""Name of the catalog that is made to call Iceberg's transforms as functions of Spark."""
+"""Catalog that provides Iceberg's partition transforms as Spark functions."""
 
 _PARAMETER = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _TIMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 class Column(NamedTuple):
-    """A column.
+    """Column of a table.
 
     Attributes:
-        id: Its field id.
-        type: Its Iceberg type as the spec writes it, ``struct``, ``list`` and ``map`` by the word.
+        id: Field id.
+        type: Iceberg type as in the spec; nested types are ``struct``, ``list`` or ``map`` alone.
     """
 
     id: int
@@ -27,10 +27,10 @@ class Column(NamedTuple):
 
 
 def columns(schema: Mapping[str, Any]) -> dict[Parts, Column]:
-    """Return every column and every field of a struct.
+    """Return all columns and struct fields by name.
 
     Args:
-        schema: A schema in the spec's JSON serialisation (Appendix C), parsed.
+        schema: Schema in the spec's JSON serialization (Appendix C), parsed.
     """
     return dict(_columns(schema, ()))
 
@@ -45,12 +45,12 @@ def _columns(struct: Mapping[str, Any], above: Parts) -> Iterator[tuple[Parts, C
 
 
 class Field(NamedTuple):
-    """A partition field.
+    """Partition field.
 
     Attributes:
-        name: Its name, which no column has but the one it is identical to.
-        source: Its source column.
-        expression: How Spark computes it.
+        name: Name, which equals a column's name only for an identity transform of that column.
+        source: Source column.
+        expression: Spark SQL expression that computes its value.
     """
 
     name: str
@@ -59,14 +59,15 @@ class Field(NamedTuple):
 
 
 def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field]:
-    """Return the fields of a partition spec, without those that are void.
+    """Return the fields of a partition spec, except those with the void transform.
 
     Args:
-        spec: A partition spec in the spec's JSON serialisation (Appendix C), parsed.
+        spec: Partition spec in the spec's JSON serialization (Appendix C), parsed.
         table: The table's columns.
 
     Raises:
-        UnsupportedError: A transform is unknown, or its source column is gone.
+        UnsupportedError: A transform is unknown, its source column was dropped, or Spark cannot
+            compute it, as for a uuid.
     """
     field_ids = {column.id: parts for parts, column in table.items()}
     found = []

@@ -1,7 +1,7 @@
-"""Iceberg's Java side, as far as it is needed.
+"""Access to Iceberg's Java classes from Python.
 
-These classes are Iceberg's own: the signatures are those of 1.12, and of its module for Spark
-4.1, which the session is checked for.
+The signatures are those of Iceberg 1.12 and its module for Spark 4.1; the session's version is
+checked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ EXCEPTIONS = "org.apache.iceberg.exceptions."
 
 
 class Jvm:
-    """Doors into the JVM of one session."""
+    """Gateway to a session's JVM."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
         self.root = root
         self.iceberg: Any = root.org.apache.iceberg
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
@@ -34,10 +34,10 @@ class Jvm:
 
     @property
     def tables(self) -> JavaObject:
-        """The tables that Spark reads and writes by a made-up name, ``SparkTableCache``.
+        """Iceberg's ``SparkTableCache``: tables that Spark reads and writes by a generated name.
 
-        It has a static and an instance method ``get``, of which py4j takes either by chance:
-        reflection names the right one.
+        The class has a static and an instance method ``get``, and py4j may call either. Reflection
+        selects the static one.
         """
         cache = self.class_of("org.apache.iceberg.spark.SparkTableCache")
         get = cache.getMethod("get", self.array(self.root.java.lang.Class, []))
@@ -45,12 +45,12 @@ class Jvm:
 
     @property
     def scans(self) -> JavaObject:
-        """What Spark is to read, by the same names."""
+        """Iceberg's ``ScanTaskSetManager``: tasks to read, by the same names."""
         return self.iceberg.spark.ScanTaskSetManager.get()
 
     @property
     def rewrites(self) -> JavaObject:
-        """What Spark has written, by the same names."""
+        """Iceberg's ``FileRewriteCoordinator``: files that Spark has written, by the same names."""
         return self.iceberg.spark.FileRewriteCoordinator.get()
 
     def list(self, items: Iterable[JavaObject]) -> JavaObject:
@@ -67,26 +67,26 @@ class Jvm:
         return identifiers.of(self.texts(above), name)
 
     def texts(self, items: Sequence[str]) -> JavaObject:
-        """Return an array of Java's strings."""
+        """Return a Java array of strings."""
         return self.array(self.root.java.lang.String, items)
 
     def array(self, class_: JavaObject, items: Sequence[Any]) -> JavaObject:
-        """Return an array of *class_*."""
+        """Return a Java array with elements of *class_*."""
         made = self._gateway.new_array(class_, len(items))
         for number, item in enumerate(items):
             made[number] = item
         return made
 
     def class_of(self, name: str) -> JavaObject:
-        """Return a class by its name, be it one of a package that the session was given."""
+        """Load a class by its name, including classes of the session's added packages."""
         loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
         return self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
-        """Tell whether a Java object is of one of *classes*."""
+        """Return whether a Java object is an instance of one of *classes*."""
         return any(is_instance_of(self._gateway, thing, name) for name in classes)
 
     def threw(self, error: Exception, *classes: str) -> bool:
-        """Tell whether *error* is one of Iceberg's exceptions *classes*."""
+        """Return whether *error* is an Iceberg exception of one of *classes*."""
         thrown = java_exception(error)
         return thrown is not None and self.is_a(thrown, *(EXCEPTIONS + name for name in classes))

@@ -1,1 +1,1 @@
-"""Commits of snapshots."""
+"""Commits to Iceberg tables."""

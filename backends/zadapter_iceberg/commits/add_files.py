@@ -1,7 +1,7 @@
-"""Files that others have written, as data files of an Iceberg table.
+"""Adoption of existing files as data files of an Iceberg table.
 
-An adopted file's path does not name the layout that placed its rows, as our own paths do, so it is
-written down beside the table, once and for all: such a file never changes.
+The path of an adopted file does not name its layout, unlike paths that zadapter writes. A side file
+in the table's folder stores the layouts. It is written once, because adopted files never change.
 """
 
 import json
@@ -23,17 +23,17 @@ from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import Version
 
 LEDGER = "zadapter.adopted"
-"""Property that names the file which says what placed the rows of adopted files."""
+"""Property with the path of the side file that stores the layouts of adopted files."""
 
 
 def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
-    """Return Iceberg's ``DataFile`` for each of *files*.
+    """Return existing files as written files, each with a ``DataFile``.
 
     Args:
-        jvm: The session's.
-        snapshot: A table that is yet to be made.
-        files: File table with rows, partition, and stats of the table's columns.
-        uris: Where they lie.
+        jvm: The session's JVM.
+        snapshot: A pending table.
+        files: File table with size, rows, layout, partition, and stats of the table's columns.
+        uris: Location of each file.
     """
     version: Version = snapshot.handle
     paths = list(map(unescaped, uris))
@@ -87,16 +87,17 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
 
 
 def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
-    """Note what is known of one column in each file; what is not there is unknown.
+    """Add one column's stats to each file; a missing entry means unknown.
 
-    Iceberg answers MIN and MAX from bounds, of all but texts, so these have to be values.
+    Iceberg answers MIN and MAX from bounds of types other than string and binary, so these bounds
+    must be exact.
     """
     low, high, nulls, nans, bounds = stats.flatten()
     known = pc.not_equal(bounds, int(Bounds.UNKNOWN))
     if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
         known = pc.equal(bounds, int(Bounds.EXACT))
     if pa.types.is_floating(low.type):
-        # by Iceberg, NaN is in no bound and no range; by the formats that files come from, in many
+        # Iceberg excludes NaN from bounds and predicates; other formats may include it
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
         known = pc.and_(known, nans.is_valid())
         low, high = file_stats.both_zeros(low, high)
@@ -117,7 +118,7 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
 
 
 def kept(store: Store, load: Load) -> str | None:
-    """Write down what placed the rows of adopted files; return where, None if there are none."""
+    """Store the layouts of adopted files, and return the side file's path; None if none."""
     adopted = [staged.handle for staged in load.staged if staged.handle.adopted is not None]
     if not adopted:
         return None
@@ -129,7 +130,7 @@ def kept(store: Store, load: Load) -> str | None:
 
 
 def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
-    """Return a file table with the layouts of adopted files."""
+    """Fill the layouts of adopted files into a file table."""
     path = dict(pinned.properties()).get(LEDGER)
     data = None if path is None else Store(pinned).read(path)
     if data is None:
@@ -138,7 +139,7 @@ def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
 
 
 def with_layouts(files: pa.Table, known: Mapping[str, str]) -> pa.Table:
-    """Return a file table with the layouts of the files in *known*, by their paths."""
+    """Fill missing layouts of a file table from *known*, a mapping by path."""
     layouts = [
         own or known.get(path)
         for path, own in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)

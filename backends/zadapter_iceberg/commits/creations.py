@@ -1,4 +1,4 @@
-"""A new Iceberg table, which its catalog learns of when its first files are committed."""
+"""Creation of Iceberg tables: the commit of the first files registers the table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ _COLLECT = "gc.enabled"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
-    """Return a table that its catalog does not know yet.
+    """Return a pending table, which its catalog does not list yet.
 
     Raises:
-        UsageError: It is there already, or no catalog has room for the name.
+        UsageError: The table exists, or no Iceberg catalog and namespace fit its name.
     """
     schema = jvm.iceberg.spark.SparkSchemaUtil.convert(_struct(jvm, definition))
     spec = jvm.iceberg.PartitionSpec.builderFor(schema)
@@ -89,10 +89,11 @@ def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
 
 
 def _qualified(jvm: Jvm, table: str) -> Parts:
-    """Return a name that begins with its catalog.
+    """Return the name of *table* with its catalog.
 
     Raises:
-        UsageError: There is no Iceberg catalog, more than one, or no namespace is named.
+        UsageError: There is no Iceberg catalog, the catalog is ambiguous, or the name has no
+            namespace.
     """
     parts, known = split(table), catalogs(jvm)
     if not known:
@@ -107,18 +108,18 @@ def _qualified(jvm: Jvm, table: str) -> Parts:
 
 
 def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
-    """Commit files: as the first ones of a table, which makes it, or after those that are there.
+    """Add files in one commit, which creates the table if it does not exist.
 
     Args:
-        jvm: The session's.
-        load_: What is committed.
-        adopted: Where it is written which layouts the files of others have; None: all are ours.
+        jvm: The session's JVM.
+        load_: The load to commit.
+        adopted: Path of the side file with the layouts of adopted files; None: no file is adopted.
 
     Raises:
-        ConflictError: Nothing was committed; somebody else was faster.
-        VerificationError: A new file is gone; nothing was committed.
+        ConflictError: Another writer committed first; nothing was committed.
+        VerificationError: A new file is missing or has another size; nothing was committed.
         UnsupportedError: The catalog refuses the commit.
-        UnknownOutcomeError: It may or may not have been committed.
+        UnknownOutcomeError: The commit may or may not have succeeded.
     """
     version: Version = load_.base.handle
     table = load_.base.table
@@ -141,7 +142,7 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
         raise UnknownOutcomeError(table, load_.id) from error
     try:
         return made(version.located, table, load_.id, load_.base.version)
-    except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
+    except Exception as error:  # it was committed, so the new files must not be discarded
         raise UnknownOutcomeError(table, load_.id) from error
 
 
@@ -154,7 +155,7 @@ def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) ->
     if adopted is not None:
         mapping = jvm.iceberg.mapping
         names = mapping.MappingUtil.create(transaction.table().schema())
-        # others' files know no field ids, and are others' to delete
+        # adopted files have no field ids, and belong to the source table
         said[_NAMES] = mapping.NameMappingParser.toJson(names)
         said |= {_COLLECT: "false", "zadapter.adopted": adopted}
     update = transaction.updateProperties()
@@ -164,7 +165,7 @@ def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) ->
 
 
 def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
-    """Add the files, unless anybody else has added some meanwhile: two may carry the same rows."""
+    """Stage the files; a concurrent write is a conflict, because it may load the same rows."""
     if load_.base.handle.creation is not None:
         update = transaction.newAppend()
         for files in added:
@@ -183,17 +184,17 @@ def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[Java
 
 
 def _files(jvm: Jvm, made: Files, staged: pa.Table) -> JavaObject:
-    """Return a Java list of the ``DataFile`` of each staged file."""
+    """Return the ``DataFile`` of each staged file in a ``java.util.List``."""
     if made.adopted is not None:
         return made.adopted
     return jvm.list(made.added[path] for path in staged["path"].to_pylist())
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:
-    """Remove a table, and its files if they are its own.
+    """Drop a table, and its data files unless ``gc.enabled`` is false.
 
     Raises:
-        ConflictError: Somebody has changed it since, be it a property or another branch.
+        ConflictError: The table has changed since, including its properties and other branches.
     """
     located: Located = snapshot.handle.located
     located.table.refresh()
@@ -206,7 +207,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
         catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
         return
-    # HadoopTables.dropTable would delete the folder with whatever has come into it
+    # HadoopTables.dropTable would delete the folder with all files in it
     root = jvm.root.org.apache.hadoop.fs.Path(located.table.location())
     files = root.getFileSystem(jvm.session.sessionState().newHadoopConf())
     jvm.iceberg.CatalogUtil.dropTableData(located.table.io(), metadata)
@@ -214,7 +215,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
 
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:
-    """Have Iceberg delete no files of the table from now on; say how."""
+    """Set ``gc.enabled`` to false, so Iceberg deletes no files, and return a description."""
     located: Located = snapshot.handle.located
     located.table.updateProperties().set(_COLLECT, "false").commit()
     kind = ""

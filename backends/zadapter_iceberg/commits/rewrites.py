@@ -1,14 +1,14 @@
-"""Publish a rewrite as Iceberg's own rewrites do: operation ``replace``, checked by Iceberg.
+"""Commits of rewrites through Iceberg's ``RewriteFiles``, with the operation ``replace``.
 
-New files get the sequence number of their commit, and Iceberg refuses the commit if a row-level
-delete on a replaced file has arrived since the snapshot that the rewrite is based on.  Its own
-retries repeat that check.
+New files get the sequence number of their commit. Iceberg refuses the commit if a row-level delete
+on a replaced file was added after the rewrite's base snapshot. Its retries repeat that check.
 
-Equality deletes that had arrived before that snapshot apply to the new files only if these get the
-sequence number of the snapshot that was read.  Then Iceberg neither checks for later ones nor keeps
-them: it drops all that are older than every other data file.  So copies are added with the sequence
-numbers they have, and what is committed is what was looked at, without any retry.  Copies, since
-Iceberg's own expiry of snapshots deletes whatever a commit has dropped, even if it is live again.
+Equality deletes that were added after the read, up to the base snapshot, apply to the new files
+only if these get the sequence number of the snapshot that was read. With such a number, Iceberg
+neither detects later equality deletes nor keeps these: it drops all that are older than every other
+data file. So the commit adds copies of the deletes with their sequence numbers, and the checked
+metadata is committed without retries. Copies are needed because Iceberg's expiry of snapshots
+deletes each file that a commit removed, even if a commit added it again.
 """
 
 import re
@@ -39,17 +39,17 @@ _HADOOP = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """What a rewrite exchanges.
+    """Files that a commit removes and adds.
 
     Attributes:
-        planned: The snapshot that was read.
-        sequence: Its sequence number. New files get it if equality deletes have arrived meanwhile,
-            so that these apply to them, and older ones do not.
-        removed: Every ``FileScanTask`` of the snapshot by the path of its file.
-        added: Every ``DataFile`` that was written, by its path.
-        adopted: A Java list of each ``DataFile`` that was not written here; None: all were.
-        layouts: The layout's id of those, by path.
-        said: What is said of them, in Iceberg's JSON.
+        planned: Id of the snapshot that was read; 0: there was none.
+        sequence: Sequence number of that snapshot. New files get it if equality deletes were added
+            meanwhile: these then apply to the new files, and older ones do not.
+        removed: The ``FileScanTask`` of each live data file of that snapshot, by path.
+        added: The ``DataFile`` of each written file, by path.
+        adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None: there are none.
+        layouts: Layout ids of adopted files, by path.
+        said: Adopted files in the JSON of Iceberg's ``ContentFileParser``.
     """
 
     planned: int
@@ -62,13 +62,13 @@ class Files:
 
 
 def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
-    """Exchange files, and name the layout in the table's properties, in one transaction.
+    """Replace files, and set the table's layout properties, in one transaction.
 
     Raises:
-        ConflictError: Another writer was faster; nothing was committed.
-        VerificationError: A new file is gone; nothing was committed.
+        ConflictError: Another writer committed first; nothing was committed.
+        VerificationError: A new file is missing or has another size; nothing was committed.
         UnsupportedError: The catalog refuses the commit.
-        UnknownOutcomeError: It failed otherwise; whether it landed is for the history to say.
+        UnknownOutcomeError: The commit failed otherwise; only the history shows its outcome.
     """
     try:
         transaction = located.table.newTransaction()
@@ -85,7 +85,7 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
         raise _outcome(jvm, located, rewrite, error) from error
     try:
         return made(located, rewrite.base.table, rewrite.id, rewrite.base.version)
-    except Exception as error:  # it has landed: whatever goes wrong now is no reason to discard
+    except Exception as error:  # it was committed, so the new files must not be discarded
         raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
 
 
@@ -108,7 +108,7 @@ def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
 def _exchange(
     jvm: Jvm, transaction: JavaObject, located: Located, rewrite: Rewrite
 ) -> dict[str, JavaObject]:
-    """Stage the exchange, and return the equality deletes that are kept by it, by their paths."""
+    """Stage the exchange, and return the equality deletes that it replaces by copies, by path."""
     files: Files = rewrite.staged.handle
     late: dict[str, JavaObject] = rewrite.base.handle.late(_removed(rewrite))
     _check(transaction, located, rewrite, moves=_moves(rewrite))
@@ -131,9 +131,9 @@ def _exchange(
 
 
 def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
-    """Return a delete file as a new file that holds the same.
+    """Copy an equality delete file to a new path, and return its ``DeleteFile``.
 
-    It is not removed if the commit fails, whose outcome may be unknown: it is small.
+    The copy stays if the commit fails, because the outcome may be unknown. It is small.
     """
     table, root = located.table, jvm.root
     name = str(delete.location()).rpartition("/")[2]
@@ -150,12 +150,12 @@ def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
 def _swap(
     transaction: JavaObject, located: Located, rewrite: Rewrite, late: Mapping[str, JavaObject]
 ) -> None:
-    """Commit what *transaction* holds now, on top of the metadata that it began with.
+    """Commit the staged metadata of *transaction* on top of its start metadata.
 
-    ``commitTransaction`` would put it on top of newer metadata, where more deletes may be dropped.
+    ``commitTransaction`` would rebase it on newer metadata, and could drop more deletes.
 
     Raises:
-        ConflictError: It drops equality deletes that nobody has looked at.
+        ConflictError: The commit would drop equality deletes that were added meanwhile.
     """
     operations = located.table.operations()
     made = transaction.table().operations().current()
@@ -168,7 +168,7 @@ def _swap(
 
 
 def size_of(located: Located, uri: str) -> int | None:
-    """Return the bytes of a file; None: it is not there."""
+    """Return the size of a file in bytes, or None if it does not exist."""
     try:
         return int(located.table.io().newInputFile(unescaped(uri)).getLength())
     except Exception as error:
@@ -182,28 +182,29 @@ def _removed(rewrite: Rewrite) -> list[str]:
 
 
 def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves: bool) -> None:
-    """Refuse what Iceberg would let pass.
+    """Check for conflicts that Iceberg does not detect.
 
     Raises:
-        StaleRewriteError: The branch is gone, rows have got ids, or equality deletes came for rows
-            that move to another partition spec, where these do not apply.
+        StaleRewriteError: The branch was dropped, the table was upgraded to row ids, or equality
+            deletes were added for rows that move to a partition spec where these do not apply.
+        ConflictError: Snapshots that have to be checked have expired.
     """
     table = rewrite.base.table
     if located.branch is not None and located.branch not in dict(transaction.table().refs()):
-        # Iceberg would make it anew, from main
+        # Iceberg would create it again, from main
         raise StaleRewriteError(table, [f"branch {located.branch}"])
     now = int(located.table.operations().current().formatVersion())
     if (now >= ROW_LINEAGE) != rewrite.base.handle.has_row_ids:
         raise StaleRewriteError(table, ["rows without an id"])
     planned = rewrite.staged.handle.planned
     found = news(located.table, rewrite.base.version, planned) if moves else ()
-    # those that come from here on are found by Iceberg
+    # Iceberg itself detects later ones
     if any(each.summary().get("added-equality-delete-files") is not None for each in found):
         raise StaleRewriteError(table, ["rows by an equality delete"])
 
 
 def _moves(rewrite: Rewrite) -> bool:
-    """Tell whether rows move to another partition spec, where other equality deletes apply."""
+    """Return whether rows move to another partition spec, where other equality deletes apply."""
     files: Files = rewrite.staged.handle
     specs = {int(file.specId()) for file in files.added.values()}
     return any(int(files.removed[path].file().specId()) not in specs for path in _removed(rewrite))
@@ -215,7 +216,7 @@ def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> 
         return ConflictError(f"{table}: {first_line(error)}")
     if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
         return UnsupportedError(f"{table}: the catalog refuses the commit: {first_line(error)}")
-    # a Hadoop catalog says so of every failed rename, be it one that has happened
+    # a Hadoop catalog throws it for each failed rename, even for one that took effect
     believed = not jvm.is_a(located.table.operations(), _HADOOP)
     if believed and jvm.threw(error, "CommitFailedException"):
         return ConflictError(f"{table}: {first_line(error)}")
@@ -223,7 +224,11 @@ def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> 
 
 
 def made(located: Located, table: str, commit_id: str, since: int) -> int:
-    """Return the id of the snapshot that a commit has become."""
+    """Return the id of the snapshot that a commit created.
+
+    Raises:
+        UnknownOutcomeError: No snapshot of the branch since *since* has the commit's id.
+    """
     live = located.table
     live.refresh()
     head = live.snapshot(located.branch or "main")

@@ -1,1 +1,1 @@
-"""Stats of data files, as manifests have them."""
+"""Stats of data files in manifests."""

@@ -1,4 +1,4 @@
-"""Values as Iceberg writes them: bounds as bytes, partition values as JSON (spec, Appendix D)."""
+"""Iceberg's single-value serialization (spec, Appendix D): bounds in binary, partitions in JSON."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,10 @@ _LATE = re.compile(r"\A(?=\d{5})")
 
 
 def encoded(values: pa.Array) -> list[str | None]:
-    """Return bounds in the binary single-value serialisation, in hexadecimal; null stays null."""
+    """Return bounds in the binary serialization as hexadecimal; nulls stay null.
+
+    NaN and types without a supported serialization become null.
+    """
     type_ = values.type
     if pa.types.is_string(type_):
         return [None if v is None else v.encode().hex() for v in values.to_pylist()]
@@ -58,7 +61,7 @@ def _unscaled(value: Decimal, scale: int) -> bytes:
 
 
 def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:
-    """Return partition values in the JSON single-value serialisation; null stays null."""
+    """Return partition values in the JSON single-value serialization; nulls stay null."""
     if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_):
         return list(values.to_pylist())
     if pa.types.is_binary(type_):
@@ -67,6 +70,6 @@ def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:
     if pa.types.is_timestamp(type_) and type_.tz is not None:
         written = [text and text.removesuffix("Z") + "+00:00" for text in written]
     if pa.types.is_temporal(type_):
-        # ISO 8601 has a sign before years of more than four digits
+        # ISO 8601 requires a sign before years of more than four digits
         written = [text and _LATE.sub("+", text) for text in written]
     return written

@@ -1,4 +1,4 @@
-"""Data files that were just written, in the shape of the metadata table ``files``."""
+"""Conversion of newly written data files to rows of the metadata table ``files``."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ _COUNTS = pa.map_(pa.int32(), pa.int64())
 
 
 def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.Table:
-    """Return a row a file.
+    """Return a table with one row per file.
 
     Args:
-        files: What Iceberg's ``ContentFileParser`` writes.
-        partition: Every field of the spec that they are written for, in its order.
+        files: Data files in the JSON of Iceberg's ``ContentFileParser``.
+        partition: Types of all fields of the files' partition spec, in its order.
     """
     parsed = [json.loads(file) for file in files]
     values = [
@@ -47,10 +47,10 @@ def _bounds(file: Mapping[str, Any], name: str) -> list[tuple[int, bytes]]:
 
 
 def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Return partition values in the spec's JSON single-value serialisation (Appendix D)."""
+    """Convert partition values from the spec's JSON single-value serialization (Appendix D)."""
     if pa.types.is_binary(type_):
         return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
     texts = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
-    if pa.types.is_floating(type_):  # NaN and infinities are written as texts
+    if pa.types.is_floating(type_):  # NaN and infinities are written as strings
         return pa.array([None if v is None else float(v) for v in values], type_)
     return pa.array(values, pa.string()).cast(type_) if texts else pa.array(values, type_)

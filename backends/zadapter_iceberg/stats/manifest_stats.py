@@ -1,7 +1,7 @@
-"""What manifests say of data files, as a file table.
+"""File tables from the stats in manifests.
 
-The input has the columns of Iceberg's metadata table ``files``, whoever wrote it; bounds are in the
-single-value serialisation of the Iceberg spec (Appendix D).  An entry that is missing is unknown.
+The input has the columns of Iceberg's metadata table ``files``. Bounds are in the single-value
+serialization of the Iceberg spec (Appendix D). A missing entry means unknown.
 """
 
 import re
@@ -17,12 +17,12 @@ from zadapter.base.names import Parts
 from zadapter.table.file_stats import child, column_stats, schema, structs
 
 LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
-"""Where a path names the layout that placed the file's rows."""
+"""Folder in a path that contains the id of the file's layout."""
 
 _WIDTHS: Mapping[pa.DataType, Mapping[int, str]] = {
     pa.bool_(): {1: "?"},
     pa.int32(): {4: "<i4"},
-    # a bound stays as it was written when int, float or a decimal is promoted
+    # promotion of int, float or decimal leaves bounds in the former type
     pa.int64(): {8: "<i8", 4: "<i4"},
     pa.float32(): {4: "<f4"},
     pa.float64(): {8: "<f8", 4: "<f4"},
@@ -34,7 +34,7 @@ _EXACT = Context(prec=76)
 
 
 class Wanted(NamedTuple):
-    """A column to take stats of."""
+    """Column whose stats are read."""
 
     parts: Parts
     id: int
@@ -42,11 +42,11 @@ class Wanted(NamedTuple):
 
 
 class Deletes(NamedTuple):
-    """Row-level deletes on one file.
+    """Row-level deletes on one data file.
 
     Attributes:
-        id: Stands for the position deletes; None: there are none.
-        rows: How many rows they take away; None: unknown.
+        id: Identifies the deletes that a rewrite has to apply; None: there are none.
+        rows: Number of deleted rows; None: unknown.
     """
 
     id: str | None
@@ -63,14 +63,14 @@ def file_table(
     deletes: Mapping[str, Deletes],
     spec: int,
 ) -> pa.Table:
-    """Return the file table of *contents*, data files only.
+    """Return the file table of *contents*.
 
     Args:
-        contents: Rows of the metadata table ``files``.
-        wanted: Columns to take stats of.
+        contents: Rows of the metadata table ``files`` for data files.
+        wanted: Columns whose stats are read.
         partition: Fields of the current partition spec, with the types of their values.
         deletes: Row-level deletes by the path of the data file.
-        spec: Id of that spec; files of others may have rows of several of its partitions.
+        spec: Id of that spec. Files of other specs may have rows of several of its partitions.
     """
     paths = contents["file_path"].to_pylist()
     found = [deletes.get(path, _NOTHING) for path in paths]
@@ -116,7 +116,7 @@ def _column(contents: pa.Table, wanted: Wanted, live: pa.Array, tight: pa.Array)
 
 
 def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:
-    """Return for each map the value of *key*, null where it has none."""
+    """Return the value of *key* in each map, or null if the map lacks it."""
     flat = maps.combine_chunks()
     offsets = flat.offsets.to_numpy()
     start = int(offsets[0])
@@ -127,11 +127,11 @@ def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:
 
 
 def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return bounds as values of *type_*, null where they are of another length, or NaN.
+    """Decode bounds; bounds of another length, invalid UTF-8 and NaN become null.
 
     Args:
-        values: Binary.
-        type_: Of the column, as it is now.
+        values: Bounds in the binary single-value serialization.
+        type_: Current type of the column.
     """
     if pa.types.is_binary(type_):
         return values.cast(type_)
@@ -165,7 +165,7 @@ def _text(value: bytes | None) -> str | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
-        return None  # cut within a character
+        return None  # truncated within a character
 
 
 def _decimal(value: bytes | None, scale: int) -> Any:

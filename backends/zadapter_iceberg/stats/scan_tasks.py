@@ -1,4 +1,4 @@
-"""What Iceberg plans to read: data files, each with the row-level deletes on it."""
+"""Scan tasks of Iceberg: data files with their row-level deletes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ _DELETE_FILE = "org.apache.iceberg.DeleteFile"
 
 
 def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
-    """Return a ``FileScanTask`` for each live data file, by its path.
+    """Return the ``FileScanTask`` of each live data file, by path.
 
     Raises:
-        UnsupportedError: The snapshot names a file twice.
+        UnsupportedError: The snapshot contains a file twice.
     """
     scan = table.newScan().useSnapshot(snapshot_id).ignoreResiduals()
     planned = scan.planFiles()
@@ -37,7 +37,7 @@ def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
 
 
 def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
-    """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot has yet."""
+    """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot contains yet."""
     none = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
     schema = jvm.iceberg.SchemaParser.toJson(table.schema())
     every = jvm.iceberg.expressions.Expressions.alwaysTrue()
@@ -49,20 +49,20 @@ def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator
 
 @dataclass(frozen=True, kw_only=True)
 class Since:
-    """What a rewrite was planned on, for those who ask whether it still holds.
+    """Snapshot and partition spec that a rewrite was planned on.
 
     Attributes:
-        sequence: Sequence number of its snapshot, which the new files get.
-        spec: Partition spec of the new files.
+        sequence: Sequence number of the snapshot, which the new files get.
+        spec: Id of the partition spec of the new files.
     """
 
     sequence: int
     spec: int
 
     def covers(self, file: JavaObject, delete: JavaObject) -> bool:
-        """Tell whether a delete on *file* is an equality delete that applies to what replaces it.
+        """Return whether *delete* is an equality delete that also applies to a rewrite of *file*.
 
-        That is so if it came later, and the rows stay in their partition.
+        It applies if it was added after the snapshot and the rows stay in their partition spec.
         """
         number = delete.dataSequenceNumber()
         late = number is not None and number > self.sequence
@@ -70,16 +70,15 @@ class Since:
 
 
 def deletes(planned: Mapping[str, JavaObject], since: Since | None) -> dict[str, Deletes]:
-    """Return the row-level deletes on each file that has some."""
+    """Return the row-level deletes of each file that has any, by path."""
     found = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
     return {path: _of(file, each, since) for path, (file, each) in found.items() if each}
 
 
 def _of(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
-    """Join the deletes on one file.
+    """Combine the deletes on one file.
 
-    Equality deletes that arrive during a rewrite and apply to its result, too, are no part of the
-    id.
+    The id leaves out equality deletes that were added during a rewrite and apply to its result.
     """
     names, rows = [], 0
     known = True

@@ -1,1 +1,1 @@
-"""An Iceberg table: where it lies, its columns, its snapshots, its spec."""
+"""Iceberg tables: lookup, snapshots, definitions and side files."""

@@ -1,4 +1,4 @@
-"""The data files of a version, as Spark's metadata table lists them."""
+"""Data files of a version, from Iceberg's metadata table ``files``."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,12 +15,12 @@ _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts"
 
 
 def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
-    """Return the rows of the metadata table ``files``, with stats of some columns.
+    """Return the rows of the metadata table ``files`` for data files.
 
     Args:
         spark: A session.
         version: A version of the table.
-        wanted: The columns.
+        wanted: Columns whose stats are read.
     """
     reader = spark.read
     if version.snapshot_id is not None:
@@ -28,7 +28,7 @@ def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> p
     files = version.located.files
     by_name = version.located.name is not None
     rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
-    if version.snapshot_id is None:  # somebody may have added files since
+    if version.snapshot_id is None:  # another writer may have added files since
         rows = rows.where("false")
     ids = ", ".join(str(each.id) for each in wanted) or "-1"
     return (
@@ -43,7 +43,7 @@ def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> p
 
 
 def wanted_of(snapshot: Snapshot, asked: Sequence[Parts]) -> list[Wanted]:
-    """Return those of some columns that manifests have usable stats of."""
+    """Return the columns of *asked* that have usable stats in manifests."""
     known: Mapping[Parts, Column] = snapshot.handle.columns
     found = [resolve(parts, snapshot.schema) for parts in asked]
     return [

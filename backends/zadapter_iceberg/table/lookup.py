@@ -1,4 +1,4 @@
-"""Find an Iceberg table, and refuse it where it cannot be rewritten safely."""
+"""Lookup of Iceberg tables, and refusal of tables that cannot be rewritten safely."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
 NEWEST = 3
-"""Format version of the spec that is known."""
+"""Highest supported format version of the Iceberg spec."""
 
 _BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
 _NOT_THE_USERS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
-"""Catalogs that Iceberg, and we, set up for paths, staged tables and functions."""
+"""Catalogs that Iceberg and zadapter define for paths, staged tables and functions."""
 _ABSENT = re.compile(
     r"NoSuch(Table|Namespace|Database|Catalog)|(TABLE|SCHEMA)\w*_NOT_FOUND|REQUIRES_SINGLE_PART"
 )
@@ -26,12 +26,12 @@ _TOO_NEW = re.compile(r"unsupported (format )?version|Cannot read unsupported", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """An Iceberg table.
+    """Iceberg table, and the branch to read and write.
 
     Attributes:
-        table: Iceberg's ``Table``, of the session's catalog.
-        name: Its name in the session's catalogs; None: it is found by path.
-        branch: The branch that is meant; None: the main one.
+        table: Iceberg's ``Table``.
+        name: Name in the session's catalogs; None: the table was found by path.
+        branch: Name of the branch; None: the main branch.
     """
 
     table: JavaObject
@@ -40,18 +40,20 @@ class Located:
 
     @property
     def files(self) -> str:
-        """The metadata table ``files``, as Spark loads it."""
+        """Name or path by which Spark loads the metadata table ``files``."""
         if self.name is None:
             return f"{self.table.location()}#files"
         return quote((*self.name, "files"))
 
 
 def locate(jvm: Jvm, table: str) -> Located:
-    """Find *table*: an identifier, with ``.branch_<name>`` or not, a path or ``iceberg.`path```.
+    """Find *table*: a path, ``iceberg.`path```, or an identifier, optionally ``.branch_<name>``.
 
     Raises:
-        UnknownTableError: There is no such table or branch, or it is no Iceberg table.
-        UnsupportedError: Its format version is beyond this Iceberg version.
+        UnknownTableError: There is no such table or branch, it is no Iceberg table, or several
+            catalogs have it.
+        UnsupportedError: This Iceberg version does not support its format version.
+        SessionError: The session lacks the jar of a file system.
     """
     path = by_path(table)
     if path is not None:
@@ -66,7 +68,7 @@ def locate(jvm: Jvm, table: str) -> Located:
 
 
 def again(jvm: Jvm, table: str, located: Located) -> Located:
-    """Find a table without what its catalog remembers of it: it may be another table by now."""
+    """Reload a table past its catalog's cache: another table may have replaced it."""
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
         catalog.invalidateTable(jvm.identifier(located.name[1:]))
@@ -74,7 +76,7 @@ def again(jvm: Jvm, table: str, located: Located) -> Located:
 
 
 def by_path(table: str) -> str | None:
-    """Return the path that *table* is, or None where it is an identifier."""
+    """Return the path that *table* names, or None if it is an identifier."""
     said = _BY_PATH.match(table)
     if said:
         return said["path"]
@@ -111,7 +113,7 @@ def catalogs(jvm: Jvm) -> list[str]:
 
 
 def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
-    """Look for a table in the catalog that *parts* names, else in every Iceberg catalog."""
+    """Look up a table in the catalog that *parts* names, or in all Iceberg catalogs."""
     known = catalogs(jvm)
     tries = [parts] if parts[0] in known else [(name, *parts) for name in known]
     found = [
@@ -178,7 +180,7 @@ def _absent(jvm: Jvm, parts: Parts) -> str:
 
 
 def _places(jvm: Jvm, known: Sequence[str]) -> str:
-    """Name catalogs, and where their tables lie: the embedded one depends on the folder."""
+    """Describe catalogs and their warehouses: the embedded one depends on the working folder."""
     warehouses = [jvm.spark.conf.get(f"spark.sql.catalog.{name}.warehouse", None) for name in known]
     named = zip(known, warehouses, strict=True)
     return ", ".join(name if place is None else f"{name} ({place})" for name, place in named)
@@ -194,10 +196,11 @@ def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
 
 
 def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
-    """Refuse to take the main branch for the one that Spark has for it in this session.
+    """Refuse the main branch if Spark redirects it to another branch.
 
     Raises:
-        UnsupportedError: The session writes, audits and publishes (``SparkTableUtil.wapSession``).
+        UnsupportedError: The session sets ``spark.wap.branch``, and the table enables
+            write-audit-publish (``SparkTableUtil.wapSession``).
     """
     branch = jvm.spark.conf.get("spark.wap.branch", None)
     enabled = dict(located.table.properties()).get("write.wap.enabled", "false").lower()
@@ -209,11 +212,11 @@ def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
 
 
 def refuse(table: str, found: JavaObject) -> None:
-    """Refuse what zadapter cannot keep.
+    """Refuse a table with features that zadapter does not support.
 
     Raises:
-        UnsupportedError: The table is of a version to come or encrypted, or new files would not be
-            Parquet.
+        UnsupportedError: The table has a newer format version, is encrypted, or does not write
+            Parquet files.
     """
     version = int(found.operations().current().formatVersion())
     if version > NEWEST:
@@ -231,14 +234,17 @@ def refuse(table: str, found: JavaObject) -> None:
 
 
 def operations(table: JavaObject) -> JavaObject:
-    """Return what holds the table's metadata."""
+    """Return Iceberg's ``TableOperations``, which hold the table's metadata."""
     return table.operations()
 
 
 def ancestors(
     table: JavaObject, snapshot_id: int | None, since: int | None
 ) -> Iterator[JavaObject]:
-    """Yield the snapshot and those before it, down to *since*, which is left out."""
+    """Yield a snapshot and its ancestors, down to and excluding *since*.
+
+    The iteration ends early at an expired snapshot.
+    """
     while snapshot_id is not None and snapshot_id != since:
         snapshot = table.snapshot(snapshot_id)
         if snapshot is None:
@@ -248,10 +254,10 @@ def ancestors(
 
 
 def news(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[JavaObject]:
-    """Return the snapshot and all those before it that are newer than *since*.
+    """Return a snapshot and all its ancestors that are newer than *since*.
 
     Raises:
-        ConflictError: Some have expired, so nobody can say what they did.
+        ConflictError: Some have expired, so their changes are unknown.
     """
     found = list(ancestors(table, snapshot_id, since))
     first = found[-1].parentId() if found else snapshot_id

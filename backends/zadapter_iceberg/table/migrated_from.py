@@ -1,7 +1,7 @@
-"""What an Iceberg table was migrated from: a property of it, and of the snapshots that bring rows.
+"""The migration source of an Iceberg table: a property of the table and of loading snapshots.
 
-The property is there to spare all other tables a look into their history.  The version is that of
-the newest snapshot that has brought rows and is still an ancestor: a rollback takes both back.
+The table's property avoids reading the history of tables that were not migrated. The version is
+that of the newest loading snapshot among the ancestors, so a rollback reverts it with the rows.
 """
 
 import re
@@ -15,12 +15,12 @@ _SAID = re.compile(r"(\w+):(.+)@(-?\d+)#(\w*)\Z")
 
 
 def text(of: Source) -> str:
-    """Return a source as properties say it."""
+    """Return a source as the value of the property."""
     return f"{of.format}:{of.id}@{of.version}#{of.columns}"
 
 
 def source(version: Version) -> Source | None:
-    """Return what the rows of the main branch were migrated from, if its history tells."""
+    """Return the source of the main branch, or None if there is none or its history expired."""
     properties = dict(version.pinned.properties())
     if version.located.branch is not None or PROPERTY not in properties:
         return None

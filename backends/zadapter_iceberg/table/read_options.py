@@ -1,4 +1,4 @@
-"""How Spark reads an Iceberg table's rows: the size of its tasks, and partition fields."""
+"""Options of Spark's reads of Iceberg tables: split size and partition fields."""
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -9,13 +9,13 @@ from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import FUNCTIONS
 
 _TASKS = 4
-"""Tasks a core reads, so that no core waits long for the last one."""
+"""Tasks per core, so that cores do not wait long for the last task."""
 _SMALLEST_SPLIT, _LARGEST_SPLIT = 16 << 20, 128 << 20
-"""Iceberg's own bounds of a split (``TableScanUtil``, ``read.split.target-size``)."""
+"""Bytes: Iceberg's limits of a split (``TableScanUtil``, ``read.split.target-size``)."""
 
 
 def split_size(spark: SparkSession, files: pa.Table) -> int:
-    """Return the bytes of a task; Iceberg evens tasks out only where it plans them itself."""
+    """Return the bytes of a split; Iceberg balances tasks only in scans that it plans itself."""
     tasks = _TASKS * int(spark.sparkContext.defaultParallelism)
     return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 

@@ -1,12 +1,12 @@
-"""Small files beside an Iceberg table, through the table's own FileIO."""
+"""Small files in an Iceberg table's folder, accessed through the table's FileIO."""
 
 from zadapter_iceberg.jvm import JavaObject
 
 
 class Store:
-    """The folder of one table.
+    """Files in one table's folder.
 
-    Names that start with an underscore are hidden from Iceberg's ``remove_orphan_files``.
+    Iceberg's ``remove_orphan_files`` ignores names that start with an underscore.
     """
 
     def __init__(self, table: JavaObject) -> None:
@@ -14,7 +14,7 @@ class Store:
         self._location = table.location()
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none."""
+        """Return the content of a file, or None if it does not exist."""
         file = self._io.newInputFile(f"{self._location}/{path}")
         if not file.exists():
             return None
@@ -25,7 +25,7 @@ class Store:
             stream.close()
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew."""
+        """Create or overwrite a file."""
         stream = self._io.newOutputFile(f"{self._location}/{path}").createOrOverwrite()
         try:
             stream.write(bytearray(data))

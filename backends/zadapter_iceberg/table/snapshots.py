@@ -1,4 +1,4 @@
-"""One version of an Iceberg table: what stays as it is, whatever others commit meanwhile."""
+"""Versions of Iceberg tables, pinned against later commits."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,36 +17,36 @@ from zadapter_iceberg.stats import scan_tasks
 from zadapter_iceberg.table.lookup import Located
 
 METRICS = "write.metadata.metrics.column."
-"""Property that says, by a column's name, what the manifests keep of it."""
+"""Prefix of the properties that set a column's metrics mode."""
 WITHOUT_BOUNDS = frozenset(
     {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
 )
-"""Types that Spark has no match for, or that have more than one value a row."""
+"""Types without usable bounds: Spark has no matching type, or a row has several values."""
 
 ROW_LINEAGE = 3
-"""Format version from which on rows have ids."""
+"""First format version with row ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """A version of a table, and what is asked of it more than once."""
+    """Version of a table."""
 
     located: Located
     pinned: JavaObject
-    """Iceberg's ``Table``, which never refreshes."""
+    """Iceberg's ``Table`` with fixed metadata, which never refreshes."""
     snapshot_id: int | None
     """None: the table has no snapshot yet."""
     columns: Mapping[Parts, Column] = field(repr=False)
     fields: Sequence[Field] = field(repr=False)
     """Fields of the current partition spec."""
     creation: JavaObject = None
-    """Iceberg's ``Transaction`` that will make the table, if there is none yet."""
+    """Iceberg's ``Transaction`` that creates the table; None: the table exists."""
     since: scan_tasks.Since | None = None
-    """What is asked to be still the same, if anything."""
+    """Plan of the rewrite that this version is compared with, if any."""
 
     @property
     def computed(self) -> list[Field]:
-        """The fields that are no columns of the table."""
+        """Partition fields that are not table columns."""
         return [each for each in self.fields if (each.name,) not in self.columns]
 
     @property
@@ -56,20 +56,20 @@ class Version:
 
     @property
     def still(self) -> scan_tasks.Since | None:
-        """What a rewrite of this version needs to stay as it is."""
+        """Plan of a rewrite of this version; None if there is no snapshot."""
         if self.snapshot_id is None:
             return None
         return scan_tasks.Since(sequence=self.sequence, spec=int(self.pinned.spec().specId()))
 
     @cached_property
     def tasks(self) -> dict[str, JavaObject]:
-        """For each live data file, by its path, Iceberg's ``FileScanTask``."""
+        """The ``FileScanTask`` of each live data file, by path."""
         return (
             scan_tasks.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
         )
 
     def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
-        """Return the equality deletes that have arrived since the older version, by their paths.
+        """Return the equality deletes that were added since ``since``, by path.
 
         Args:
             paths: Data files that are live in both versions.
@@ -85,7 +85,7 @@ class Version:
 
     @property
     def has_row_ids(self) -> bool:
-        """Whether rows have ids of their own (row lineage)."""
+        """Whether rows have ids (row lineage)."""
         return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE
 
     @property
@@ -98,16 +98,16 @@ class Version:
 
 
 def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
-    """Return the table's newest version, to be compared with *since*.
+    """Return the table's newest version, compared with *since*.
 
     Args:
-        jvm: The session's.
+        jvm: The session's JVM.
         located: The table.
-        since: An older version of it.
+        since: An older version that a rewrite was planned on; None: there is none.
 
     Raises:
-        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
-            has a column's name in other case.
+        UnsupportedError: A partition field is unsupported, or its name equals a column's name
+            except for case.
     """
     live = located.table
     live.refresh()
@@ -117,11 +117,11 @@ def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
 
 
 def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
-    """Return a version of the table as it is loaded, with its newest schema and partition spec.
+    """Return a version of the loaded table, with its current schema and partition spec.
 
     Raises:
-        UnsupportedError: A partition field is made by a transform that zadapter does not know, or
-            has a column's name in other case.
+        UnsupportedError: A partition field is unsupported, or its name equals a column's name
+            except for case.
     """
     pinned = with_properties(jvm, located.table, {})
     known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
@@ -144,7 +144,7 @@ def _refuse_twins(made: Sequence[Field], known: Mapping[Parts, Column]) -> None:
 
 
 def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) -> JavaObject:
-    """Return *table* as it is now, with *properties* that nobody else will see."""
+    """Return a copy of *table*, fixed to its current metadata, with additional properties."""
     metadata = table.operations().current()
     if properties:
         merged = jvm.root.java.util.HashMap(metadata.properties())
@@ -159,10 +159,10 @@ def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) 
 
 
 def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
-    """Return a schema in Arrow's types, as Spark sees it.
+    """Convert an Iceberg schema to Arrow by way of Spark's types.
 
     Raises:
-        UnsupportedError: Spark has no match for a column's type.
+        UnsupportedError: Spark has no matching type for a column.
     """
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
@@ -176,32 +176,32 @@ def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
     for each in iceberg_schema.columns():
         try:
             jvm.iceberg.spark.SparkSchemaUtil.convert(each.type())
-        except Exception:  # noqa: BLE001, PERF203 - it asks which one fails
+        except Exception:  # noqa: BLE001, PERF203 - finds the columns that fail
             yield join((str(each.name()),))
 
 
 def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:
-    """Return the type of each field's values."""
+    """Return the value type of each partition field."""
     types = schema(jvm, version.pinned.spec().partitionType().asSchema())
     return {each.name: types.field(each.name).type for each in version.fields}
 
 
 def physical_names(jvm: Jvm, known: Mapping[Parts, Column]) -> dict[Parts, Parts]:
-    """Return how files name each column: Iceberg names Parquet's as Avro would."""
+    """Return the name of each column in Parquet files, where Iceberg follows Avro's rules."""
     compatible = jvm.iceberg.avro.AvroSchemaUtil.makeCompatibleName
     names = {part: str(compatible(part)) for parts in known for part in parts}
     return {parts: tuple(names[part] for part in parts) for parts in known}
 
 
 def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
-    """Return the columns of a type whose bounds mean nothing to Spark."""
+    """Return the leaf columns of types without usable bounds."""
     types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
     words = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
     return frozenset(parts for parts, word in words.items() if word in WITHOUT_BOUNDS)
 
 
 def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:
-    """Return the columns of which manifests keep no bounds."""
+    """Return the leaf columns whose metrics mode stores no bounds."""
     config = jvm.iceberg.MetricsConfig.forTable(version.pinned)
     modes = {
         parts: str(config.columnMode(".".join(parts)).toString()) for parts, _ in leaves(table)

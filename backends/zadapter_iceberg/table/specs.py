@@ -1,4 +1,4 @@
-"""What an Iceberg table is besides its rows, and what it can be."""
+"""Definitions of Iceberg tables: columns, partitioning and properties."""
 
 import json
 import re
@@ -31,20 +31,20 @@ _RESERVED = re.compile(
     r"(write|read|commit|history|gc|zadapter|schema|compatibility|encryption|engine|format"
     r"|format-version|current-schema|owner)(\.|-|\Z)"
 )
-"""Properties that mean something to Iceberg, and to no other format."""
+"""Properties that only Iceberg interprets."""
 _SILENT = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
-"""Those of them that nobody would miss."""
+"""Properties of these whose loss is not reported."""
 _AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
 _OWN = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
 }  # fmt: skip
-"""Columns that readers are given besides (the spec's "Reserved Field IDs")."""
+"""Metadata columns, whose names are reserved (the spec's "Reserved Field IDs")."""
 _WIDER = {"byte": "integer", "short": "integer"}
 
 
 def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
-    """Return what a table is."""
+    """Return the definition of a table, with a note on each part that other formats lack."""
     version: Version = snapshot.handle
     pinned, to_json = version.pinned, jvm.iceberg.SchemaParser.toJson
     spark = json.loads(jvm.iceberg.spark.SparkSchemaUtil.convert(pinned.schema()).json())
@@ -101,7 +101,7 @@ def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> I
 
 
 def _renamed(schemas: Iterable[str]) -> str | None:
-    """Return why columns cannot be found in files by their names, None if they can."""
+    """Return why names do not identify columns in files, or None if they do."""
     names: dict[int, Parts] = {}
     ids: dict[Parts, int] = {}
     for schema in schemas:
@@ -114,7 +114,7 @@ def _renamed(schemas: Iterable[str]) -> str | None:
 
 
 def _numbered(type_: Any, above: Parts) -> Iterator[tuple[Parts, int]]:
-    """Yield the id of each field, in the spec's JSON serialisation (Appendix C)."""
+    """Yield the name and id of each field of a type in the spec's JSON (Appendix C)."""
     if isinstance(type_, str):
         return
     inner = [(each["name"], each["id"], each["type"]) for each in type_.get("fields", ())]
@@ -129,7 +129,7 @@ def _numbered(type_: Any, above: Parts) -> Iterator[tuple[Parts, int]]:
 
 
 def accept(definition: Definition) -> Definition:
-    """Return *definition* as an Iceberg table can hold it."""
+    """Adapt *definition* to what an Iceberg table supports, with a note on each change."""
     accepted = retyped(definition, _type)
     properties = {
         next((own for own, common in _COMMON.items() if common == key), key): value

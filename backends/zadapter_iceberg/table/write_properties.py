@@ -1,4 +1,4 @@
-"""Table properties that hold while some files are written, and that nobody else sees."""
+"""Temporary table properties for one write, which are never committed."""
 
 from uuid import uuid4
 
@@ -11,12 +11,12 @@ _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
 
 
 def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> dict[str, str]:
-    """Return the properties; the folder is one that no other write has.
+    """Return the properties of a write, among them a new data folder.
 
     Args:
-        snapshot: What is written to.
-        layout: What has placed the rows, which the folder's name will say; None: nothing has.
-        encoding: How the rows are put into Parquet.
+        snapshot: The version that is written to.
+        layout: Layout of the rows, whose id becomes part of the folder's path; None: no layout.
+        encoding: Parquet encoding of the rows.
     """
     own = dict(snapshot.handle.pinned.properties())
     folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
@@ -24,14 +24,14 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
     said = {"write.data.path": f"{folder}{placed}/{uuid4().hex}"}
     if layout is not None:
         for parts in layout.request.columns:
-            # bounds cut to 16 characters are all alike where texts share a prefix
+            # bounds truncated to 16 characters are equal where strings share a prefix
             said[METRICS + ".".join(parts)] = "full"
     for parts in encoding.plain:
         name = _DICTIONARY + ".".join(parts)
         said[name] = own.get(name, "false")
     if encoding.row_group is not None:
         most = str(encoding.row_group)
-        # once in so many rows the writer looks, and finds the row group large enough
+        # the writer checks the size after so many rows only, and then ends the row group
         said["write.parquet.row-group-size-bytes"] = "1"
         said["write.parquet.row-group-check-min-record-count"] = most
         said["write.parquet.row-group-check-max-record-count"] = most
