@@ -1,4 +1,4 @@
-"""Plain Parquet for zadapter: a log of versions and a table of stats in the folder itself."""
+"""Plain Parquet backend of zadapter: the folder holds a log of versions and a stats table."""
 
 from zadapter_parquet.backend import ParquetBackend
 

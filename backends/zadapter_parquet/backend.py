@@ -1,4 +1,4 @@
-"""The backend contract, for plain Parquet files under a log of our own."""
+"""Implementation of the backend contract for plain Parquet files with zadapter's own log."""
 
 import json
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ from zadapter_parquet.store.open import opened
 
 
 class ParquetBackend:
-    """Folders of Parquet files, each with a log of versions and a table of stats inside it."""
+    """Folders of Parquet files, each with a log of versions and a stats table."""
 
     format = "parquet"
     external_files = False
@@ -60,13 +60,13 @@ class ParquetBackend:
         self._spark = spark
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the current version; -1 is a folder that no commit has made a table yet.
+        """Return the current version, which is -1 for a folder without a log.
 
         Raises:
-            UnknownTableError: There are no Parquet files.
-            UnsupportedError: They cannot be taken as one table.
+            UnknownTableError: The folder has no Parquet files.
+            UnsupportedError: Its files do not form one table.
             CorruptLogError: The log is damaged.
-            ForeignChangeError: There are files that the log does not know.
+            ForeignChangeError: Visible files were added, changed or removed outside the log.
         """
         files = opened(self._spark, table) if since is None else since.handle.files
         log = Log(files, table)
@@ -84,11 +84,11 @@ class ParquetBackend:
         return snapshot(table, files, version, frozenset(changed))
 
     def at(self, table: str, when: int | datetime) -> Snapshot:
-        """Return an older version: the one with this number, or the newest at that time.
+        """Return an older version by number, or the newest version at a time.
 
         Raises:
             UnknownTableError: There is no such table or version.
-            VersionExpiredError: Its files may be gone.
+            VersionExpiredError: The version's files may have been deleted.
         """
         files = opened(self._spark, table)
         log = Log(files, table)
@@ -97,7 +97,7 @@ class ParquetBackend:
         return snapshot(table, files, Version(entry=entry, newer=head))
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
-        """Return the live files with the stats of *columns*."""
+        """Return the file table of the live files, with stats of *columns*."""
         version: Version = snapshot.handle.version
         asked = dict(resolve(parts, snapshot.schema) for parts in columns)
         wanted = {parts: t for parts, t in asked.items() if parts[0] not in snapshot.partition}
@@ -108,21 +108,21 @@ class ParquetBackend:
         )
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
-        """Return where the files with *paths* in the log lie."""
+        """Return the current URIs of *paths* in the log."""
         store: Files = snapshot.handle.files
         lying = move_plan.places(store, snapshot.handle.version.head, paths)
         return data.uris(self._spark, map(store.location, lying))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
-        """Return *snapshot*: stats of all columns are kept."""
+        """Return *snapshot* unchanged: the stats table covers all columns."""
         return snapshot
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the rows of *files*.
 
         Raises:
-            ForeignChangeError: One is gone, or is not the one that the log knows.
-            VersionExpiredError: Others have published the folder, or vacuumed it, since.
+            ForeignChangeError: A file is missing, or its size differs from the log.
+            VersionExpiredError: The folder was published or vacuumed since.
         """
         store: Files = snapshot.handle.files
         head = snapshot.handle.version.head
@@ -139,11 +139,11 @@ class ParquetBackend:
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
-        """Write *rows* into a folder of their own, which no reader looks into."""
+        """Write *rows* into a hidden folder, which readers ignore."""
         store: Files = snapshot.handle.files
         check_writable(store)
         entry = snapshot.handle.version.entry
-        # a table that is yet to be made may be written in parts, and is committed at once
+        # a pending table may take several writes, which share a folder and one commit
         parts = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if parts else f"{staging.DATA}/{uuid4().hex}"
         int96 = entry.int96 and not encoding.whole
@@ -156,7 +156,7 @@ class ParquetBackend:
         )
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
-        """Return *written* with the stats of the footers."""
+        """Return *written* with the stats of the footers; INT96 columns are aggregated."""
         files = files.filter(pc.greater(files["rows"], 0))
         _, layout, int96 = written.handle
         known = with_partition(files, dict(snapshot.partition), layout)
@@ -165,25 +165,25 @@ class ParquetBackend:
         return Staged(files=known, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
-        """Return the rows of staged files, which lie in the table's folder already."""
+        """Return the rows of staged files, which are already in the table's folder."""
         return self.read(snapshot, staged.files)
 
     def commit(self, rewrite: Rewrite) -> int:
-        """Exchange the files by one entry in the log, after keeping the layout.
+        """Store the layout, then replace the files in one log entry.
 
         Raises:
-            ConflictError: Another writer was faster; nothing was committed.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer committed first; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         Layouts(rewrite.base.handle.files).keep(rewrite.layout)
         return self.publish(rewrite, Operation.OPTIMIZE.value)
 
     def publish(self, change: Change, operation: str) -> int:
-        """Make *change* the next version.
+        """Commit *change* as the next version.
 
         Raises:
-            ConflictError: Another writer was faster; nothing was committed.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer committed first; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         table, store = change.base.table, change.base.handle.files
         version: Version = change.base.handle.version
@@ -200,13 +200,13 @@ class ParquetBackend:
         try:
             for exchange in change.exchanges:
                 store.sync(exchange.added["path"].to_pylist())
-        except FileNotFoundError as error:  # vacuum has ruled this commit out
+        except FileNotFoundError as error:  # vacuum has aborted this commit
             raise StaleRewriteError(table, [folder]) from error
         by_uri = {uri: path for path, uri in change.staged.paths.items()}
         check_present(change.sizes, lambda uri: store.size(by_uri[uri]))
         removed = [exchange.removed for exchange in change.exchanges]
         added = [exchange.added for exchange in change.exchanges]
-        # engines would shift moments where files differ
+        # engines shift timestamps if some files store INT96 and others do not
         if int96 != base.int96 and not commit_entries.is_whole(base, removed):
             raise StaleRewriteError(table, ["how files store moments"])
         said = commit_entries.exchanged(store, base, removed, added) | {
@@ -220,41 +220,41 @@ class ParquetBackend:
         return entry.version
 
     def _told(self, change: Change, found: pa.Table) -> pa.Table:
-        """Return what was found, with the stats of files that stay completed."""
+        """Return the registered file table, with complete stats of the files that stay."""
         gone = pa.concat_tables([exchange.removed for exchange in change.exchanges])["path"]
         goes = pc.is_in(found["path"], gone)
         stays = missing_stats.completed(self._spark, change.base, found.filter(pc.invert(goes)))
         return pa.concat_tables([found.filter(goes), stays])
 
     def history(self, table: str) -> list[Commit]:
-        """Return the commits of all versions, newest first."""
+        """Return the commits of all versions, newest first, after verifying the log."""
         return history.history(Log(opened(self._spark, table), table))
 
     def restore(self, table: str, version: int) -> int:
-        """Make the files of an older version those of a new one."""
+        """Commit a new version with the files of an older one, and return its number."""
         return history.restore(opened(self._spark, table), table, version)
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
-        """Delete what no version needs that is newer than *older_than*; return it."""
+        """Delete files needed only by versions older than *older_than*; return their paths."""
         return vacuuming.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
 
     def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
-        """Make the folder itself the newest version."""
+        """Make the folder's visible files those of the newest version."""
         return publishing.publish(opened(self._spark, table), table, dry_run=dry_run)
 
     def define(self, snapshot: Snapshot) -> Definition:
-        """Return what the table is."""
+        """Return the definition of the table: columns, partitioning and properties."""
         return loading.define(snapshot)
 
     def accept(self, definition: Definition) -> Definition:
-        """Return *definition* as a folder of Parquet files can hold it."""
+        """Adapt *definition* to what a folder of Parquet files supports."""
         return loading.accept(definition)
 
     def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
-        """Return a table without an entry in its log, in an empty folder.
+        """Return a pending table without log entries, in an empty folder.
 
         Raises:
-            UsageError: There is something in the folder.
+            UsageError: The folder holds visible files or a table, or cannot be created.
         """
         try:
             files = opened(self._spark, table, make=True)
@@ -263,7 +263,7 @@ class ParquetBackend:
         return loading.pending(table, files, definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
-        """Refuse: a log that names files of other folders could be made to read any.
+        """Refuse to adopt files: a log that names files of other folders could expose any file.
 
         Raises:
             UnsupportedError: Always.
@@ -274,27 +274,27 @@ class ParquetBackend:
         )
 
     def load(self, load: Load) -> int:
-        """Add the files by one entry in the log, the first one where there is none.
+        """Add the files in one log entry, which creates the table if it does not exist.
 
         Raises:
-            ConflictError: Somebody else was faster; nothing was committed.
-            UnknownOutcomeError: It may or may not have been committed.
+            ConflictError: Another writer committed first; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         for layout in load.layouts:
             Layouts(load.base.handle.files).keep(layout)
         return loading.load(load, [staged.files for staged in load.staged])
 
     def protect(self, snapshot: Snapshot) -> str:
-        """Leave a note that vacuum respects."""
+        """Write a note that stops vacuum from deleting files, and return a description."""
         return shared_files.share(snapshot.handle.files)
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Remove a table of one version.
+        """Drop a newly created table.
 
         Raises:
-            ConflictError: It has got more versions.
+            ConflictError: The table has more versions, or another table replaced it.
         """
         loading.drop(snapshot.handle.files, snapshot.table, snapshot.id)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the backend holds no resources."""

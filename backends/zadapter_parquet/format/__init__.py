@@ -1,1 +1,1 @@
-"""The table format: entries of the log and names of files."""
+"""Table format: log entries and file names."""

@@ -1,8 +1,8 @@
-"""Entries of a table's log: what each version is.
+"""Log entries, one per version.
 
-An entry says all of its version, so that no other entry needs to be read to use it; the hash of the
-one before makes a chain of them.  Its last line is the hash of what stands before, which a torn
-entry lacks.
+An entry describes its version completely, so no other entry has to be read. It contains the hash of
+the previous entry, which makes the log a chain. Its last line is the hash of the preceding bytes,
+which detects a torn entry.
 """
 
 import json
@@ -19,19 +19,19 @@ from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import checked
 
 FORMAT = 2
-"""Version of this format. A table of a higher one is refused."""
+"""Current format version. Entries of a newer one are refused."""
 _FORMATS = (1, FORMAT)
-"""In the first one, hidden files have names that engines which walk the folder take for rows."""
+"""Readable format versions. In version 1, engines that walk the folder read hidden data files."""
 _NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
-"""What reading JSON raises that zadapter has not written."""
+"""Errors from reading JSON that zadapter has not written."""
 LARGEST = 64 << 20
-"""Bytes; an entry that is larger was not written by zadapter."""
+"""Bytes; zadapter writes no larger entry."""
 _MOST = 1 << 63
-"""No count is as high."""
+"""Exclusive upper limit of counts."""
 
 
 class Operation(str, Enum):
-    """What made a version."""
+    """Operation that created a version."""
 
     REGISTER = "register"
     APPEND = "append"
@@ -49,7 +49,7 @@ class Operation(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A piece of the stats table: a Parquet file, never changed."""
+    """Part of the stats table: an immutable Parquet file."""
 
     path: str
     files: int
@@ -59,51 +59,51 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One version of a table."""
+    """Log entry: one version of a table."""
 
     version: int
     previous: str
-    """SHA-256 of the entry before, in hexadecimal; empty for version 0."""
+    """SHA-256 of the previous entry, in hexadecimal; empty for version 0."""
     transaction: str
-    """Id of the commit. No two entries have the same."""
+    """Id of the commit, unique among entries."""
     operation: Operation
     read_version: int
-    """The version that the commit was planned on."""
+    """Version that the commit is based on."""
     timestamp: int
-    """Milliseconds since 1970, UTC; higher than that of the version before."""
+    """Milliseconds since 1970, UTC; higher than that of the previous version."""
     table: str
-    """Id of the table, made of the files that it was registered with."""
+    """Id of the table: a digest of the registered files, or random for a migrated table."""
     schema: str
-    """Spark's JSON of all columns."""
+    """All columns as Spark's schema JSON."""
     partition: tuple[str, ...]
     parts: tuple[Part, ...]
-    """The stats table: each live file is in one of them."""
+    """Parts of the stats table; each live file is in one of them."""
     files: int
     size: int
-    """Bytes of all files."""
+    """Bytes of all live files."""
     rows: int
     oldest: int
-    """The oldest version that can still be read: what later ones do not need may be gone."""
+    """Oldest readable version: files that only earlier versions need may be deleted."""
     folder: str | None = None
-    """Folder of the data files that this commit added; for an abort, whose commit it rules out."""
+    """Folder of the data files that this commit added; for an abort, that of the aborted commit."""
     summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Files and rows that were added and removed."""
+    """Counts of added and removed files and rows."""
     source: Source | None = None
-    """What the table was migrated from, and up to which version."""
+    """Migrated table and its last loaded version."""
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """What a table of another format said of itself, and no file can say."""
+    """Properties and comment of the migrated table."""
     moves: Part | None = None
-    """Files that lie at their old or their new place (``moving``); None: all are at their place."""
+    """List of files that are being moved (``moving``); None: all files are in place."""
     visible: int = 0
-    """The version whose visible files are those that the folder may hold."""
+    """Version whose visible files are the only ones that the folder may hold."""
     int96: bool = False
-    """Whether moments are INT96, as in the files that Spark wrote before."""
+    """Whether the files store timestamps as INT96, Spark's default."""
     format: int = FORMAT
-    """Of the entry as it lies in the log; new ones have the newest."""
+    """Format version of the stored entry; new entries have the current one."""
 
 
 def encode(entry: Entry) -> bytes:
-    """Return the bytes of *entry*, the same whenever and wherever it is encoded."""
+    """Return the bytes of *entry*; the encoding is deterministic."""
     said = {each.name: getattr(entry, each.name) for each in fields(entry)}
     said["parts"] = [asdict(part) for part in entry.parts]
     said["summary"] = dict(entry.summary)
@@ -115,15 +115,15 @@ def encode(entry: Entry) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """Return SHA-256 in hexadecimal."""
+    """Return the SHA-256 of *data* in hexadecimal."""
     return sha256(data).hexdigest()
 
 
 def decode(data: bytes, version: int) -> Entry:
-    """Return the entry of *version*.
+    """Decode the entry of *version*.
 
     Raises:
-        CorruptLogError: The bytes are no such entry: torn, changed, or in the wrong place.
+        CorruptLogError: The entry is torn, was changed, or belongs to another version.
         UnsupportedError: A newer zadapter has written it.
     """
     body, _, end = data.rstrip(b"\n").rpartition(b"\n")
@@ -174,10 +174,10 @@ def _part(said: dict[str, Any]) -> Part:
 
 
 def _check_counts(said: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse what is no count; JSON's own numbers may be negative, fractions, NaN or of any size.
+    """Check counts: JSON numbers may be negative, fractional, NaN or of any size.
 
     Raises:
-        ValueError: It is none.
+        ValueError: A value is no integer from 0 to below 2**63.
     """
     for name in names:
         count = said[name]
@@ -186,10 +186,10 @@ def _check_counts(said: Mapping[str, Any], names: Iterable[str]) -> None:
 
 
 def _check_texts(said: Mapping[str, Any]) -> None:
-    """Refuse what is no text.
+    """Check strings.
 
     Raises:
-        TypeError: It is none.
+        TypeError: A value is no string.
     """
     for name, text in said.items():
         if not isinstance(text, str):

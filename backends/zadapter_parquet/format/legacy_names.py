@@ -1,9 +1,9 @@
-"""Names that files had in tables of the log's first format.
+"""File names of log format 1.
 
-Data files and stats ended in ``.parquet`` there, and data files lay right below the folders of
-their partition, so engines that walk a folder read rows twice. Each such name has one successor.
-The log may go on to say the former name; what it means is the successor, whatever the file is
-called at the time.
+In that format, data files and stats ended in ``.parquet``, and data files were directly below their
+partition folders, so engines that walk a folder read rows twice. Each former name has one current
+name. The log may still contain the former name, which stands for the current one even before the
+file is renamed.
 """
 
 import re
@@ -26,21 +26,21 @@ _FORMER = (
 
 
 def successor(path: str) -> str:
-    """Return the name of a file today; a name that was never changed is returned as it is."""
+    """Return the current name of a file; other names are returned unchanged."""
     for pattern, name in _SUCCESSORS:
         path = re.sub(pattern, name, path)
     return path
 
 
 def successors(paths: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the names of files today."""
+    """Return the current names of files."""
     for pattern, name in _SUCCESSORS:
         paths = pc.replace_substring_regex(paths, pattern, name)
     return paths
 
 
 def former(path: str) -> str:
-    """Return the name that :func:`successor` returns *path* for."""
+    """Return the former name of a file, the inverse of :func:`successor`."""
     for pattern, name in _FORMER:
         path = re.sub(pattern, name, path)
     return path

@@ -1,27 +1,27 @@
-"""Paths of files within a table, however they came into its log."""
+"""Paths within a table, and their validation."""
 
 from urllib.parse import unquote
 
 from zadapter.errors import CorruptLogError
 
 HIDDEN = "_zadapter"
-"""The folder of everything that zadapter writes; Spark, Hive and DuckDB do not look into it."""
+"""Folder of all files that zadapter writes; the underscore hides it from Spark and Hive."""
 
 ASIDE = f"{HIDDEN}/new"
-"""Where files are written that have not got their names yet."""
+"""Folder of temporary files, which are renamed when complete."""
 
 _DECODINGS = 4
-"""Some store or engine may decode a path more than once."""
+"""Number of decodings to check: a store or engine may decode a path more than once."""
 
 
 def checked(path: str) -> str:
-    """Return *path* if it names something within the table, however often it is decoded.
+    """Return *path* after checking that it stays within the table, even if it is decoded again.
 
     Args:
-        path: Relative to the table's root, as the file is called: nothing in it is escaped.
+        path: Path relative to the table's root, unescaped.
 
     Raises:
-        CorruptLogError: It leads, or might be taken to lead, somewhere else.
+        CorruptLogError: The path leads out of the table, or a program may read it so.
     """
     decoded = path
     for _ in range(_DECODINGS):

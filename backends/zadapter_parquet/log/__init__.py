@@ -1,1 +1,1 @@
-"""The log of a table, its stats, its snapshots."""
+"""Log, stats table and snapshots of a table."""

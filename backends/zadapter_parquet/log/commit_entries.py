@@ -1,4 +1,4 @@
-"""The entries that commits add to the log."""
+"""Construction of log entries for commits."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from zadapter_parquet.store.contract import Files
 
 
 def first(files: Files, found: Entry, table: pa.Table) -> Entry:
-    """Return version 0, after writing its stats."""
+    """Write the stats of version 0, and return its entry."""
     guard_files.note(files)
     summary = {"files_added": table.num_rows, "rows_added": total(table, "rows")}
     return replace(
@@ -29,14 +29,14 @@ def first(files: Files, found: Entry, table: pa.Table) -> Entry:
 
 
 def is_whole(base: Entry, removed: Sequence[pa.Table]) -> bool:
-    """Tell whether all files of *base* are *removed*."""
+    """Return whether *removed* contains all files of *base*."""
     return bool(sum(files.num_rows for files in removed) == base.files)
 
 
 def exchanged(
     files: Files, base: Entry, removed: Sequence[pa.Table], added: Sequence[pa.Table]
 ) -> dict[str, Any]:
-    """Write the stats of a version that has other files, and return what its entry says of them."""
+    """Write the stats of a version that replaces files, and return the fields of its entry."""
     gone, come = pa.concat_tables(removed), pa.concat_tables(added)
     paths = set(gone["path"].to_pylist())
     return {
@@ -54,24 +54,24 @@ def exchanged(
 
 
 def following(log: Log, base: Entry, operation: Operation, **said: Any) -> Entry:
-    """Return an entry for the version after *base*, the same but for what is *said*."""
+    """Return an entry for the version after *base*, with the fields *said* replaced."""
     said = {"folder": None, "summary": {}} | said
     entry = replace(base, read_version=base.version, operation=operation, timestamp=now(), **said)
     return placed(log, base, entry)
 
 
 def placed(log: Log, base: Entry, entry: Entry) -> Entry:
-    """Return *entry* as that of the version after *base*."""
+    """Return *entry* with the version, hash and timestamp that follow *base*."""
     return replace(
         entry,
         version=base.version + 1,
         format=FORMAT,
         previous=log.hash_of(base.version),
-        # another machine's clock may be ahead of ours
+        # another machine's clock may be ahead
         timestamp=max(entry.timestamp, base.timestamp + 1),
     )
 
 
 def now() -> int:
-    """Return milliseconds since 1970, UTC."""
+    """Return the current time in milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""The log of a table: dense versions, each created once and never changed."""
+"""Log of a table: consecutive versions, each an entry that is created once and never changed."""
 
 import re
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ from zadapter_parquet.store.contract import Outcome, Store
 FOLDER = f"{HIDDEN}/log"
 HINT = f"{FOLDER}/_head"
 TRIES = 20
-"""How often a change that reads nothing but the log is made again after losing a race."""
+"""Attempts of a commit that depends on the log alone and may lose races."""
 _REQUESTS = 5
 _VERSION = re.compile(rb"[0-9]{1,18}")
 
 
 def path_of(version: int) -> str:
-    """Return where the entry of *version* lies."""
+    """Return the path of the entry of *version*."""
     return f"{FOLDER}/{version:020d}.json"
 
 
 class Log:
-    """Reads and extends a table's log.
+    """Reader and writer of a table's log.
 
-    A version is whoever creates its entry first.  So once an entry can be read, all other attempts
-    at that version have failed for good, and as long as it is absent the same bytes may be sent
-    again: an entry is committed at most once, without locks and clocks.
+    The first writer to create a version wins. Once an entry is readable, all other attempts at that
+    version have failed; while it is absent, the same bytes may be sent again. So an entry is
+    committed at most once, without locks or clocks.
     """
 
     def __init__(self, store: Store, table: str) -> None:
@@ -41,10 +41,10 @@ class Log:
         self._table = table
 
     def exists(self) -> bool:
-        """Tell whether there is a log.
+        """Return whether the log exists.
 
         Raises:
-            CorruptLogError: Its first entry is gone.
+            CorruptLogError: Its first entry is missing.
         """
         if self._store.has(path_of(0)):
             return True
@@ -53,11 +53,11 @@ class Log:
         return False
 
     def head(self) -> Entry:
-        """Return the newest version.
+        """Return the entry of the newest version.
 
         Raises:
-            UnknownTableError: There is no log, or it says that the table was dropped.
-            CorruptLogError: Its newest entry is damaged, or does not follow the one before.
+            UnknownTableError: There is no log, or the table was dropped.
+            CorruptLogError: The entry is damaged, or does not follow the previous one.
         """
         newest = self.newest()
         if newest is None:
@@ -73,10 +73,10 @@ class Log:
         return newest
 
     def newest(self) -> Entry | None:
-        """Return the last entry, be the table dropped or not; None if there is no log.
+        """Return the last entry, even of a dropped table, or None if there is no log.
 
         Raises:
-            CorruptLogError: It is damaged, or does not follow the one before.
+            CorruptLogError: The entry is damaged, or does not follow the previous one.
         """
         low = self._hinted()
         if not self._has(low):
@@ -85,14 +85,14 @@ class Log:
             low = 0
         low = self._last(low)
         while self._store.has_after(path_of(low)):
-            # somebody has added a version just now, or one in between is missing
+            # another writer has just added a version, or one in between is missing
             if not self._has(low + 1):
                 raise CorruptLogError(f"{self._table}: entry {low + 1} of the log is missing")
             low = self._last(low + 1)
         return self.entry(low)
 
     def _last(self, low: int) -> int:
-        """Return the last version from *low* on, which is there; versions are dense."""
+        """Return the last version, searching from the existing version *low*."""
         step = 1
         while self._has(low + step):
             low, step = low + step, step * 2
@@ -103,11 +103,11 @@ class Log:
         return low
 
     def entry(self, version: int) -> Entry:
-        """Return one version.
+        """Return the entry of a version.
 
         Raises:
             UnknownTableError: There is no such version.
-            CorruptLogError: The entry is damaged, or does not follow the one before.
+            CorruptLogError: The entry is damaged, or does not follow the previous one.
         """
         data = self._store.read(path_of(version)) if version >= 0 else None
         if data is None:
@@ -121,10 +121,10 @@ class Log:
         return entry
 
     def has(self, entry: Entry) -> bool:
-        """Tell whether the log still has this very entry.
+        """Return whether the log still contains an equal entry.
 
         Raises:
-            UnknownTableError: There is no log any more.
+            UnknownTableError: The log was removed.
         """
         data = self._store.read(path_of(entry.version))
         if data is None and not self.exists():
@@ -132,7 +132,7 @@ class Log:
         return data is not None and decode(data, entry.version) == entry
 
     def between(self, after: int, until: int) -> Iterator[Entry]:
-        """Yield the versions after *after*, up to and with *until*, which are all there.
+        """Yield the entries after version *after*, up to and including *until*.
 
         Raises:
             CorruptLogError: An entry is missing or damaged.
@@ -149,10 +149,10 @@ class Log:
             ) from error
 
     def hash_of(self, version: int) -> str:
-        """Return what the entry after *version* has as ``previous``.
+        """Return the hash of the entry of *version*, empty for a negative version.
 
         Raises:
-            UnknownTableError: The entry is gone: the table was removed since it was read.
+            UnknownTableError: The entry is missing: the table was removed since it was read.
         """
         if version < 0:
             return ""
@@ -162,18 +162,19 @@ class Log:
         return digest(data)
 
     def claim(self, entry: Entry) -> None:
-        """Make *entry* a version of the table.
+        """Commit *entry*.
 
         Raises:
-            ConflictError: The version is somebody else's.
-            UnknownOutcomeError: It is not known whether it is ours.
+            ConflictError: Another writer created the version.
+            StoreError: The store refused the entry; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         data, path = encode(entry), path_of(entry.version)
         try:
             refusal: StoreError | None = None
             outcome = self._store.create(path, data)
         except StoreError as error:
-            # a client may have sent it before, by itself, to somebody who was less strict
+            # the client may have retried, and an earlier request may have succeeded
             refusal, outcome = error, Outcome.UNKNOWN
         try:
             self._settle(entry, data, outcome, refusal)
@@ -182,14 +183,15 @@ class Log:
         except Exception as error:
             if error is refusal:
                 raise
-            # something was sent: whatever stops us now proves nothing
+            # a request was sent, so this error does not prove a failure
             raise UnknownOutcomeError(self._table, entry.transaction) from error
 
     def claimed(self, entry: Entry) -> bool:
-        """Make *entry* a version of the table, and tell whether nobody was faster.
+        """Commit *entry*, and return False if another writer created the version.
 
         Raises:
-            UnknownOutcomeError: It is not known whether the version is ours.
+            StoreError: The store refused the entry; nothing was committed.
+            UnknownOutcomeError: The commit may or may not have succeeded.
         """
         try:
             self.claim(entry)
@@ -200,20 +202,20 @@ class Log:
     def _settle(
         self, entry: Entry, data: bytes, outcome: Outcome, refusal: StoreError | None
     ) -> None:
-        """Find out whose the version is, after one request that may have arrived."""
+        """Determine who created the version, after a request with *outcome* or *refusal*."""
         path = path_of(entry.version)
         for _ in range(_REQUESTS):
             if outcome is Outcome.CREATED:
                 return self._hint(entry.version)
             found = self._store.read(path)
             if found is not None:
-                # an earlier attempt of ours may have arrived after it was given up
+                # an earlier attempt may have succeeded after its request failed
                 if self._decoded(found, entry.version).transaction == entry.transaction:
                     return None
                 raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
             if refusal is not None:
                 raise refusal
-            # nothing is decided, and the same bytes may be sent again
+            # the version is still free, so the same bytes may be sent again
             outcome = self._store.create(path, data)
         raise UnknownOutcomeError(self._table, entry.transaction)
 
@@ -227,15 +229,15 @@ class Log:
         return self._store.has(path_of(version))
 
     def _hinted(self) -> int:
-        """Return where to start to look; whatever the hint says is checked."""
+        """Return the version to start searching at; callers check that it exists."""
         with suppress(CorruptLogError, OSError):
             hint = self._store.read(HINT) or b""
-            # a version that a path can hold: whatever else is there is damage, and only a hint
+            # ignore anything but a version number: a damaged hint does no harm
             return int(hint) if _VERSION.fullmatch(hint) else 0
         return 0
 
     def _hint(self, version: int) -> None:
-        # every so many versions will do: from there on each is looked for
+        # a hint every 64 versions suffices: later ones are searched for
         if version % 64 == 0:
             with suppress(Exception):
                 self._store.write(HINT, str(version).encode())

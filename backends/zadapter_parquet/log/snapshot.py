@@ -1,4 +1,4 @@
-"""One version of a table: its entry, and its files."""
+"""Snapshots of plain Parquet tables."""
 
 import json
 from collections.abc import Mapping
@@ -17,25 +17,25 @@ from zadapter_parquet.store.contract import Files
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """A version of a table."""
+    """Version of a table, or of a folder that is not registered."""
 
     entry: Entry
     found: pa.Table | None = field(default=None, repr=False)
-    """The file table, with all stats, of a folder that is no table yet; else None."""
+    """File table with all stats of a folder that is not registered; None for a table."""
     aborted: frozenset[str] = frozenset()
-    """Folders whose commit was ruled out since the version asked for."""
+    """Folders of commits that were aborted since an older version."""
     newer: Entry | None = None
-    """The current version, where that is another one."""
+    """Entry of the current version, if this is an older one."""
 
     @property
     def head(self) -> Entry:
-        """Return the current version, which tells where files lie."""
+        """Return the entry of the current version, which determines where files are."""
         return self.newer or self.entry
 
 
 @dataclass(frozen=True, kw_only=True)
 class Handle:
-    """What the backend needs to find a version again."""
+    """Reference to a version of a table."""
 
     files: Files
     version: Version
@@ -44,7 +44,7 @@ class Handle:
 def snapshot(
     table: str, files: Files, version: Version, applied: frozenset[str] = frozenset()
 ) -> Snapshot:
-    """Return *version* as the core sees it."""
+    """Return the snapshot of *version*."""
     entry = version.entry
     schema = arrow_schema(json.loads(entry.schema))
     return Snapshot(
@@ -68,7 +68,7 @@ def snapshot(
 def with_partition(
     files: pa.Table, partition: Mapping[str, pa.DataType], layout: str | None
 ) -> pa.Table:
-    """Return a file table with the values that paths name, and the layout that wrote the files."""
+    """Fill partition values from the paths, and the layout's id, into a file table."""
     paths = files["path"].to_pylist()
     arrays = [hive_names.values(paths, name, type_) for name, type_ in partition.items()]
     field = file_stats.schema({}, partition).field("partition")

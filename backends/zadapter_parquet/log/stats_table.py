@@ -1,21 +1,21 @@
-"""The internal stats table: a row a file, in Parquet files that are never changed.
+"""Internal stats table: one row per file, in immutable Parquet files (parts).
 
 ============================ ====================================================
 column                       meaning
 ============================ ====================================================
-``path``                     relative to the table's root, as the file is called
+``path``                     relative to the table's root, unescaped
 ``size``, ``rows``           bytes, rows
-``layout``                   id of the layout that wrote the file
-``{column}_partitionValue``  of each partition column
-``{column}_minValue``        lowest value, null where unknown or there is none
-``{column}_maxValue``        highest value
-``{column}_num_nulls``       nulls, null where unknown
-``{column}_num_nans``        NaNs, null where unknown
+``layout``                   id of the file's layout
+``{column}_partitionValue``  value of a partition column
+``{column}_minValue``        lowest value, null if unknown or if there is none
+``{column}_maxValue``        highest value, null if unknown or if there is none
+``{column}_num_nulls``       number of nulls, null if unknown
+``{column}_num_nans``        number of NaNs, null if unknown
 ``{column}_bounds``          :class:`zadapter.table.file_stats.Bounds`
 ============================ ====================================================
 
-A commit writes the parts anew that hold a file which goes, and one part of those that come: stats
-and files change together, with the entry that names the parts.
+A commit rewrites the parts that list removed files and adds parts for new files. Stats and files
+change atomically, with the log entry that names the parts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,11 +38,11 @@ from zadapter_parquet.store.contract import Files
 
 FOLDER = f"{HIDDEN}/stats"
 FILES_A_PART = 50_000
-"""More parts mean less to write anew, fewer mean less to open."""
+"""Files per part: smaller parts mean less to rewrite, larger ones mean fewer to open."""
 
 _PLAIN = ("path", "size", "rows", "layout")
 _SUSPICIOUS = r"[%\\\x00]|(^|/)\.{0,2}(/|$)"
-"""What a path may have to be looked at by :func:`zadapter_parquet.format.paths.checked`."""
+"""Pattern of paths that :func:`zadapter_parquet.format.paths.checked` has to check."""
 _SUFFIXES = {
     "min": "minValue",
     "max": "maxValue",
@@ -53,7 +53,7 @@ _SUFFIXES = {
 
 
 def flat(files: pa.Table) -> pa.Table:
-    """Return a file table as it is stored."""
+    """Return a file table in the columns of the stats table."""
     columns = {name: files[name] for name in _PLAIN}
     for field in files.schema.field("partition").type:
         columns[f"{join((field.name,))}_partitionValue"] = file_stats.partition(files, field.name)
@@ -69,7 +69,7 @@ def load(
     columns: Mapping[Parts, pa.DataType],
     partition: Mapping[str, pa.DataType],
 ) -> pa.Table:
-    """Return the file table of *parts* with the stats of *columns*; no other stats are read."""
+    """Return the file table of *parts*; only the stats of *columns* are read."""
     wanted = schema(columns, partition)
     tables = [_load(store, part, columns, partition, wanted) for part in parts]
     return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
@@ -104,16 +104,17 @@ def _load(
 def read(
     store: Files, part: Part, needed: Sequence[str] | None, known: Sequence[str] = ()
 ) -> pa.Table:
-    """Return columns of a part, which the table cannot do without.
+    """Read columns of a part.
 
     Args:
         store: The table's files.
         part: The part.
-        needed: Columns that it has; None: all.
-        known: Columns that it may have.
+        needed: Required columns; None: all.
+        known: Optional columns, read if the part has them.
 
     Raises:
         CorruptLogError: The part is missing or damaged.
+        ConnectionError: The store does not answer.
     """
     try:
         with (
@@ -139,7 +140,7 @@ def read(
 
 
 def _opened(store: Files, path: str) -> pa.NativeFile:
-    """Open a part; one of the log's first format may be about to get its name of today."""
+    """Open a part by its current or former name: another writer may be renaming it."""
     with suppress(FileNotFoundError):
         return store.opened(path)
     with suppress(FileNotFoundError):
@@ -155,10 +156,10 @@ def _corrupt(store: Files, part: Part, what: str) -> CorruptLogError:
 
 
 def _check_paths(store: Files, part: Part, paths: pa.ChunkedArray) -> None:
-    """Refuse paths that lead out of the table.
+    """Check that paths stay within the table.
 
     Raises:
-        CorruptLogError: There is one.
+        CorruptLogError: A path is missing, or leads out of the table.
     """
     if paths.null_count or not pa.types.is_string(paths.type):
         raise _corrupt(store, part, "has no path for a file")
@@ -178,13 +179,15 @@ def _structs(children: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.Stru
 def rewritten(
     store: Files, parts: Sequence[Part], removed: set[str], added: pa.Table
 ) -> tuple[Part, ...]:
-    """Write what changes, and return the parts of the new version.
+    """Write the changed parts, and return all parts of the new version.
+
+    Parts that are less than half full are merged.
 
     Args:
         store: The table's files.
-        parts: Those of the version before.
-        removed: Paths of the files that go; each is in one of *parts*.
-        added: File table of those that come.
+        parts: Parts of the previous version.
+        removed: Paths of removed files; each is in one of *parts*.
+        added: File table of added files.
     """
     kept: list[Part] = []
     loose = [flat(added)] if added.num_rows else []
@@ -203,7 +206,7 @@ def rewritten(
 
 
 def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
-    """Write *tables* as parts of about the same size."""
+    """Write *tables* as parts of about equal size."""
     if not tables:
         return []
     whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
@@ -213,7 +216,7 @@ def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
 
 
 def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tuple[Part, ...]:
-    """Write the parts anew that name one of the files that get other names."""
+    """Rewrite the parts that list renamed files; *names* maps old to new paths."""
     kept: list[Part] = []
     for part in parts:
         table = read(store, part, None)
@@ -228,13 +231,13 @@ def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tu
 
 
 def write(store: Files, table: pa.Table) -> Part:
-    """Write a part, under a name of its own."""
+    """Write a part under a unique name."""
     for path in table["path"].to_pylist():
         checked(path)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
-    # never the name of another part, which a clean-up may be about to delete
+    # names are never reused, since vacuum may be about to delete an old part
     path = f"{FOLDER}/{uuid4().hex}.stats"
     store.write(path, data)
     return Part(path=path, files=table.num_rows, size=len(data))

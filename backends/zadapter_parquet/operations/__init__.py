@@ -1,1 +1,1 @@
-"""What is done to a table: registration, moves, publishing, vacuum, loads."""
+"""Operations on a table: registration, loads, moves, publishing, restore and vacuum."""

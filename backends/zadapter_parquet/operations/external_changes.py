@@ -1,4 +1,4 @@
-"""What other programs did to a table's files behind its log."""
+"""Detection of changes that other programs made to a table's files."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,10 +19,11 @@ RESTORE = "bring them back, or go back to a version without them with zadapter.r
 
 
 def looked_at(log: Log, files: Files, table: str) -> Entry:
-    """Return the current version, after a look at the folder.
+    """Return the current version after checking the folder's visible files.
 
     Raises:
-        ForeignChangeError: There are files that the log does not know.
+        ForeignChangeError: Visible files were added, changed or removed outside the log.
+        ConflictError: Other writers kept changing the table.
     """
     for _ in range(TRIES):
         head = log.head()
@@ -37,20 +38,20 @@ def looked_at(log: Log, files: Files, table: str) -> Entry:
 
 
 def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:
-    """Refuse a folder whose visible files are not those that the log knows.
+    """Check that the folder's visible files match the log.
 
-    All that commits add is hidden, until the folder is published.
+    Commits add hidden files only, until the folder is published.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
-        original: Version 0, or the one that was published last.
-        head: The current version.
+        original: Entry of version 0, or of the last published version.
+        head: Entry of the current version.
 
     Raises:
-        ForeignChangeError: Files came, changed, or are live and gone.
+        ForeignChangeError: Files were added or changed, or live files were removed.
     """
-    # a table that was migrated has begun with hidden files alone
+    # a migrated table starts with hidden files only
     parts = () if original.operation is Operation.MIGRATE else original.parts
     moving = pending(files, head)
     first = {**_sizes(stats_table.load(files, parts, {}, {})), **moving.sizes}
@@ -66,7 +67,7 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     live = _sizes(stats_table.load(files, head.parts, {}, {}))
     on_the_way = {new for new, old in moving.names.items() if old in there}
     absent = sorted((live.keys() & known.keys()) - found.keys() - on_the_way)
-    # a file that moved while they were listed was perhaps seen at neither place
+    # the listing may have missed a file that moved meanwhile, at both places
     if gone := [path for path in absent if not has(files, moving, path)]:
         raise ForeignChangeError(table, "went", gone, RESTORE)
 
@@ -76,20 +77,20 @@ def _sizes(files: pa.Table) -> dict[str, int]:
 
 
 def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
-    """Refuse files that are gone or have another size.
+    """Check that files exist with the sizes in the log.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
-        head: The current version.
-        live: File table of those that are about to be read.
+        head: Entry of the current version.
+        live: File table of the files to be read.
 
     Raises:
-        ForeignChangeError: There are some.
+        ForeignChangeError: A file is missing or has another size.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
     found = list(map_files(files.size, places(files, head, paths), files.uri))
-    if None in found:  # it has perhaps moved since it was looked for
+    if None in found:  # a file may have moved between the lookups
         found = list(map_files(files.size, places(files, head, paths), files.uri))
     told = list(zip(paths, sizes, found, strict=True))
     if gone := [path for path, _, now in told if now is None]:
@@ -99,18 +100,18 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
 
 
 def check_readable(files: Files, table: str, version: int, head: Entry, live: pa.Table) -> None:
-    """Refuse files of a version that cannot be read, as :func:`check_live` does.
+    """Check that files of a version can be read, as :func:`check_live` does.
 
     Args:
         files: The table's files.
         table: The table as the caller named it.
-        version: The version.
-        head: The current version, as it was known when the version was looked up.
-        live: File table of those that are about to be read.
+        version: Number of the version.
+        head: Entry of the version that was current when *version* was looked up.
+        live: File table of the files to be read.
 
     Raises:
-        ForeignChangeError: Files are gone or have another size.
-        VersionExpiredError: Others have published the folder, or vacuumed it, since.
+        ForeignChangeError: A file is missing or has another size.
+        VersionExpiredError: The folder was published or vacuumed since.
     """
     try:
         check_live(files, table, head, live)
@@ -124,17 +125,17 @@ def check_readable(files: Files, table: str, version: int, head: Entry, live: pa
 def check_old(
     log: Log, table: str, head: Entry, listed: Iterable[Found], paths: Iterable[str]
 ) -> None:
-    """Refuse visible files that are younger than the log's word for them.
+    """Check that visible files are not newer than their log entry.
 
     Args:
         log: The table's log.
         table: The table as the caller named it.
-        head: The current version.
+        head: Entry of the current version.
         listed: All files of the table.
         paths: Visible files that are about to be deleted.
 
     Raises:
-        ForeignChangeError: There are some: another program may have written them.
+        ForeignChangeError: A file is newer, so another program may have written it.
     """
     when = {file.path: file.modified for file in listed}
     until = known_until(log, head, when)
@@ -144,13 +145,14 @@ def check_old(
 
 
 def known_until(log: Log, head: Entry, modified: Mapping[str, int]) -> int:
-    """Return when the visible files were put into the log, in microseconds since 1970.
+    """Return when the visible files were recorded in the log, in microseconds since 1970.
 
     Args:
         log: The table's log.
-        head: The current version.
-        modified: When files were written by the store's clock, the log's entries among them.
+        head: Entry of the current version.
+        modified: Modification times of files, including log entries, by the store's clock, in
+            microseconds since 1970.
     """
     written = modified.get(path_of(head.visible), 0)
-    # files are published right before their entry: another clock could be behind the store's
+    # files are published right before their entry, whose writer's clock may be behind the store's
     return written if head.visible else min(log.entry(0).timestamp * 1_000, written)

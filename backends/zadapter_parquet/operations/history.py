@@ -1,4 +1,4 @@
-"""The versions of a table: look one up, list them, go back to one."""
+"""Lookup, history and restore of versions."""
 
 from datetime import datetime, timezone
 from uuid import uuid4
@@ -22,12 +22,12 @@ from zadapter_parquet.store.contract import Files
 
 
 def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
-    """Return the version of this number, or the newest one at this time, as of *head*.
+    """Return the entry of a version by number, or of the newest version at a time.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: *when* is neither an integer nor a datetime.
         UnknownTableError: There is no such version.
-        VersionExpiredError: Its files may be gone.
+        VersionExpiredError: The version's files may have been deleted.
     """
     if isinstance(when, bool) or not isinstance(when, (int, datetime)):
         raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
@@ -49,7 +49,7 @@ def _at(log: Log, head: Entry, table: str, when: datetime) -> Entry:
 
 
 def history(log: Log) -> list[Commit]:
-    """Return what each version's commit has done, newest first, after a look at the whole chain."""
+    """Return the commits of all versions, newest first, after verifying the chain of entries."""
     entries = reversed(list(log.between(-1, log.head().version)))
     return [
         Commit(
@@ -64,16 +64,16 @@ def history(log: Log) -> list[Commit]:
 
 
 def restore(files: Files, table: str, version: int) -> int:
-    """Make the files of *version* those of a new one.
+    """Commit a new version with the files of *version*, and return its number.
 
     Raises:
-        VersionExpiredError: Its files may be gone.
-        ForeignChangeError: Some are gone, or were changed.
-        ConflictError: Other writers were faster.
+        VersionExpiredError: The version's files may have been deleted.
+        ForeignChangeError: Files of the version are missing or were changed.
+        ConflictError: Other writers committed first in all attempts.
     """
     log = Log(files, table)
     for _ in range(TRIES):
-        # one look: after another one, the version may have expired that the first one found
+        # read the head once: with a newer head, *version* may have expired
         head = moving.settle(log, files, table)
         wanted = find(log, head, table, version)
         old, now = _live(files, wanted), _live(files, head)

@@ -1,4 +1,4 @@
-"""A table that comes from another format: what it is, and the entry that makes it."""
+"""Tables that are migrated from another format: definitions, creation and loads."""
 
 import json
 from collections import Counter
@@ -42,7 +42,7 @@ _SAID_BY_FOLDERS = {"boolean", "byte", "short", "integer", "long", "date", "stri
 
 
 def define(snapshot: Snapshot) -> Definition:
-    """Return what a table of Parquet files is."""
+    """Return the definition of a table."""
     entry: Entry = snapshot.handle.version.entry
     properties = dict(entry.properties)
     return Definition(
@@ -54,7 +54,7 @@ def define(snapshot: Snapshot) -> Definition:
 
 
 def accept(definition: Definition) -> Definition:
-    """Return *definition* as a folder of Parquet files can hold it."""
+    """Adapt *definition* to what plain Parquet files support, with a note on each change."""
     accepted = retyped(definition, stored)
     columns = tuple(
         each | {"nullable": True, "type": optional(each["type"], deep=True)}
@@ -84,10 +84,10 @@ def _says(type_: Any) -> bool:
 
 
 def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:
-    """Return a table that has no entry yet.
+    """Return a pending table without log entries.
 
     Raises:
-        UsageError: There is something in its folder already.
+        UsageError: The folder holds a table or visible files.
     """
     if _is_table(Log(files, table).newest()):
         raise UsageError(f"{table} is a table already")
@@ -120,11 +120,11 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
 
 
 def load(load_: Load, added: Sequence[pa.Table]) -> int:
-    """Make the files those of a new version, or of the first.
+    """Add files in one commit, which creates the table if it does not exist.
 
     Raises:
-        ConflictError: Somebody else was faster; nothing was committed.
-        UnknownOutcomeError: It may or may not have been committed.
+        ConflictError: Another writer committed first; nothing was committed.
+        UnknownOutcomeError: The commit may or may not have succeeded.
     """
     base, table = load_.base, load_.base.table
     store: Files = base.handle.files
@@ -136,7 +136,7 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     log = Log(store, table)
     try:
         store.sync(files["path"].to_pylist())
-    except FileNotFoundError as error:  # vacuum has ruled this commit out
+    except FileNotFoundError as error:  # vacuum has aborted this commit
         raise StaleRewriteError(table, sorted(folders)) from error
     if version.entry.version == UNREGISTERED:
         return _begin(log, load_, files)
@@ -154,7 +154,7 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
 
 
 def _begin(log: Log, load_: Load, files: pa.Table) -> int:
-    """Make the files those of the first version."""
+    """Commit the first version of the table."""
     table, store = load_.base.table, load_.base.handle.files
     probe(store)
     last = log.newest()
@@ -162,9 +162,9 @@ def _begin(log: Log, load_: Load, files: pa.Table) -> int:
         raise ConflictError(f"{table} was made by somebody else meanwhile")
     entry = _first(store, load_, files)
     if last is not None:
-        # nobody goes back to the table that was dropped
+        # versions of the dropped table must not be restored
         entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
-    # without a guard, engines that pass over hidden files take the table for empty
+    # without a guard, engines that skip hidden files would read an empty table
     standing = guard_files.put(store, [guard_files.INCOMPLETE], load_.id)
     try:
         log.claim(entry)
@@ -175,7 +175,7 @@ def _begin(log: Log, load_: Load, files: pa.Table) -> int:
 
 
 def _is_table(last: Entry | None) -> bool:
-    """Tell whether a log whose last entry this is is that of a table."""
+    """Return whether a log with this last entry belongs to a table that was not dropped."""
     return last is not None and last.operation is not Operation.DROP
 
 
@@ -196,14 +196,14 @@ def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
 
 
 def drop(files: Files, table: str, id_: str) -> None:
-    """Remove a table of one version: the next one says that it is none from then on.
+    """Drop a table that has one version, by an entry that marks it as dropped.
 
-    The log stays, or else somebody who has looked before could still add a version, to nothing or
-    to another table. So does what others have written into the folder for a table of their own.
+    The log stays: otherwise a writer that has read it could add a version to a missing or another
+    table. Files that other writers have staged in the folder stay, too.
 
     Raises:
-        ConflictError: It has got more versions, or is another table by now.
-        UnknownOutcomeError: It is not known whether the next version is ours.
+        ConflictError: The table has more versions, or another table replaced it.
+        UnknownOutcomeError: The commit may or may not have succeeded.
     """
     log = Log(files, table)
     head = log.head()

@@ -1,4 +1,4 @@
-"""Files that get other names: which ones, and where they lie meanwhile."""
+"""Lists of files that are being moved, and lookup of their current paths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ from zadapter_parquet.store.contract import Files
 
 @dataclass(frozen=True, kw_only=True)
 class Moves:
-    """Files that get other names, and files that go."""
+    """Files to rename, and files to delete."""
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The old name by the new one."""
+    """Old path by new path."""
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Bytes by the new name."""
+    """Bytes by new path."""
     goes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Bytes of the visible files that the newest version does not need."""
+    """Visible files that the newest version does not need: bytes by path."""
 
     @property
     def visible(self) -> set[str]:
-        """Visible files that come or go."""
+        """Visible paths that are created or deleted."""
         return {*self.goes, *(new for new in self.names if not new.startswith(f"{HIDDEN}/"))}
 
 
 def write(files: Files, moves: Moves) -> Part:
-    """Write *moves* where whoever finishes them finds them."""
+    """Write *moves* as a part, which the log entry names."""
     columns = {
         "path": pa.array([*moves.names, *moves.goes], pa.string()),
         "from": pa.array([*moves.names.values(), *[None for _ in moves.goes]], pa.string()),
@@ -41,10 +41,10 @@ def write(files: Files, moves: Moves) -> Part:
 
 
 def pending(files: Files, head: Entry) -> Moves:
-    """Return the moves that are not known to be done.
+    """Return the moves that *head* lists as unfinished.
 
     Raises:
-        CorruptLogError: Their list is missing or damaged.
+        CorruptLogError: The list is missing or damaged.
     """
     if head.moves is None:
         return Moves()
@@ -58,12 +58,12 @@ def pending(files: Files, head: Entry) -> Moves:
 
 
 def places(files: Files, head: Entry, paths: Sequence[str]) -> list[str]:
-    """Return where files lie.
+    """Return the current path of each file.
 
     Args:
         files: The table's files.
-        head: The current version.
-        paths: What the log calls the files, in any version.
+        head: Entry of the current version.
+        paths: Paths in the log, of any version.
     """
     if head.format < FORMAT:
         return [former(path) for path in paths]
@@ -74,6 +74,6 @@ def places(files: Files, head: Entry, paths: Sequence[str]) -> list[str]:
 
 
 def has(files: Files, moving: Moves, path: str) -> bool:
-    """Tell whether a file is at one of its places, with a look at the old one first."""
+    """Return whether a file exists at its old or new path, checked in this order."""
     old = moving.names.get(path)
     return (old is not None and files.has(old)) or files.has(path)

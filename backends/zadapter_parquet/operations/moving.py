@@ -1,8 +1,8 @@
-"""Moving files to other names, while others read and write.
+"""Moves of files, with concurrent readers and writers.
 
-An entry of the log lists the files before the first one moves. From then on each lies at its old or
-its new place, and versions name it by the new one. Every writer finishes what was begun: moves can
-be repeated, by several writers at a time. Another entry states that all files are in place.
+A log entry lists the files before the first one moves. From then on, each file is at its old or new
+path, and versions name the new one. Every writer completes unfinished moves; moves are idempotent
+and may run in several writers at a time. A second entry states that all files are in place.
 """
 
 from contextlib import suppress
@@ -23,11 +23,12 @@ from zadapter_parquet.store.contract import Files
 
 
 def settle(log: Log, files: Files, table: str) -> Entry:
-    """Finish what was begun, whoever else does so, and return the current version.
+    """Complete unfinished moves, and return the current version.
 
     Raises:
-        ConflictError: Other writers were faster.
-        ForeignChangeError: A file is neither at its old nor at its new place.
+        ConflictError: Other writers committed first in all attempts.
+        ForeignChangeError: A file is neither at its old nor at its new path.
+        UnsupportedError: Files that another table shares are being published.
     """
     for _ in range(TRIES):
         with suppress(ConflictError):
@@ -36,15 +37,15 @@ def settle(log: Log, files: Files, table: str) -> Entry:
 
 
 def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
-    """Return *head*, or the version after it that is the same with all files in place.
+    """Return *head*, or a later version with the same content and all files in place.
 
-    The files of a table of the log's first format get the names of today. Files that another table
-    has, too, stay where they are, and so does the list of those that are to move.
+    Files of a table in log format 1 are renamed to their current names. Files that another table
+    shares are not moved: the list of moves then stays unfinished.
 
     Raises:
         ConflictError: Another writer has added a version.
-        ForeignChangeError: A file is neither at its old nor at its new place.
-        UnsupportedError: Files are being published that another table has.
+        ForeignChangeError: A file is neither at its old nor at its new path.
+        UnsupportedError: Files that another table shares are being published.
     """
     if head.format < FORMAT:
         head = begin(log, files, head, Operation.MOVE, _renamed(files))
@@ -68,10 +69,10 @@ def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
 def begin(
     log: Log, files: Files, head: Entry, operation: Operation, known: Moves, **said: Any
 ) -> Entry:
-    """Add the entry that lists the files that are about to move.
+    """Commit the entry that lists the files to move.
 
     Raises:
-        ConflictError: Another writer has added a version; nothing moves.
+        ConflictError: Another writer has added a version; nothing is moved.
     """
     part = move_plan.write(files, known)
     entry = commit_entries.following(
@@ -82,9 +83,9 @@ def begin(
 
 
 def _renamed(files: Files) -> Moves:
-    """Return the moves to the names of today, without files that Spark is writing."""
+    """Return the moves from former to current names, except of files that Spark is writing."""
     found = {f.path: f.size for f in files.listed(HIDDEN) if successor(f.path) != f.path}
-    # listed later: a guard is there before the files that it guards
+    # listed second: a guard exists before the files that it guards
     guarded = {
         _folder(file.path)
         for file in files.listed(f"{HIDDEN}/data")
@@ -98,17 +99,17 @@ def _renamed(files: Files) -> Moves:
 
 
 def _folder(path: str) -> str:
-    """Return the folder of one commit that *path* lies in."""
+    """Return the folder of the commit that wrote *path*."""
     return "/".join(path.split("/")[:3])
 
 
 def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> None:
-    """Move the files that have not moved yet, and then delete those that go.
+    """Move the remaining files, then delete the listed ones.
 
     Raises:
-        ConflictError: Another writer has finished it.
-        ForeignChangeError: A file is neither at its old nor at its new place, or may not be
-            deleted; nothing was.
+        ConflictError: Another writer has completed the moves.
+        ForeignChangeError: A file is neither at its old nor at its new path, or must not be
+            deleted; nothing was deleted.
     """
     guarded = guard_files.put(files, known.visible, str(head.version))
     files.move({old: new for new, old in known.names.items()})
@@ -119,7 +120,7 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
     newest = log.newest()
     if newest is None or newest.version != head.version:
         if newest is not None and newest.moves != head.moves:
-            guard_files.remove(files, guarded)  # who has finished it may have removed them before
+            guard_files.remove(files, guarded)  # put after the other writer removed its guards
         raise ConflictError(f"{table} was published by another writer meanwhile")
     there = {file.path: file.size for file in listed}
     if lost := sorted(path for path, size in known.sizes.items() if there.get(path) != size):

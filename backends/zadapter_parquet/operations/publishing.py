@@ -1,4 +1,4 @@
-"""Publishing: the folder itself becomes the newest version, for engines that list folders."""
+"""Publishing of the newest version as the folder's visible files, for engines that list folders."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,17 +18,18 @@ from zadapter_parquet.store.contract import Files
 
 _PARQUET = ".parquet"
 _COPIED = 5 << 30
-"""Bytes; S3 copies no larger object by one request (API reference, CopyObject)."""
+"""Bytes of the largest object that S3 copies in one request (API reference, CopyObject)."""
 
 
 def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
     """Make the visible files those of the newest version.
 
     Raises:
-        ConflictError: Other writers were faster.
-        ForeignChangeError: Visible files came, changed or went behind the log.
-        UnknownOutcomeError: It is not known whether the log has taken it up.
-        UnsupportedError: Another table has the same files, or engines would not see some.
+        ConflictError: Other writers committed first in all attempts.
+        ForeignChangeError: Visible files were added, changed or removed outside the log.
+        UnknownOutcomeError: The commit may or may not have succeeded.
+        UnsupportedError: Another table shares the files, engines would not read some of them, or
+            the store cannot copy them.
     """
     shared_files.refuse(files, table)
     log = Log(files, table)
@@ -40,19 +41,19 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
             head = log.head()
             done[head.version] = move_plan.pending(files, head)
             head = moving.settled(log, files, table, head)
-            if head.moves is not None:  # another table has the files since just now
+            if head.moves is not None:  # another table has just come to share the files
                 shared_files.refuse(files, table)
                 continue
             standing = [f.path for f in files.listed() if guard_files.stands_for(f.path)]
             known = _unless_outrun(log, files, table, head)
             if not known.visible:
-                # a guard that was there before is nobody's any more, unless there are news
+                # earlier guards have no owner, unless there is a newer version
                 _check_newest(log, table, head)
                 guard_files.remove(files, standing)
                 return _publication(table, head, done.values(), dry_run=False)
             renamed = {old: new for new, old in known.names.items()}
             parts = stats_table.renamed(files, head.parts, renamed)
-            # versions before need files that are about to go
+            # earlier versions need files that are about to be deleted
             oldest = head.version + 1
             begun = moving.begin(
                 log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
@@ -71,11 +72,11 @@ def _planned(log: Log, files: Files, table: str) -> Publication:
 
 
 def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
-    """Return what has to move and to go.
+    """Return the files to move and to delete.
 
     Raises:
-        ConflictError: Another writer has added a version, and so may have deleted files.
-        ForeignChangeError: Visible files came, changed or went behind the log.
+        ConflictError: Another writer has added a version, and may have deleted files.
+        ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
     try:
         return _needed(log, files, table, head)
@@ -101,10 +102,10 @@ def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: boo
 
 
 def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
-    """Return what has to move and to go.
+    """Return the files to move and to delete.
 
     Raises:
-        ForeignChangeError: Visible files came, changed or went behind the log.
+        ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
     begun = move_plan.pending(files, head)
     if begun.visible:
@@ -131,10 +132,10 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
 
 
 def _check_seen(table: str, paths: list[str]) -> None:
-    """Refuse names that engines pass over.
+    """Check that engines do not ignore the visible names.
 
     Raises:
-        UnsupportedError: There are some: of partition columns such as ``.day``, say.
+        UnsupportedError: A name is hidden, for example because of a partition column ``.day``.
     """
     if unseen := next((path for path in paths if hive_names.hidden(path)), None):
         raise UnsupportedError(
@@ -144,10 +145,10 @@ def _check_seen(table: str, paths: list[str]) -> None:
 
 
 def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
-    """Refuse files that the store would not copy, before the first one moves.
+    """Check that S3 can copy all files, before the first one moves.
 
     Raises:
-        UnsupportedError: There are some.
+        UnsupportedError: A file is too large.
     """
     if large := next((path for path, size in sizes.items() if size > _COPIED), None):
         raise UnsupportedError(
@@ -158,10 +159,10 @@ def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
 
 
 def _check_level(table: str, paths: list[str]) -> None:
-    """Refuse live files in folders below: Spark reads files beside one another, without a word.
+    """Check that live files are not in subfolders, which Spark silently ignores beside files.
 
     Raises:
-        UnsupportedError: There are some.
+        UnsupportedError: A file is in a subfolder.
     """
     if below := next((path for path in paths if "/" in path), None):
         raise UnsupportedError(
@@ -171,7 +172,7 @@ def _check_level(table: str, paths: list[str]) -> None:
 
 
 def published(path: str) -> str:
-    """Return the visible name of a hidden file: in its partition folders, and no other file's."""
+    """Return the unique visible path of a hidden file, in its partition folders."""
     above = path.split("/")[2:-1]
     values = [name for name in above if "=" in name]
     commit = [name for name in above if "=" not in name]

@@ -1,4 +1,4 @@
-"""A folder of Parquet files, as it is found, becomes version 0 of a table."""
+"""Registration of a plain Parquet folder as version 0 of a table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,37 +26,37 @@ from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files, Found, probe
 
 UNREGISTERED = -1
-"""Version of a folder that is no table yet."""
+"""Version of a folder that is not registered, or of a pending table."""
 
 _LOGS = {
     "_delta_log": "Delta",
     HIDDEN: "zadapter",
     ".hoodie": "Hudi",
 }
-"""Folders that tables have, by the format."""
+"""Metadata folders, and the formats of their tables."""
 _METADATA = ".metadata.json"
-"""How metadata files of Iceberg end."""
+"""Suffix of Iceberg's metadata files."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """A file's footer."""
+    """Facts from a file's footer."""
 
     footer: Footer
     columns: str
-    """Parquet's schema as text: files with the same one have the same columns."""
+    """Parquet schema as text; files with equal texts have the same columns."""
     obstacles: tuple[str, ...] = ()
-    """Columns that Spark does not read, or would write as something else."""
+    """Columns that Spark cannot read, or would write with another type, with reasons."""
     int96: bool = False
-    """Whether it has a column of that type."""
+    """Whether the file has an INT96 column."""
 
 
 def found(spark: SparkSession, files: Files, table: str) -> Version:
-    """Return what a folder holds, as the version before the first.
+    """Return the content of a folder as an unregistered version.
 
     Raises:
-        UnknownTableError: It holds no files.
-        UnsupportedError: They cannot be taken as one table.
+        UnknownTableError: The folder has no Parquet files.
+        UnsupportedError: Its files do not form one table.
     """
     every = list(files.listed())
     _refuse_others(files, every)
@@ -74,12 +74,12 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
 
 
 def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
-    """Make what was found version 0.
+    """Commit version 0 with the files that were found.
 
     Raises:
-        ConflictError: Somebody else was faster.
-        StoreError: The store does not let us write.
-        UnsupportedError: The store cannot hold a log.
+        ConflictError: Another writer created the log first.
+        StoreError: The store refuses writes.
+        UnsupportedError: The store cannot create a file atomically.
     """
     probe(files)
     entry = commit_entries.first(files, found.entry, table)
@@ -101,7 +101,7 @@ def _entry(
         operation=Operation.REGISTER,
         read_version=UNREGISTERED,
         timestamp=0,
-        # whoever else registers these files at the same time gives the table the same id
+        # a concurrent registration of the same files results in the same id
         table=digest("\n".join([uri, *sorted(map(str, listed))]).encode()),
         schema=json.dumps(schema),
         partition=partition,
@@ -137,7 +137,7 @@ def _with_partition(
 
 
 def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dict[str, str]:
-    """Return Spark's schema of one file for each distinct one of Parquet's."""
+    """Return Spark's schema of one file for each distinct Parquet schema, by path."""
     first = {each.columns: path for path, each in reversed(list(read.items()))}
     return {path: _schema(spark, files.location(path)) for path in reversed(first.values())}
 
@@ -156,7 +156,7 @@ def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
     """Read the footers of *paths*.
 
     Raises:
-        UnsupportedError: A file is none of Parquet's, is cut off, or encrypted.
+        UnsupportedError: A file is not Parquet, is truncated, or is encrypted.
         CorruptLogError: A link leads out of the table.
     """
     found = map_files(lambda path: _read(files, path), paths, files.uri)
@@ -167,7 +167,7 @@ def _read(store: Files, path: str) -> Read:
     try:
         with store.opened(path) as file:
             metadata = pq.read_metadata(file)
-            # the first line is where the object lies in memory
+            # the first line contains the object's memory address
             columns = str(metadata.schema).partition("\n")[2]
             return Read(
                 footer=parse(file.size(), metadata),
@@ -182,10 +182,10 @@ def _read(store: Files, path: str) -> Read:
 
 
 def _refuse_columns(files: Files, read: Mapping[str, Read]) -> None:
-    """Refuse columns that Spark does not read, or would write as something else.
+    """Check that Spark reads all columns, and writes them with the same type.
 
     Raises:
-        UnsupportedError: There are some.
+        UnsupportedError: There is a column that it does not.
     """
     for path, each in read.items():
         if each.obstacles:
@@ -193,10 +193,10 @@ def _refuse_columns(files: Files, read: Mapping[str, Read]) -> None:
 
 
 def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
-    """Return one schema for files whose columns differ by some that were added.
+    """Merge the schemas of files that differ by added columns.
 
     Args:
-        schemas: Spark's JSON of each distinct schema, by the path of a file that has it.
+        schemas: Each distinct schema in Spark's JSON, by the path of a file that has it.
 
     Raises:
         UnsupportedError: A column has two types, or two columns differ in case only.
@@ -216,13 +216,13 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
-    """Refuse a folder with a table in it, or within one: not all its files are live rows.
+    """Check that the folder neither contains nor is within a table, whose files may not be live.
 
     Raises:
-        UnsupportedError: It is such a folder.
+        UnsupportedError: There is such a table.
     """
     for file in listed:
-        # what was staged here and not committed is no table
+        # files that were staged here without a commit do not make a table
         names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
         found = [_LOGS[name] for name in names if name in _LOGS]
         if found or file.path.endswith(_METADATA):

@@ -1,4 +1,4 @@
-"""Vacuum: what goes, and what has to be known before anything does."""
+"""Vacuum: deletion of files that no retained version needs."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -19,15 +19,16 @@ from zadapter_parquet.store.contract import Files
 
 
 def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
-    """Delete what no version needs that is newer than *older_than*, and return it.
+    """Delete files needed only by versions older than *older_than*, and return their paths.
 
-    First the log says which versions expire, so that nobody goes back to them; then their files go.
-    What was written and never committed goes after the log has ruled its commit out.
+    A log entry first expires the versions, so they cannot be restored; then their files are
+    deleted. Files that were never committed are deleted after a log entry has aborted their commit.
 
     Raises:
-        ConflictError: Other writers were faster; nothing was deleted.
-        UnknownOutcomeError: It is not known whether the log has taken it up; nothing was deleted.
-        UnsupportedError: Another table has the same files.
+        ConflictError: Other writers committed first in all attempts.
+        CorruptLogError: The files of retained versions are unknown or missing.
+        UnknownOutcomeError: A commit may or may not have succeeded; its files were not deleted.
+        UnsupportedError: Another table shares the files.
     """
     shared_files.refuse(files, table)
     log = Log(files, table)
@@ -42,13 +43,13 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     if dry_run or not found:
         return found
     _follow(log, table, Operation.VACUUM, oldest=oldest)
-    # the stats last: should this stop midway, they say what is left
+    # stats last: after an interruption, they still list the remaining files
     gone = sorted(
         _unneeded(files, log, table, oldest, cutoff),
         key=lambda path: path.startswith(stats_table.FOLDER),
     )
-    shared_files.refuse(files, table)  # it may be new
-    # engines that list the folder must not take what is left for a version
+    shared_files.refuse(files, table)  # the note may be new
+    # engines that list the folder must not read the remaining files as a version
     guard_files.put(files, (path for path in gone if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(gone)
     for folder, paths in orphans.items():
@@ -59,7 +60,7 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
 
 
 def _now(files: Files) -> int:
-    """Return milliseconds since 1970 by the store's clock, should ours be ahead of it."""
+    """Return the time in milliseconds since 1970, by the slower of the local and store clocks."""
     path = f"{ASIDE}/{uuid4().hex}"
     files.write(path, b"")
     made = [found.modified // 1_000 for found in files.listed(ASIDE) if found.path == path]
@@ -68,14 +69,17 @@ def _now(files: Files) -> int:
 
 
 def _ages(files: Files) -> dict[str, int]:
-    """Return when entries of the log were made by the store's clock: writers' may be behind."""
+    """Return when log entries were created, in milliseconds since 1970, by the store's clock.
+
+    The timestamps in the entries are unreliable, since writers' clocks may be behind.
+    """
     return {found.path: found.modified // 1_000 for found in files.listed(FOLDER)}
 
 
 def _oldest(files: Files, log: Log, cutoff: int) -> int:
     """Return the oldest version that was current at *cutoff* or later."""
     head = log.head()
-    ages = _ages(files)  # later than the head: an entry that is not listed is no old one
+    ages = _ages(files)  # listed after reading the head: a missing entry is new
 
     def made(version: int) -> float:
         return max(log.entry(version).timestamp, ages.get(path_of(version), inf))
@@ -83,7 +87,7 @@ def _oldest(files: Files, log: Log, cutoff: int) -> int:
     low, high = head.oldest, head.version
     while low < high:
         middle = (low + high) // 2
-        # a version is replaced when the next one is made
+        # a version ceases to be current when the next one is created
         if made(middle + 1) <= cutoff:
             low = middle + 1
         else:
@@ -92,14 +96,14 @@ def _oldest(files: Files, log: Log, cutoff: int) -> int:
 
 
 def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> list[str]:
-    """Return what versions before *oldest* need, and neither that one nor a later one.
+    """Return the files that only versions before *oldest* need.
 
-    So it is with what old commits have staged and not added, and what was never given its name.
-    The stats that name the folder's visible files stay.
+    They include old files that commits staged without adding them, and old temporary files. The
+    stats that list the folder's visible files are excluded.
 
     Raises:
         ConflictError: Files were moved meanwhile.
-        CorruptLogError: What versions need that can still be read is not known, or not there.
+        CorruptLogError: The files of readable versions are unknown or missing.
     """
     head = log.head()
     oldest = max(oldest, head.oldest)
@@ -107,10 +111,10 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     on_the_way = moving_.names
     made = {successor(file.path): file.modified // 1_000 for file in files.listed()}
     needed = _needs(files, log.between(oldest - 1, head.version))
-    # a file that is moving lies at one of two places
+    # a file that is being moved is at one of two paths
     lying = {path if path in made else on_the_way.get(path, path) for path in needed}
     absent = {path for path in needed if not {path, on_the_way.get(path)} & made.keys()}
-    # a file that moved while they were listed was perhaps seen at neither place
+    # the listing may have missed a file that moved meanwhile, at both paths
     missing = sorted(path for path in absent if not move_plan.has(files, moving_, path))
     needed |= lying
     if missing:
@@ -122,13 +126,13 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
         )
     first = {part.path for version in (0, head.visible) for part in log.entry(version).parts}
     needed |= {*on_the_way, *on_the_way.values()}
-    # of versions that have expired the stats may be gone: an earlier clean-up was stopped
+    # an interrupted vacuum may have deleted stats of expired versions
     left = (p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in made)
     before = _listed_in(files, left)
     old = {path for path, when in made.items() if when <= cutoff}
-    committed = _committed(log, head)  # of this head: later ones may need what they staged
+    committed = _committed(log, head)  # up to this head: later commits may need their staged files
     before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
-    # a visible file that is younger than the table is somebody else's, whatever it is called
+    # a visible file that is newer than its log entry belongs to another program
     until = external_changes.known_until(
         log, head, {path: when * 1_000 for path, when in made.items()}
     )
@@ -139,27 +143,27 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
 
 
 def _committed(log: Log, head: Entry) -> set[str | None]:
-    """Return the folders that commits up to *head* speak of, however much of them they added."""
+    """Return the folders of commits up to *head*, even if they added only some of the files."""
     entries = log.between(-1, head.version)
     return {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
 
 
 def _folder(path: str) -> str:
-    """Return the folder of one commit that *path* lies in."""
+    """Return the folder of the commit that wrote *path*."""
     return "/".join(path.split("/")[:3])
 
 
 def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
-    """Return the files of versions that can be read, and the stats that list them.
+    """Return the paths of all data files and parts that *entries* need.
 
     Raises:
-        CorruptLogError: Stats are missing or damaged, so that it is not known what is needed.
+        CorruptLogError: A part is missing or damaged, so the needed files are unknown.
     """
     return _listed_in(files, (part for entry in entries for part in entry.parts))
 
 
 def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
-    """Return the paths of *parts*, and those of the files in them."""
+    """Return the paths of *parts* and of the files that they list."""
     found: set[str] = set()
     for part in parts:
         if part.path not in found:
@@ -169,7 +173,7 @@ def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
 
 
 def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
-    """Return old files of folders that no commit speaks of, by folder."""
+    """Return the files of uncommitted folders without recent files, by folder."""
     known = _committed(log, log.head())
     folders: dict[str, list[str]] = {}
     young: set[str] = set()
@@ -183,7 +187,7 @@ def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
 
 
 def _rule_out(log: Log, table: str, folder: str) -> bool:
-    """Rule a commit out for good; tell whether it had not landed before."""
+    """Abort a commit permanently, and return whether it had not succeeded before."""
     return _follow(log, table, Operation.ABORT, folder=folder)
 
 
@@ -191,7 +195,7 @@ def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
     seen = -1
     for _ in range(TRIES):
         head = log.head()
-        # whoever has committed this folder was faster than its being ruled out
+        # the folder may have been committed or aborted meanwhile
         for entry in log.between(seen, head.version) if "folder" in said else ():
             if entry.folder == said["folder"]:
                 return entry.operation is Operation.ABORT
