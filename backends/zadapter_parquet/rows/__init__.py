@@ -1,1 +1,1 @@
-"""Rows of a table in Parquet files, and what their footers do not have."""
+"""Reads and writes of a table's data files, and stats that footers lack."""

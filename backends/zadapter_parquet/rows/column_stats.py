@@ -1,4 +1,4 @@
-"""Stats of columns by looking at every value, where no footer tells them."""
+"""Column stats from aggregations over all values, for columns without stats in footers."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,17 +13,17 @@ from zadapter.table.file_stats import Bounds, column_type, schema, structs
 
 
 def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataType]) -> pa.Table:
-    """Return the stats of *columns* in each file, as a file table has them, in one pass.
+    """Aggregate the stats of *columns* per file, in one pass.
 
-    Texts and bytes that are longer than a log should keep have no bounds.
+    String and binary columns with values of more than ``KEPT`` bytes get no bounds.
 
     Args:
         rows: The rows.
-        file: What tells a row's file.
-        columns: Columns whose values have an order, with their types.
+        file: Expression that identifies a row's file.
+        columns: Columns with an order, and their types.
 
     Returns:
-        ``path``, what *file* is, and ``stats``.
+        Table with ``path``, the value of *file*, and ``stats`` as in a file table.
     """
     facts = [
         fact.alias(f"{name}{number}")
@@ -38,7 +38,7 @@ def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataTyp
 
 def _facts(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
     value, nans = column, F.lit(None).cast("bigint")
-    if pa.types.is_floating(type_):  # for Spark, NaN is the largest number
+    if pa.types.is_floating(type_):  # Spark orders NaN above all numbers
         value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
     low, high = F.min(value), F.max(value)
     if pa.types.is_string(type_) or pa.types.is_binary(type_):

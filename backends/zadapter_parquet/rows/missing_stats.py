@@ -1,7 +1,7 @@
-"""What the footers of files that other programs wrote do not tell.
+"""Stats that are missing from the footers of other programs' files.
 
-No bounds are written for INT96, Spark's default for timestamps, by some writers for any column, and
-none can be trusted where NaN is among the values or days are those of another calendar.
+INT96 columns, Spark's default for timestamps, have no bounds, and some writers write none at all.
+Bounds are unreliable if a column contains NaN, or dates of another calendar.
 """
 
 import json
@@ -23,11 +23,11 @@ from zadapter_parquet.rows.column_stats import aggregated
 
 
 def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Table:
-    """Return *files* with the stats that are missing, of which the values are looked at.
+    """Fill missing stats of *files* by reading the values of the columns.
 
     Args:
         spark: A session.
-        snapshot: What the files are of.
+        snapshot: Version that the files belong to.
         files: File table with stats of all columns.
     """
     columns = [split(field.name) for field in files.schema.field("stats").type]
@@ -42,7 +42,7 @@ def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Ta
 
 
 def _missing(files: pa.Table, parts: Parts) -> pa.Array:
-    """Tell of which files the values of a column may be anything, or as large as anything."""
+    """Return which files lack bounds of a column, or have NaN as its upper bound."""
     stats = file_stats.column(files, parts)
     count = files["rows"].combine_chunks()
     unknown = pc.equal(pc.struct_field(stats, "bounds"), int(Bounds.UNKNOWN))
@@ -73,7 +73,7 @@ def _counted(
 
 
 def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], counted: pa.Table) -> pa.Table:
-    """Put what was counted, null where nothing was, in place of what is missing."""
+    """Replace missing stats by the aggregated ones."""
     field = files.schema.field("stats")
     children = []
     for each in field.type:

@@ -1,4 +1,4 @@
-"""Rows of a table, read and written by Spark's own Parquet reader and writer."""
+"""Reads and writes of rows through Spark's Parquet reader and writer."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _STRICT = {
 
 
 def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
-    """Return locations, which are written as they are, as the URIs that Spark names files by."""
+    """Return unescaped locations as the URIs that Spark uses for files."""
     return places.uris(locations, places.by_hadoop(spark._jvm, spark._jsparkSession))  # noqa: SLF001
 
 
@@ -38,13 +38,16 @@ def read(
     locations: Sequence[str],
     partition: Mapping[str, pa.Array],
 ) -> DataFrame:
-    """Return the rows of some files.
+    """Return the rows of files.
 
     Args:
         spark: A session.
-        columns: All columns of the table; those that a file lacks are null.
-        locations: Where the files lie, unescaped.
-        partition: For each partition column, which no file has, its value in each file.
+        columns: All columns of the table; columns that a file lacks are null.
+        locations: Locations of the files, unescaped.
+        partition: Value in each file of each partition column, which the files do not contain.
+
+    Raises:
+        SessionError: The session rebases dates or timestamps.
     """
     _refuse_moving(spark, columns)
     if not locations:
@@ -65,17 +68,21 @@ def read(
 
 
 def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
-    """Return *columns* of the rows of files, as they are stored, without partition columns.
+    """Return the stored *columns* of files, without partition columns.
 
     Raises:
-        SessionError: Spark would read other days and moments than are stored.
+        SessionError: The session rebases dates or timestamps.
     """
     _refuse_moving(spark, columns)
     return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
 
 
 def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
-    """Refuse a session that reads days and moments other than as they are stored."""
+    """Refuse a session that rebases dates or timestamps of *columns*.
+
+    Raises:
+        SessionError: A setting makes Spark read values other than the stored ones.
+    """
     setting = moving(spark.conf.get, set(atoms(columns.jsonValue())))
     if setting is not None:
         raise SessionError(
@@ -86,18 +93,18 @@ def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
 
 
 def file_of_row(rows: DataFrame) -> Column:
-    """Tell of which file a stored row is, as ``locations.bare`` does."""
-    # not by name: a column of the table may have that name, too
+    """Return the file of each stored row, in the form of ``locations.bare``."""
+    # not by name: a table column may be called _metadata
     return F.regexp_replace(rows.metadataColumn("_metadata")["file_path"], places.STORE, "")
 
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """Rows with a few columns more, under names that no table has.
+    """Rows with additional columns under unique names.
 
     Attributes:
         rows: The rows.
-        values: For each partition column its value, as text.
+        values: Value of each partition column, as a string.
     """
 
     rows: DataFrame
@@ -107,7 +114,7 @@ class _Joined:
 def _with_values(
     spark: SparkSession, rows: DataFrame, files: Sequence[str], partition: Mapping[str, pa.Array]
 ) -> _Joined:
-    """Join the partition values of its file to each row."""
+    """Join each row with the partition values of its file."""
     token = uuid4().hex
     path, known = f"path-{token}", f"known-{token}"
     names = {name: f"value-{number}-{token}" for number, name in enumerate(partition)}
@@ -126,16 +133,16 @@ def _with_values(
 
 
 def _no_pattern(location: str) -> str:
-    """Return a location that Spark, which takes it for a pattern, finds this one file by.
+    """Escape a location, which Spark reads as a glob pattern.
 
-    The option ``__globPaths__`` is no way out: Spark 4.1 then reads each such file as many times
-    as there are files.
+    The option ``__globPaths__`` is no alternative: with it, Spark 4.1 reads each of *n* files *n*
+    times.
     """
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", location)
 
 
 def schema_of(spark: SparkSession, location: str) -> str:
-    """Return the columns of one file, as Spark's JSON."""
+    """Return the columns of one file as Spark's schema JSON."""
     return spark.read.options(**_STRICT).parquet(_no_pattern(location)).schema.json()
 
 
@@ -147,15 +154,15 @@ def write(
     *,
     int96: bool,
 ) -> None:
-    """Write each partition of *rows* as one file for each of its partition values.
+    """Write each partition of *rows* as one file per partition value.
 
     Args:
         rows: The rows.
-        location: A folder that is not there yet, unescaped.
-        partition: Columns that become folders, by what the folders name them.
-        encoding: How the rows are put into Parquet.
-        int96: Whether moments are, as those of other files are: DuckDB takes INT96 for a time
-            without a zone, and shifts one or the other where files differ.
+        location: Location of a new folder, unescaped.
+        partition: Partition columns by the names that their folders use.
+        encoding: Parquet encoding of the rows.
+        int96: Whether timestamps are stored as INT96, as in the table's other files. DuckDB reads
+            INT96 without a time zone, and shifts timestamps if files differ.
     """
     options = {
         "maxRecordsPerFile": "0",
@@ -176,9 +183,9 @@ def write(
 
 
 def _no_lost_text(rows: DataFrame, name: str) -> Column:
-    """Return a partition column that is an error where its folder's name would say another value.
+    """Return a partition column that raises an error for values that a folder cannot represent.
 
-    Spark writes empty texts as null; a backslash or a step upwards is no name within a table.
+    Spark writes an empty string as null. A backslash or ``..`` would lead out of the table.
     """
     column = F.col(quote((name,)))
     if not isinstance(rows.schema[name].dataType, T.StringType):

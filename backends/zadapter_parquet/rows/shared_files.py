@@ -1,4 +1,4 @@
-"""Files that another table has, too, since it was migrated in place."""
+"""Notes about tables that share this table's files after an in-place migration."""
 
 from uuid import uuid4
 
@@ -7,26 +7,26 @@ from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store.contract import Files
 
 FOLDER = f"{HIDDEN}/shared"
-"""Notes of tables that have the same files."""
+"""Folder of the notes, one per sharing table."""
 
 
 def share(files: Files) -> str:
-    """Have this table's files stay: another one has them, too. Say how."""
+    """Write a note that another table shares the files, and return a description."""
     path = f"{FOLDER}/{uuid4().hex}"
     files.write(path, b"")
     return f"{path} keeps zadapter.vacuum() from deleting its files"
 
 
 def notes(files: Files) -> list[str]:
-    """Return the notes of tables that have the same files."""
+    """Return the paths of the notes."""
     return [file.path for file in files.listed(FOLDER)]
 
 
 def refuse(files: Files, table: str) -> None:
-    """Refuse to delete or to move files that another table has, too.
+    """Refuse to delete or move files that another table shares.
 
     Raises:
-        UnsupportedError: There is such a table.
+        UnsupportedError: There is a note.
     """
     if found := notes(files):
         raise UnsupportedError(

@@ -1,12 +1,12 @@
-"""Write data files where no other reader takes them for rows of the folder.
+"""Writes of data files that engines do not read as part of the folder.
 
-Engines that walk a folder find files by the ending ``.parquet``, or right below folders such as
-``day=1``.  What stays under ``_zadapter/`` has neither: such engines see version 0.  Spark's writer
-insists on both, so files are renamed when it is done.  Until then a guard lies beside them: a file
-with the ending that is no Parquet, whose name says what to do. Engines that walk stop at it with an
-error instead of reading rows twice.
+Engines that walk a folder find files by the suffix ``.parquet``, or directly below folders such as
+``day=1``. Files under ``_zadapter/`` have neither, so these engines read version 0. Spark's writer
+creates both, so its files are renamed after the write. Until then, a guard is beside them: a file
+with the suffix that is not Parquet, whose name states what to do. Engines that walk the folder fail
+at it instead of reading rows twice.
 
-A file's path still names its partition values, for engines that are given paths.
+The path of a data file contains its partition values, for engines that read paths.
 """
 
 import re
@@ -25,12 +25,12 @@ from zadapter_parquet.store.contract import Files
 
 DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
-"""How data files end. Engines that are given a path read it, whatever its ending."""
+"""Suffix of data files. Engines read a given path with any suffix."""
 _BELOW = "rows"
-"""Folder between that of a partition and its files."""
+"""Folder between a partition folder and its files."""
 _SPARKS_ENDING = ".parquet"
 _SPECIAL = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
-"""Of ``ExternalCatalogUtils.escapePathName``."""
+"""Characters that Spark escapes in folder names (``ExternalCatalogUtils.escapePathName``)."""
 
 
 def write(
@@ -42,25 +42,25 @@ def write(
     *,
     int96: bool = False,
 ) -> list[str]:
-    """Write each partition of *rows* as one file for each of its partition values.
+    """Write each partition of *rows* as one file per partition value.
 
     Args:
         files: The table's files.
         rows: The rows.
-        folder: Within the table; may hold files of the same commit.
-        partition: Columns whose values stand in the files' paths and not in the files.
-        encoding: How the rows are put into Parquet.
-        int96: Whether moments are.
+        folder: Folder within the table; it may contain files of the same commit.
+        partition: Columns whose values are in the files' paths only.
+        encoding: Parquet encoding of the rows.
+        int96: Whether timestamps are stored as INT96.
 
     Returns:
-        The paths of the files.
+        Paths of the files.
 
     Raises:
-        StoreError: The store does not let us write.
+        StoreError: The store refuses writes.
     """
     own = f"{folder}/{uuid4().hex}"
     sparks = f"{own}/{uuid4().hex}"
-    # an engine that asks for **/day=*/* must not find what Spark has not finished
+    # a pattern such as **/day=*/* must not match files that Spark is writing
     columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition)}
     with _guarded(files, rows.sparkSession, own):
         data.write(rows, files.location(sparks), columns, encoding, int96=int96)
@@ -71,34 +71,34 @@ def write(
             for at, path in enumerate(written)
         }
         files.move(renamed)
-        # checksums of local files, empty folders
+        # removes checksum files and empty folders
         remove_folder(rows.sparkSession, files.location(sparks))
     return list(renamed.values())
 
 
 def _folders(path: str, columns: Mapping[str, str]) -> str:
-    """Return the partition folders of a file that Spark has written, by the columns' own names."""
+    """Return the partition folders of a file that Spark has written, with the columns' names."""
     values = [name.split("=", 1) for name in path.split("/")[:-1]]
     named = "".join(f"{_escaped(columns[key])}={value}/" for key, value in values)
     return f"{named}{_BELOW}/" if values else ""
 
 
 def _escaped(column: str) -> str:
-    """Return a column's name as Spark writes it into the name of a folder."""
+    """Escape a column's name as Spark does in folder names."""
     return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", column)
 
 
 @contextmanager
 def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
-    """Have engines that walk stop while Spark writes into *folder*; leave nothing after a failure.
+    """Guard *folder* while Spark writes into it, and empty it after a failure.
 
     Raises:
-        StoreError: The store does not let us write.
+        StoreError: The store refuses writes.
     """
     guard = f"{folder}/{guard_files.WRITING}"
 
     def remove() -> None:
-        # no entry of the log speaks of this folder; the guard goes last
+        # no log entry names this folder; the guard is deleted last
         files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
 
     files.write(guard, guard_files.TEXT)

@@ -1,4 +1,4 @@
-"""What in a file of another program's Spark would not read, or not write again."""
+"""Detection of columns that Spark cannot read, or would write with another type."""
 
 from base64 import b64decode
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _NOTE = b"ARROW:schema"
-"""What Arrow's writers note of the types that the stored numbers and bytes stand for."""
+"""Footer key under which Arrow stores the logical types of columns."""
 _CODECS = {"BROTLI", "LZO"}
 _ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 _CAST = (
@@ -19,23 +19,26 @@ _ANOTHER = "which Spark's reader lacks; write the folder anew with another one"
 
 
 def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
-    """Return the columns that are not taken, and for each of them why and what to do.
+    """Return a description of each unsupported column, with the reason and advice.
 
     Args:
-        metadata: The footer of a file.
+        metadata: Footer of a file.
     """
     note = (metadata.metadata or {}).get(_NOTE)
     return (*_unread(metadata), *(() if note is None else _lost(note)))
 
 
 def has_int96(metadata: pq.FileMetaData) -> bool:
-    """Tell whether moments are stored as INT96, Spark's default."""
+    """Return whether a column has the type INT96, Spark's default for timestamps."""
     columns = map(metadata.schema.column, range(metadata.num_columns))
     return any(column.physical_type == "INT96" for column in columns)
 
 
 def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
-    """Yield what the first row group has that Spark's reader lacks; writers do not change it."""
+    """Yield codecs and encodings of the first row group that Spark's reader lacks.
+
+    Writers use the same ones in all row groups.
+    """
     group = metadata.row_group(0) if metadata.num_row_groups else None
     for column in map(group.column, range(metadata.num_columns)) if group else ():
         name = column.path_in_schema
@@ -47,15 +50,15 @@ def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _lost(note: bytes) -> tuple[str, ...]:
-    """Return the columns that would be bare numbers or bytes: Spark writes no such note.
+    """Return the columns that Spark would write as plain numbers or bytes, without Arrow's schema.
 
-    Names of time zones, dictionaries and lengths of lists are in it, too, but the values are the
-    same without them. Nearly all files of a folder have the same note.
+    Time zone names, dictionaries and list lengths in Arrow's schema do not affect the values. Most
+    files of a folder have the same schema, so results are cached.
     """
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(b64decode(note)))
     except (ValueError, pa.ArrowException):
-        return ()  # a reader that cannot read the note goes without it, too
+        return ()  # readers ignore an invalid schema, too
     found = ((field.name, _meaning(field)) for field in schema)
     return tuple(f"{name!r} {meaning}, {_CAST}" for name, meaning in found if meaning)
 
@@ -63,7 +66,7 @@ def _lost(note: bytes) -> tuple[str, ...]:
 def _meaning(field: pa.Field) -> str | None:
     type_ = field.type
     if isinstance(type_, pa.BaseExtensionType):
-        # text, JSON for one, is text
+        # string extensions, such as JSON, remain strings
         return None if _is_text(type_.storage_type) else f"is of type {type_.extension_name}"
     if name := (field.metadata or {}).get(b"ARROW:extension:name"):
         return None if _is_text(type_) else f"is of type {name.decode(errors='replace')}"

@@ -1,1 +1,1 @@
-"""Stores that tables lie in: local disks, HDFS, object stores."""
+"""Stores of tables: local disk, HDFS and object stores."""

@@ -1,4 +1,4 @@
-"""What a table needs of the store it lies in."""
+"""Protocols of the stores that contain tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from zadapter_parquet.format.paths import ASIDE, HIDDEN
 
 
 class Outcome(Enum):
-    """What became of an attempt to create a file."""
+    """Outcome of an attempt to create a file."""
 
     CREATED = auto()
     EXISTS = auto()
@@ -23,7 +23,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A file that a listing shows."""
+    """File in a listing."""
 
     path: str
     size: int
@@ -32,81 +32,81 @@ class Found:
 
 
 class Store(Protocol):
-    """The files of one table, named relative to its root."""
+    """Files of one table, by paths relative to its root."""
 
     def create(self, path: str, data: bytes) -> Outcome:
-        """Create a file with all of *data* at once, unless there is one: of many tries one wins.
+        """Create a file atomically unless it exists: the first of concurrent attempts wins.
 
         Raises:
-            StoreError: The store certainly has not created it.
+            StoreError: The store has certainly not created the file.
         """
 
     def has(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether a file exists."""
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none."""
+        """Return the content of a file, or None if it does not exist."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew.
+        """Create or overwrite a file.
 
         Raises:
-            StoreError: The store has not written it, or not all of it.
+            StoreError: The store has not written the file, or not completely.
         """
 
     def has_after(self, path: str) -> bool:
-        """Tell whether a file of the same folder and ending comes after *path* by name."""
+        """Return whether a file in the same folder with the same suffix sorts after *path*."""
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; absent ones are fine."""
+        """Delete files; missing files are ignored."""
 
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all files within *folder*, however deep."""
+        """Yield all files in *folder*, recursively."""
 
 
 class Files(Store, Protocol):
-    """The files of one table, those with its rows among them."""
+    """Files of one table, including data files."""
 
     @property
     def uri(self) -> str:
-        """The table's root folder."""
+        """URI or path of the table's root folder."""
 
     @property
     def root(self) -> Path | None:
-        """The same, on local disk; None: it lies elsewhere."""
+        """Path of the root folder on local disk; None for other stores."""
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none."""
+        """Return the size of a file in bytes, or None if it does not exist."""
 
     def opened(self, path: str) -> pa.NativeFile:
-        """Open a file, of which only what is asked for will be read."""
+        """Open a file for random access; only the requested ranges are read."""
 
     def location(self, path: str) -> str:
-        """Return where a file lies, unescaped."""
+        """Return the location of a file, unescaped."""
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free; absent ones have been renamed before.
+        """Rename files to unused paths; missing files count as renamed.
 
         Args:
-            names: For each file its new name.
+            names: New path of each file.
 
         Raises:
-            StoreError: The store has not renamed all of them.
+            StoreError: The store has not renamed all files.
         """
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Have files written to disk, should the machine stop.
+        """Flush files to disk, so they survive a crash of the machine.
 
         Raises:
-            FileNotFoundError: One is gone.
+            FileNotFoundError: A file is missing.
         """
 
 
 def check_writable(store: Store) -> None:
-    """Find out whether the store lets us write, before much is written.
+    """Check that the store accepts writes, before large writes.
 
     Raises:
-        StoreError: It does not.
+        StoreError: The store refuses writes.
     """
     path = f"{ASIDE}/{uuid4().hex}"
     store.write(path, b"")
@@ -114,11 +114,11 @@ def check_writable(store: Store) -> None:
 
 
 def probe(store: Store) -> None:
-    """Find out whether of many who create a file one wins.
+    """Check that the store refuses to create an existing file.
 
     Raises:
-        StoreError: The store does not let us write, or does not answer.
-        UnsupportedError: The store overwrites: a commit could be lost.
+        StoreError: The store refuses writes, or does not answer.
+        UnsupportedError: The store overwrites the file, so a commit could be lost.
     """
     path = f"{HIDDEN}/probe/{uuid4().hex}"
     outcomes = [store.create(path, str(number).encode()) for number in range(2)]

@@ -1,7 +1,7 @@
-"""Files that are no Parquet, and whose names say what to do.
+"""Guards: files that are not Parquet, and whose names state what to do.
 
-Engines that walk a folder stop at them with an error that shows the name. Without them they would
-read rows twice, or a part of the rows.
+Engines that walk a folder fail at a guard with an error that contains its name. Without it, they
+would read rows twice, or only some of the rows.
 """
 
 from collections.abc import Iterable
@@ -11,15 +11,14 @@ from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store.contract import Files
 
 WRITING = "0-zadapter-is-writing-so-read-by-zadapter.files.parquet"
-"""Stands beside what Spark writes under its own names."""
+"""Name of the guard beside files that Spark is writing."""
 INCOMPLETE = "0-no-whole-version-so-read-by-zadapter.files-or-run-zadapter.publish"
-"""How guards begin in visible folders whose files are no version of the table.
+"""Prefix of guards in visible folders whose files do not form a version.
 
-Who guards adds a name of its own: somebody slow would else remove the guard that another one, who
-does something else, has put there since.
+Each operation appends a unique name, so a slow writer cannot remove the guard of another operation.
 """
 NOTE = f"{HIDDEN}/README/list-live-files-by-zadapter.files-or-run-zadapter.publish"
-"""Stops engines that take every file of the folder for Parquet, whatever its name."""
+"""Guard for engines that read every file of the folder as Parquet."""
 TEXT = b"""\
 This folder is a table of zadapter. The Parquet files in it may be those of an older version, or of
 none. zadapter.files() and zadapter.read() name and read the files of any version, and
@@ -28,22 +27,22 @@ zadapter.publish() makes the folder itself the newest version.
 
 
 def note(files: Files) -> None:
-    """Write the file that stands beside the log."""
+    """Write the guard ``NOTE`` into the hidden folder."""
     files.write(NOTE, TEXT)
 
 
 def stands_for(path: str) -> bool:
-    """Tell whether a visible file is a guard."""
+    """Return whether a visible file is a guard."""
     return path.rpartition("/")[2].startswith(INCOMPLETE)
 
 
 def put(files: Files, paths: Iterable[str], what: str) -> list[str]:
-    """Have engines stop at the visible folders that *paths* lie in, and return the guards.
+    """Put a guard into each folder of *paths*, and return the guards.
 
     Args:
         files: The table's files.
-        paths: Visible files that come or go.
-        what: Names what is done; no other guard is called so unless it is for the same.
+        paths: Visible files that are about to be created or deleted.
+        what: Unique name of the operation.
     """
     folders = sorted({dirname(path) for path in paths})
     made = [f"{folder}/{INCOMPLETE}-{what}.parquet".lstrip("/") for folder in folders]
@@ -53,5 +52,5 @@ def put(files: Files, paths: Iterable[str], what: str) -> list[str]:
 
 
 def remove(files: Files, paths: Iterable[str]) -> None:
-    """Have engines read visible folders again: delete the guards among *paths*."""
+    """Delete the guards among *paths*, so that engines read the folders again."""
     files.delete([path for path in paths if stands_for(path)])

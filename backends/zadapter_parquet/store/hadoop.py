@@ -1,9 +1,9 @@
-"""A table's files on HDFS, through Hadoop's FileSystem.
+"""Files of a table on HDFS, through Hadoop's FileSystem.
 
-A file that many want to create is written aside and then renamed by ``FileContext.rename`` without
-``OVERWRITE``, which the namenode does at once or not at all (``FSNamesystem.renameTo``; Delta's
-``HDFSLogStore`` relies on the same). Of Hadoop's other file systems many look first and rename
-then, which no probe finds out: they are refused.
+An atomic create writes a temporary file and renames it by ``FileContext.rename`` without
+``OVERWRITE``, which is atomic in the namenode (``FSNamesystem.renameTo``; Delta's ``HDFSLogStore``
+relies on it, too). Many of Hadoop's other file systems check first and rename then, which no probe
+can detect, so they are refused.
 """
 
 import re
@@ -32,7 +32,7 @@ _REFUSED = ("AccessControlException", "SafeModeException")
 
 
 class HadoopFiles:
-    """A table's files on HDFS."""
+    """Files of a table on HDFS."""
 
     root = None
 
@@ -40,15 +40,15 @@ class HadoopFiles:
         """Open the table's root folder.
 
         Args:
-            spark: A session whose Hadoop settings hold.
+            spark: A session, which provides the Hadoop settings.
             uri: ``hdfs://…``, unescaped.
-            make: Whether to make the folder, if there is none.
+            make: Whether to create a missing folder.
 
         Raises:
-            UnknownTableError: There is no such folder.
+            UnknownTableError: The folder does not exist.
         """
         self.uri = uri.rstrip("/")
-        jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+        jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
         self._fs: JavaObject = jvm.org.apache.hadoop.fs
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
@@ -61,10 +61,10 @@ class HadoopFiles:
             raise UnknownTableError(f"{uri}: there is no such folder")
 
     def create(self, path: str, data: bytes) -> Outcome:
-        """Create a file with all of *data* at once, unless there is one.
+        """Create a file atomically unless it exists.
 
         Raises:
-            StoreError: HDFS does not let us write.
+            StoreError: HDFS has not created the file.
         """
         aside, target = self._path(f"{ASIDE}/{uuid4().hex}"), self._path(path)
         never = self._gateway.new_array(self._fs.Options.Rename, 0)
@@ -91,7 +91,7 @@ class HadoopFiles:
 
     @contextmanager
     def _told(self, path: str, what: str) -> Iterator[None]:
-        """Turn what HDFS says into one of our errors."""
+        """Translate errors of HDFS to ``StoreError``."""
         try:
             yield
         except Exception as error:
@@ -99,10 +99,10 @@ class HadoopFiles:
             raise StoreError(told) from error
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none.
+        """Return the content of a file, or None if it does not exist.
 
         Raises:
-            CorruptLogError: It is larger than any file of the log.
+            CorruptLogError: The file is larger than any file of the log.
         """
         size = self.size(path)
         if size is None:
@@ -113,11 +113,15 @@ class HadoopFiles:
             return file.read()
 
     def has(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether a file exists."""
         return self.size(path) is not None
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none."""
+        """Return the size of a file in bytes, or None if it does not exist.
+
+        Raises:
+            ConnectionError: HDFS does not answer.
+        """
         try:
             return int(self._files.getFileStatus(self._path(path)).getLen())
         except Exception as error:
@@ -126,7 +130,7 @@ class HadoopFiles:
             raise ConnectionError(f"{self.uri}/{path}: {first_line(error)}") from error
 
     def opened(self, path: str) -> pa.NativeFile:
-        """Open a file, of which only what is asked for will be read."""
+        """Open a file for random access; only the requested ranges are read."""
         size = self.size(path)
         if size is None:
             raise FileNotFoundError(f"{self.uri}/{path}")
@@ -136,28 +140,28 @@ class HadoopFiles:
         return JavaFile(self._files.open(self._path(path)), size)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew.
+        """Create or overwrite a file.
 
         Raises:
-            StoreError: HDFS does not let us write.
+            StoreError: HDFS has not written the file.
         """
         with self._told(path, "written"):
             self._put(self._path(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; absent ones are fine.
+        """Delete files; missing files are ignored.
 
         Raises:
-            StoreError: HDFS does not let us delete.
+            StoreError: HDFS has not deleted a file.
         """
         for path in paths:
             with self._told(path, "deleted"):
                 self._files.delete(self._path(path), False)  # noqa: FBT003 - not recursively
 
     def has_after(self, path: str) -> bool:
-        """Tell whether a file of the same folder and ending comes after *path* by name.
+        """Return whether a file in the same folder with the same suffix sorts after *path*.
 
-        Names are numbers of the same length; the namenode's client compares them by a pattern.
+        Names are numbers of equal length, which a glob pattern compares.
         """
         folder, _, name = path.rpartition("/")
         number, _, ending = name.partition(".")
@@ -171,7 +175,7 @@ class HadoopFiles:
         return bool(larger) and len(self._files.globStatus(pattern) or ()) > 0
 
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all files within *folder*, however deep."""
+        """Yield all files in *folder*, recursively."""
         start = self._path(folder) if folder else self._root
         above = str(self._files.makeQualified(self._root).toUri().getPath()).rstrip("/")
         try:
@@ -187,14 +191,14 @@ class HadoopFiles:
             yield Found(path=path, size=int(each.getLen()), modified=modified)
 
     def location(self, path: str) -> str:
-        """Return where a file lies, unescaped."""
+        """Return the location of a file, unescaped."""
         return f"{self.uri}/{path}"
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free; absent ones have been renamed before.
+        """Rename files to unused paths; missing files count as renamed.
 
         Raises:
-            StoreError: HDFS has not renamed one.
+            StoreError: HDFS has not renamed a file.
         """
         for old, new in names.items():
             with self._told(old, "renamed"):
@@ -204,14 +208,14 @@ class HadoopFiles:
                     raise StoreError(f"{self.uri}/{new} is there already; remove one of the two")
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Do nothing: HDFS has written what was closed."""
+        """Do nothing: HDFS has stored closed files."""
 
     def _path(self, path: str) -> JavaObject:
         return self._fs.Path(f"{self.uri}/{checked(path)}")
 
 
 def _threw(error: Exception, *names: str) -> bool:
-    """Tell whether *error*, or what caused it, is of one of these Java classes."""
+    """Return whether *error*, or one of its causes, is of a Java class with one of *names*."""
     thrown = java_exception(error)
     while thrown is not None:
         if str(thrown.getClass().getSimpleName()) in names:

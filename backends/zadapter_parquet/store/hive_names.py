@@ -1,4 +1,4 @@
-"""What the names of files and folders say: what is hidden, and partition values, as Hive has it."""
+"""Hive's naming rules: hidden files, and partition values in folder names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,18 +14,18 @@ from zadapter_parquet.store.contract import Found
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _BEING_COPIED = "._COPYING_"
-"""How Hadoop's shell names a file until all of it is there."""
+"""Suffix of files that Hadoop's shell is copying."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""How Hive and Spark name the folder of a null."""
+"""Partition value that stands for null in Hive and Spark."""
 
 
 def visible(files: Iterable[Found]) -> list[Found]:
-    """Return the files that Spark would read: none whose path has a hidden part."""
+    """Return the files that Spark reads, which have no hidden part in their path."""
     return [file for file in files if not hidden(file.path)]
 
 
 def hidden(path: str) -> bool:
-    """Tell whether Spark passes over a file."""
+    """Return whether Spark ignores a file."""
     return any(map(_hidden, path.split("/")))
 
 
@@ -35,7 +35,7 @@ def _hidden(name: str) -> bool:
 
 
 def partition_values(path: str) -> dict[str, str | None]:
-    """Return the values in the names of a file's folders, ``column=value``, as text."""
+    """Return the partition values in a path's folders ``column=value``, as strings."""
     pairs = (name.split("=", 1) for name in path.split("/")[:-1] if "=" in name)
     return {unquote(key): None if value == NULL else unquote(value) for key, value in pairs}
 
@@ -44,7 +44,8 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
     """Return the names of the partition columns.
 
     Raises:
-        UnsupportedError: The files do not agree.
+        UnsupportedError: Files differ in partition columns, a folder has no value, or two columns
+            differ in case only.
     """
     first = tuple(partition_values(files[0].path)) if files else ()
     if len({name.lower() for name in first}) < len(first):
@@ -63,7 +64,7 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
 
 
 def column_type(texts: Iterable[str | None]) -> str:
-    """Return the type, as Spark's JSON has it, of a partition column with these values."""
+    """Infer the type of a partition column from its values, as in Spark's schema JSON."""
     present = [text for text in texts if text is not None]
     if present and all(map(_INTEGER.fullmatch, present)):
         fits = all(-(1 << 31) <= int(text) < 1 << 31 for text in present)
@@ -79,5 +80,5 @@ def _is_date(text: str) -> bool:
 
 
 def values(paths: Iterable[str], column: str, type_: pa.DataType) -> pa.Array:
-    """Return the value of a partition column in each file, in its type."""
+    """Return the value of a partition column in each file, cast to *type_*."""
     return pa.array([partition_values(path)[column] for path in paths], pa.string()).cast(type_)

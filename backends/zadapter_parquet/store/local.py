@@ -1,7 +1,7 @@
-"""A table's files on local disk.
+"""Files of a table on local disk.
 
-A file is written aside and on disk before it gets its name, by ``link(2)`` if there must be none of
-that name yet: whenever the machine stops, it is there as a whole or not at all.
+A file is written and synced under a temporary name, then renamed, or linked by ``link(2)`` if it
+must not exist yet. After a crash of the machine, it exists completely or not at all.
 """
 
 import os
@@ -22,36 +22,36 @@ from zadapter_parquet.format.paths import ASIDE, checked
 from zadapter_parquet.store.contract import Found, Outcome
 
 _REFUSED = {EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS}
-"""What a disk says that has certainly not done it."""
+"""Error codes after which a link was certainly not created."""
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
 def local_path(uri: str) -> Path | None:
-    """Return the folder on local disk that *uri* names, None where it names another store."""
+    """Return the local folder that *uri* names, or None if it names another store."""
     if uri.startswith("file:"):
-        # not urlparse, for which a # or ? that is not escaped ends the path
+        # not urlparse, which ends the path at an unescaped # or ?
         path = re.sub(r"^file:(//[^/]*)?", "", uri)
         return _normal(unquote(path))
     return _normal(uri) if not _SCHEME.match(uri) else None
 
 
 def _normal(path: str) -> Path:
-    """Return an absolute path without ``..``, as Hadoop takes it."""
+    """Return an absolute path without ``..``, as Hadoop does."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - pathlib follows links
 
 
 class LocalFiles:
-    """A table's files on local disk."""
+    """Files of a table on local disk."""
 
     def __init__(self, root: Path, *, make: bool = False) -> None:
         """Open the table's root folder.
 
         Args:
             root: The folder.
-            make: Whether to make it, if there is none.
+            make: Whether to create a missing folder.
 
         Raises:
-            UnknownTableError: There is no such folder.
+            UnknownTableError: The folder does not exist.
         """
         self.uri, self.root = str(root), root
         if make:
@@ -60,25 +60,25 @@ class LocalFiles:
             raise UnknownTableError(f"{root}: there is no such folder")
 
     def create(self, path: str, data: bytes) -> Outcome:
-        """Create a file with all of *data* at once, unless there is one.
+        """Create a file atomically unless it exists.
 
         Raises:
-            StoreError: It cannot be created.
+            StoreError: The file cannot be created.
         """
         target = self._inside(path)
         with self._told(path, "created"):
             aside, above = self._aside(data), self._made(target.parent)
             outcome = _linked(aside, target)
         if outcome is Outcome.CREATED:
-            with suppress(OSError):  # it is there, come what may
+            with suppress(OSError):  # the file already exists
                 _sync(above)
         return outcome
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew.
+        """Create or overwrite a file.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The file cannot be written.
         """
         target = self._inside(path)
         with self._told(path, "written"):
@@ -88,17 +88,17 @@ class LocalFiles:
             _sync(above)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; absent ones are fine.
+        """Delete files; missing files are ignored.
 
         Raises:
-            StoreError: One cannot be deleted.
+            StoreError: A file cannot be deleted.
         """
         for path in paths:
             with self._told(path, "deleted"):
                 self._inside(path).unlink(missing_ok=True)
 
     def _aside(self, data: bytes) -> Path:
-        """Write a file that nobody looks for yet."""
+        """Write a temporary file."""
         path = self.root / ASIDE / uuid4().hex
         self._made(path.parent)
         try:
@@ -109,14 +109,14 @@ class LocalFiles:
         return path
 
     def _made(self, folder: Path) -> list[Path]:
-        """Make a folder; return those that change when a file comes into it."""
+        """Create a folder; return the folders to sync after adding a file to it."""
         new = [each for each in (folder, *folder.parents) if not each.is_dir()]
         folder.mkdir(parents=True, exist_ok=True)
         return [folder, *(each.parent for each in new)]
 
     @contextmanager
     def _told(self, path: str, what: str) -> Iterator[None]:
-        """Turn what the disk says into one of our errors."""
+        """Translate ``OSError`` to ``StoreError``."""
         try:
             yield
         except OSError as error:
@@ -126,14 +126,14 @@ class LocalFiles:
             ) from error
 
     def has(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether a file exists."""
         return self.size(path) is not None
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none.
+        """Return the size of a file in bytes, or None if it does not exist.
 
         Raises:
-            CorruptLogError: A folder, a pipe or a device has its name.
+            CorruptLogError: The path is a folder, a pipe or a device.
         """
         place = self._inside(path)
         try:
@@ -141,15 +141,15 @@ class LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not S_ISREG(state.st_mode):
-            # a pipe would be waited for without end
+            # reading a pipe would block
             raise CorruptLogError(f"{place} is no regular file; remove it")
         return state.st_size
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none.
+        """Return the content of a file, or None if it does not exist.
 
         Raises:
-            CorruptLogError: It is larger than any file of the log, or no regular file.
+            CorruptLogError: The file is larger than any file of the log, or not regular.
         """
         size = self.size(path)
         if size is not None and size > LARGEST:
@@ -159,12 +159,12 @@ class LocalFiles:
         return None
 
     def opened(self, path: str) -> pa.NativeFile:
-        """Open a file, of which only what is asked for will be read."""
+        """Open a file for random access by mapping it into memory."""
         self.size(path)
         return pa.memory_map(str(self._inside(path)))
 
     def has_after(self, path: str) -> bool:
-        """Tell whether a file of the same folder and ending comes after *path* by name."""
+        """Return whether a file in the same folder with the same suffix sorts after *path*."""
         sought = self._inside(path)
         with suppress(FileNotFoundError):
             every = sought.parent.iterdir()
@@ -172,17 +172,17 @@ class LocalFiles:
         return False
 
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all regular files within *folder*, however deep.
+        """Yield all regular files in *folder*, recursively.
 
         Raises:
             CorruptLogError: A link leads out of the table.
-            StoreError: A folder cannot be read: what is in it might be needed.
+            StoreError: A folder cannot be listed.
         """
         seen = set[str]()
         start = self.root / folder
         for above, within, names in os.walk(start, onerror=_unread, followlinks=True):
             real = os.path.realpath(above)
-            if real in seen:  # a link in a circle
+            if real in seen:  # a cycle of links
                 within.clear()
                 continue
             seen.add(real)
@@ -191,22 +191,22 @@ class LocalFiles:
             yield from filter(None, map(self._found, paths))
 
     def _found(self, path: str) -> Found | None:
-        """Return what a listing shows of a regular file, None of anything else."""
-        with suppress(FileNotFoundError):  # gone since, as what is written aside goes
+        """Return the listing of a regular file, or None for other paths."""
+        with suppress(FileNotFoundError):  # deleted since, as temporary files are
             state = self._inside(path).stat()
             if S_ISREG(state.st_mode):
                 return Found(path=path, size=state.st_size, modified=state.st_mtime_ns // 1_000)
         return None
 
     def location(self, path: str) -> str:
-        """Return where a file lies, unescaped."""
+        """Return the location of a file, unescaped."""
         return str(self.root / path)
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free, and have the names on disk.
+        """Rename files to unused paths, and sync the folders; missing files count as renamed.
 
         Raises:
-            StoreError: One cannot be renamed.
+            StoreError: A file cannot be renamed.
         """
         changed: set[Path] = set()
         for old, new in names.items():
@@ -219,20 +219,20 @@ class LocalFiles:
             _sync(sorted(changed))
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Have files that Spark has written on disk, should the machine stop.
+        """Flush files that Spark has written to disk, so they survive a crash of the machine.
 
         Raises:
-            FileNotFoundError: One is gone.
+            FileNotFoundError: A file is missing.
         """
         files = [self.root / path for path in paths]
         above = {each for file in files for each in file.parents if each.is_relative_to(self.root)}
         _sync([*files, *sorted(above, reverse=True)])
 
     def _inside(self, path: str) -> Path:
-        """Return where a file lies, if no link leads out of the table.
+        """Return the path of a file after checking that links stay within the table.
 
         Raises:
-            CorruptLogError: One does.
+            CorruptLogError: A link leads out of the table.
         """
         place = self.root / checked(path)
         real, root = os.path.realpath(place), os.path.realpath(self.root)
@@ -242,10 +242,10 @@ class LocalFiles:
 
 
 def _unread(error: OSError) -> None:
-    """Refuse to go on without a folder, unless it is not there.
+    """Handle an error of a listing; missing folders are ignored.
 
     Raises:
-        StoreError: It is there.
+        StoreError: The folder exists.
     """
     if not isinstance(error, FileNotFoundError):
         raise StoreError(
@@ -255,7 +255,7 @@ def _unread(error: OSError) -> None:
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a new file, and have it on disk."""
+    """Create a file and flush it to disk."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()
@@ -263,7 +263,7 @@ def put(path: Path, data: bytes) -> None:
 
 
 def _linked(aside: Path, target: Path) -> Outcome:
-    """Give a file its name, unless another one has it."""
+    """Link a temporary file to its path unless that exists, and delete it."""
     with _gone_after(aside):
         try:
             os.link(aside, target)
@@ -272,7 +272,7 @@ def _linked(aside: Path, target: Path) -> Outcome:
         except OSError as error:
             if error.errno in _REFUSED:
                 raise
-            return Outcome.UNKNOWN  # of a disk in another machine
+            return Outcome.UNKNOWN  # network file systems may have created it
         return Outcome.CREATED
 
 

@@ -1,4 +1,4 @@
-"""A table's files on S3, GCS or Azure, through obstore."""
+"""Files of a table on S3, GCS or Azure, through obstore."""
 
 import re
 from collections import deque
@@ -22,15 +22,15 @@ from zadapter_parquet.format.paths import checked
 from zadapter_parquet.store.contract import Found, Outcome
 
 _AT_ONCE = 1_000
-"""Files that S3 deletes by one request."""
+"""Files that S3 deletes in one request."""
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _REFUSED = (*_DENIED, exceptions.NotSupportedError, NotImplementedError, FileNotFoundError)
-"""Errors after which a file has certainly not been created."""
+"""Errors after which a file was certainly not created."""
 _REASON = re.compile(r"<Code>(.*?)</Code>(?:.*?<Message>(.*?)</Message>)?", re.DOTALL)
 
 
 class ObjectFiles:
-    """A table's files in an object store."""
+    """Files of a table in an object store."""
 
     root = None
 
@@ -39,10 +39,10 @@ class ObjectFiles:
 
         Args:
             uri: ``s3://…``, ``gs://…`` or ``az://…``, unescaped.
-            options: Of obstore's ``from_url``; without any, the environment decides.
+            options: Options of obstore's ``from_url``; without options, the environment applies.
 
         Raises:
-            UnsupportedError: There is no way to create a file at most once there.
+            UnsupportedError: obstore does not support the store or the options.
         """
         self.uri = uri.rstrip("/")
         try:
@@ -54,10 +54,10 @@ class ObjectFiles:
             ) from error
 
     def create(self, path: str, data: bytes) -> Outcome:
-        """Create a file with all of *data* at once, unless there is one.
+        """Create a file atomically unless it exists.
 
         Raises:
-            StoreError: The store does not let us write, or not in this way.
+            StoreError: The store refuses writes, or does not support conditional ones.
         """
         with self._asked(path, "created"):
             try:
@@ -71,19 +71,19 @@ class ObjectFiles:
             return Outcome.CREATED
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, or write it anew.
+        """Create or overwrite a file.
 
         Raises:
-            StoreError: The store does not let us write, or does not answer.
+            StoreError: The store refuses writes, or does not answer.
         """
         with self._asked(path, "written"):
             obstore.put(self._store, checked(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, many at once; absent ones are fine.
+        """Delete files in batches; missing files are ignored.
 
         Raises:
-            StoreError: The store does not let us delete, or does not answer.
+            StoreError: The store refuses deletes, or does not answer.
         """
         rest = map(checked, paths)
         while batch := list(islice(rest, _AT_ONCE)):
@@ -93,17 +93,17 @@ class ObjectFiles:
     def _delete(self, batch: list[str]) -> None:
         try:
             obstore.delete(self._store, batch)
-        except FileNotFoundError:  # GCS and Azure stop at the first that is absent
+        except FileNotFoundError:  # GCS and Azure stop at the first missing file
             for path in batch:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, path)
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds, None where there is none.
+        """Return the content of a file, or None if it does not exist.
 
         Raises:
-            CorruptLogError: It is larger than any file of the log.
-            StoreError: The store does not let us read, or does not answer.
+            CorruptLogError: The file is larger than any file of the log.
+            StoreError: The store refuses reads, or does not answer.
         """
         with self._asked(path, "read"):
             try:
@@ -115,14 +115,14 @@ class ObjectFiles:
         raise CorruptLogError(f"{self.uri}/{path} is too large: {found.meta['size']} bytes")
 
     def has(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether a file exists."""
         return self.size(path) is not None
 
     def size(self, path: str) -> int | None:
-        """Return the bytes of a file, None where there is none.
+        """Return the size of a file in bytes, or None if it does not exist.
 
         Raises:
-            StoreError: The store does not let us read, or does not answer.
+            StoreError: The store refuses reads, or does not answer.
         """
         with self._asked(path, "read"):
             try:
@@ -131,11 +131,11 @@ class ObjectFiles:
                 return None
 
     def opened(self, path: str) -> pa.NativeFile:
-        """Open a file, of which only what is asked for will be read.
+        """Open a file for random access; only the requested ranges are read.
 
         Raises:
-            FileNotFoundError: There is none.
-            StoreError: The store does not let us read, or does not answer.
+            FileNotFoundError: The file does not exist.
+            StoreError: The store refuses reads, or does not answer.
         """
         size = self.size(path)
         if size is None:
@@ -148,7 +148,7 @@ class ObjectFiles:
         return pa.PythonFile(RangeFile(size, fetch), mode="r")
 
     def has_after(self, path: str) -> bool:
-        """Tell whether a file of the same folder and ending comes after *path* by name."""
+        """Return whether a file in the same folder with the same suffix sorts after *path*."""
         folder, _, name = path.rpartition("/")
         ending = name[name.rindex(".") :]
         with self._asked(folder, "listed"):
@@ -156,7 +156,7 @@ class ObjectFiles:
             return any(each["path"].endswith(ending) for batch in later for each in batch)
 
     def listed(self, folder: str = "") -> Iterator[Found]:
-        """Yield all files within *folder*, however deep."""
+        """Yield all files in *folder*, recursively."""
         with self._asked(folder, "listed"):
             for batch in obstore.list(self._store, prefix=folder or None):
                 for each in batch:
@@ -164,16 +164,16 @@ class ObjectFiles:
                     yield Found(path=each["path"], size=each["size"], modified=modified)
 
     def location(self, path: str) -> str:
-        """Return where a file lies, unescaped."""
+        """Return the location of a file, unescaped."""
         return f"{self.uri}/{path}"
 
     def move(self, names: Mapping[str, str]) -> None:
-        """Rename files to names that are free: the store copies them, several at once.
+        """Rename files to unused paths by copying them, several in parallel.
 
-        Absent ones have been renamed before.
+        Missing files count as renamed.
 
         Raises:
-            StoreError: The store has not renamed all of them.
+            StoreError: The store has not renamed all files.
         """
 
         def moved(old: str) -> None:
@@ -183,11 +183,11 @@ class ObjectFiles:
         deque(map_files(moved, list(names), self.uri), maxlen=0)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Do nothing: the store has written what it has taken."""
+        """Do nothing: the store has persisted accepted files."""
 
     @contextmanager
     def _asked(self, path: str, what: str) -> Iterator[None]:
-        """Turn the store's errors into ours."""
+        """Translate errors of the store to ``StoreError`` or ``UnknownTableError``."""
         try:
             yield
         except (exceptions.BaseError, OSError, NotImplementedError) as error:
@@ -203,13 +203,13 @@ class ObjectFiles:
 
 
 def _escaped(uri: str) -> str:
-    """Return a location as a URL, whose ``%``, ``#`` and ``?`` mean something else."""
+    """Escape a location to a URL, where ``%``, ``#`` and ``?`` have a special meaning."""
     start = re.match(STORE, uri)
     end = start.end() if start else 0
     return uri[:end] + quote(uri[end:])
 
 
 def _reason(error: Exception) -> str:
-    """Return the code and the text that a store answers, or what obstore says."""
+    """Return the code and message of the store's answer, or obstore's message."""
     said = _REASON.search(str(error))
     return ": ".join(filter(None, said.groups())) if said else first_line(error)

@@ -1,4 +1,4 @@
-"""Opening the folder of a table, in the store that it lies in."""
+"""Selection of the store of a table."""
 
 import re
 
@@ -15,12 +15,12 @@ _BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
 
 
 def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
-    """Return the files of a table: a path, a URI, or ``parquet.`path```.
+    """Open the files of *table*: a path, a URI, or ``parquet.`path```.
 
     Args:
-        spark: The session, whose settings say how stores are reached.
+        spark: A session, which provides the settings of stores.
         table: The table as the caller named it.
-        make: Whether to make the folder, if there is none.
+        make: Whether to create a missing folder.
     """
     by_path = _BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table

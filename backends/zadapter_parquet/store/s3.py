@@ -1,8 +1,8 @@
-"""The S3 settings of a session, as obstore takes them.
+"""Conversion of a session's S3 settings to options of obstore.
 
-Spark reads and writes a table's rows through Hadoop's S3A, so obstore must reach the same server as
-the same user. S3A is asked for what it has made of its settings: those of one bucket
-(``fs.s3a.bucket.<name>.*``) and every credential provider count.
+Spark reads and writes a table's rows through Hadoop's S3A, so obstore must use the same server and
+user. The settings are read from an initialized S3A file system, which applies settings of one
+bucket (``fs.s3a.bucket.<name>.*``) and all credential providers.
 """
 
 import os
@@ -27,21 +27,21 @@ def options(spark: SparkSession, uri: str) -> dict[str, Any]:
     """Return the options of obstore's ``from_url`` for a table.
 
     Args:
-        spark: A session whose Hadoop settings hold.
-        uri: The table's root folder.
+        spark: A session, which provides the Hadoop settings.
+        uri: URI of the table's root folder.
 
     Raises:
-        StoreError: The settings of the session name no credentials, or make no sense to S3A.
+        StoreError: S3A finds no credentials, or rejects the session's settings.
         SessionError: The environment names another server.
     """
     if not uri.startswith(_SCHEMES):
         return {}
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     try:
         files = jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(conf)
         if files.getClass().getName() != _S3A:
-            return {}  # a vendor's own file system: obstore goes by the environment
+            return {}  # a vendor's file system: obstore uses the environment
         found = _connection(files) | _identity(files)
     except Exception as error:
         raise StoreError(
@@ -53,10 +53,10 @@ def options(spark: SparkSession, uri: str) -> dict[str, Any]:
 
 
 def _refuse_other(endpoint: str | None) -> None:
-    """Refuse a variable that obstore prefers to all settings.
+    """Check ``AWS_ENDPOINT_URL_S3``, which overrides all options of obstore.
 
     Raises:
-        SessionError: Spark and obstore would ask different servers.
+        SessionError: Spark and obstore would use different servers.
     """
     other = os.environ.get(_VARIABLE, "").rstrip("/")
     if other and other != endpoint:
@@ -68,7 +68,7 @@ def _refuse_other(endpoint: str | None) -> None:
 
 
 def _connection(files: JavaObject) -> dict[str, Any]:
-    """Return where the bucket is."""
+    """Return the options for the bucket's address, TLS and retries."""
     conf = files.getConf()
     config, client = {"region": _region(files)}, {}
     if endpoint := conf.getTrimmed("fs.s3a.endpoint", ""):
@@ -85,14 +85,14 @@ def _connection(files: JavaObject) -> dict[str, Any]:
 
 
 def address(endpoint: str, bucket: str, *, secure: bool, path_style: bool) -> dict[str, str]:
-    """Return where requests to a bucket go.
+    """Return obstore's options for the address of a bucket.
 
     Args:
-        endpoint: The server, with or without a scheme.
-        bucket: The bucket.
-        secure: Whether a server without a scheme is asked over TLS.
-        path_style: Whether the bucket is part of the path. If not, it is part of the host's name,
-            unless it has a dot, which certificates do not cover.
+        endpoint: Server, with or without a scheme.
+        bucket: Name of the bucket.
+        secure: Whether to use TLS for a server without a scheme.
+        path_style: Whether the bucket is part of the path. If not, it is part of the host name,
+            unless it contains a dot, which certificates do not cover.
     """
     scheme, _, host = endpoint.rstrip("/").rpartition("://")
     scheme = scheme or ("https" if secure else "http")
@@ -105,7 +105,7 @@ def address(endpoint: str, bucket: str, *, secure: bool, path_style: bool) -> di
 
 
 def _region(files: JavaObject) -> str:
-    """Return the bucket's region, or the configured one where the bucket does not tell."""
+    """Return the bucket's region, or the configured one if the bucket does not report it."""
     with suppress(Exception):
         if region := files.getS3AInternals().getBucketMetadata().bucketRegion():
             return str(region)
@@ -113,7 +113,7 @@ def _region(files: JavaObject) -> str:
 
 
 def _identity(files: JavaObject) -> dict[str, Any]:
-    """Return who asks: obstore asks for credentials again when they have expired."""
+    """Return the options for credentials, which obstore requests again after they expire."""
     shared = files.getS3AInternals().shareCredentials("zadapter")
     if shared.resolveCredentials().accessKeyId() is None:
         return {"skip_signature": "true"}
