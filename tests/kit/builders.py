@@ -1,4 +1,4 @@
-"""Layouts and file tables, as several tests need them."""
+"""Layouts, snapshots and file tables for tests."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 def request(columns=1, *, weights=None, curve="adaptive", target_file_size=MIB, row_groups=8):
-    """A request for the columns c0, c1 and so on."""
+    """Return a request for the columns c0, c1 and so on."""
     return Request(
         columns=tuple((f"c{number}",) for number in range(columns)),
         weights=tuple(weights or [1.0] * columns),
@@ -26,7 +26,7 @@ def request(columns=1, *, weights=None, curve="adaptive", target_file_size=MIB, 
 
 
 def fitted(columns, files, *, roots=((),), root_of=None, **options):
-    """The layout fitted to *columns*, arrays of numpy or Arrow, for *files* files a root."""
+    """Fit a layout to *columns*, NumPy or Arrow arrays, with *files* files per root."""
     return fit(
         request(len(columns), **options),
         [pa.array(column) for column in columns],
@@ -37,14 +37,14 @@ def fitted(columns, files, *, roots=((),), root_of=None, **options):
 
 
 def placed(layout, columns, root_of=None):
-    """For each row its leaf and its file."""
+    """Return the leaf and the file of each row."""
     roots = np.zeros(len(columns[0]), np.int64) if root_of is None else root_of
     leaf = assign.leaves(layout, [pa.array(column) for column in columns], roots)
     return leaf, assign.files(layout, leaf, np.arange(len(leaf)))
 
 
 def snapshot(schema, partition=()):
-    """A version of a table with these columns; *partition* maps names to types."""
+    """Return a snapshot of a table with these columns; *partition* maps names to types."""
     return Snapshot(
         table="t",
         format="delta",
@@ -60,7 +60,7 @@ def snapshot(schema, partition=()):
 
 
 def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, partition=(), stats=()):
-    """A file table; *partition* maps names to arrays, *stats* texts to (min, max, nulls)."""
+    """Return a file table; *partition* maps names to arrays, *stats* names to (min, max, nulls)."""
     partition, stats = dict(partition), dict(stats)
     types = {split(name): bounds[0].type for name, bounds in stats.items()}
     schema = file_stats.schema(types, {name: values.type for name, values in partition.items()})
@@ -85,7 +85,7 @@ def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, part
 
 @st.composite
 def tables(draw):
-    """Columns of all sorts: smooth, few values, one heavy value, nulls, NaN."""
+    """Generate columns of several kinds: smooth, few values, one heavy value, nulls, NaN."""
     rows = draw(st.integers(1, 300))
     random = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     smooth = random.random(rows)

@@ -1,4 +1,4 @@
-"""Predicates as tests write them: Python's operators on columns, as Spark's own ``Column`` has."""
+"""Predicates written with Python operators on columns, as in Spark's ``Column``."""
 
 import math
 from datetime import datetime, timezone
@@ -20,7 +20,7 @@ from zadapter.filters.predicate import (
 
 
 class Condition:
-    """A predicate that can be joined with others."""
+    """Predicate that supports ``&``, ``|`` and ``~``."""
 
     def __init__(self, predicate):
         self.predicate = predicate
@@ -36,7 +36,7 @@ class Condition:
 
 
 class Column(Condition):
-    """A column to compare; by itself it is true where its value is."""
+    """Column to compare; alone, it is a boolean predicate."""
 
     __hash__ = None
 
@@ -83,25 +83,25 @@ class Column(Condition):
         return self._is(">=", value)
 
     def same(self, value):
-        """Compare by ``<=>``."""
+        """Compare with ``<=>``."""
         return self._is("<=>", value)
 
     def isin(self, *values):
-        """Compare by ``IN``."""
+        """Compare with ``IN``."""
         known = tuple(self._scalar(value) for value in values if value is not None)
         return Condition(In(self.parts, known, has_null=len(known) < len(values)))
 
     def isnull(self):
-        """Compare by ``IS NULL``."""
+        """Compare with ``IS NULL``."""
         return Condition(IsNull(self.parts))
 
     def startswith(self, prefix):
-        """Compare by ``LIKE 'prefix%'``."""
+        """Compare with ``LIKE 'prefix%'``."""
         return Condition(StartsWith(self.parts, prefix))
 
 
 def read(text, **columns):
-    """Return the predicate that *text* makes of columns, each given by its type."""
+    """Evaluate *text*, a Python expression over columns given by type, to a predicate."""
     names = {name: Column((name,), type_) for name, type_ in columns.items()}
     return eval(text, {**KNOWN, **names, "table": names}).predicate
 

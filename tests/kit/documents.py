@@ -1,7 +1,7 @@
-"""Blocks of code in Markdown documents: find them, and run those of one document.
+"""Code blocks in Markdown documents: parsing, and running those of one document.
 
 ``python tests/kit/documents.py FOLDER/README.md`` runs the blocks of a document in the working
-directory and writes what each of them printed to ``printed.json``.
+directory and writes their output to ``printed.json``.
 """
 
 import io
@@ -26,7 +26,7 @@ _FENCE = re.compile(r"^```(\w*)[ ]?(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a document."""
+    """Fenced code block of a document."""
 
     document: str
     line: int
@@ -39,19 +39,19 @@ class Block:
 
     @property
     def commands(self):
-        """The commands of a shell block, without comments, each as a list of arguments."""
+        """Return the commands of a shell block, without comments, each as a list of arguments."""
         lines = self.text.replace("\\\n", " ").splitlines()
         parts = [part for line in lines for part in line.split(" && ")]
         return [words for part in parts if (words := shlex.split(part, comments=True))]
 
     @property
     def runs(self):
-        """Whether a test runs the block."""
+        """Return whether a test runs the block."""
         return self.language in {"python", *SHELLS} and "notest" not in self.options
 
 
 def read(document):
-    """Return the text of a document."""
+    """Read the text of a document."""
     return (ROOT / document).read_text(encoding="utf-8")
 
 
@@ -71,7 +71,7 @@ def blocks(document):
 
 
 def run(document):
-    """Run the blocks of *document* in one namespace, and return what each of them printed."""
+    """Run the blocks of *document* in one namespace, and return the output of each."""
     namespace, printed = {"__name__": "__main__"}, {}
     for block in blocks(document):
         if not block.runs:
@@ -88,7 +88,7 @@ def run(document):
 
 
 def _called(command):
-    """Run a command line of zadapter in this process, whose session it uses."""
+    """Run a zadapter command line in this process, with its session."""
     from typer.testing import CliRunner
 
     from zadapter.cli.app import app

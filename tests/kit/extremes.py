@@ -1,4 +1,4 @@
-"""Arrow values of every type, the nasty ones among them."""
+"""Arrow values of every type, including extreme ones."""
 
 import random
 from datetime import date, datetime, timedelta, timezone
@@ -12,13 +12,13 @@ EPOCH = datetime.fromisoformat("1970-01-01")
 
 
 def integers(bits, seeded):
-    """Signed integers, the extremes among them."""
+    """Draw signed integers, including the extremes."""
     edge = 1 << bits - 1
     return [-edge, -1, 0, 1, edge - 1, *(seeded.randrange(-edge, edge) for _ in range(40))]
 
 
 def floats(type_, seeded):
-    """Powers of two with their neighbours, every kind of special value, random bits."""
+    """Return powers of two with their neighbors, special values of every kind, and random bits."""
     info = np.finfo(type_)
     exponents = np.arange(int(info.minexp) - int(info.nmant), int(info.maxexp), 5)
     powers = np.exp2(exponents.astype(np.float64)).astype(type_)
@@ -33,7 +33,7 @@ def floats(type_, seeded):
 
 
 def decimals(precision, scale, seeded):
-    """Of all lengths, at the edges of 32, 64 and 128 bits, both signs."""
+    """Draw decimals of all lengths, near the limits of 32, 64 and 128 bits, with both signs."""
     limit = 10**precision
     edges = [0, 1, limit // 2, limit - 1, *(1 << bits for bits in (31, 63, 64, 65, 126))]
     drawn = [seeded.randrange(10 ** seeded.randint(1, precision)) for _ in range(60)]
@@ -43,7 +43,7 @@ def decimals(precision, scale, seeded):
 
 
 def moments(seeded):
-    """Before the Gregorian calendar, in gaps and overlaps of time zones, to the microsecond."""
+    """Return timestamps of old calendars, in gaps and overlaps of time zones, and random ones."""
     edges = [
         "0001-01-01",
         "1500-02-28T23:59:59.999999",
@@ -59,7 +59,7 @@ def moments(seeded):
 
 
 def texts(seeded):
-    """Empty, one the start of another, padded, of one to four bytes a character."""
+    """Return strings: empty, prefixes of others, padded, with one to four bytes per character."""
     edges = [
         "",
         "\0",
@@ -82,7 +82,7 @@ def texts(seeded):
 
 
 def columns():
-    """Arrow arrays of every type, each with a few values that may go wrong."""
+    """Return Arrow arrays of every type, each with a few extreme values."""
     seeded = random.Random(7)
     times = moments(seeded)
     aware = [time.replace(tzinfo=timezone.utc) for time in times]
@@ -103,7 +103,7 @@ def columns():
 
 
 def table():
-    """One row number and one column a type, all of the same length, all with nulls."""
+    """Return a table with a row number and one column per type, all with nulls."""
     arrays = {name: pa.concat_arrays([array, pa.nulls(1, array.type)]) for name, array in columns()}
     length = max(map(len, arrays.values()))
     # lengths without a common divisor pair every value of a column with many of the others
@@ -113,7 +113,7 @@ def table():
 
 
 def ddl(schema):
-    """A schema as Spark SQL writes it."""
+    """Return a schema as Spark SQL's DDL."""
     names = {
         "int8": "tinyint",
         "int16": "smallint",

@@ -1,4 +1,4 @@
-"""Tables of files written out by hand, and what pruning makes of them."""
+"""Hand-written file tables, and the results of pruning them."""
 
 import pyarrow as pa
 
@@ -8,16 +8,16 @@ from zadapter.filters.pruning import matching, may
 from zadapter.table.file_stats import Bounds, schema
 
 ANY = {"bounds": Bounds.UNKNOWN}
-"""Stats that tell nothing."""
+"""Stats without information."""
 
 
 def bounds(low, high, nulls=0, nans=0, kind=Bounds.EXACT):
-    """Stats of one column of one file."""
+    """Return the stats of one column of one file."""
     return {"min": low, "max": high, "nulls": nulls, "nans": nans, "bounds": kind}
 
 
 def table_of(*files, partition=(), rows=10, **columns):
-    """A table of files, each given by its columns' stats or the partition's value."""
+    """Return a file table; each file is given by its column stats or partition values."""
     types = dict(leaves(pa.schema(list(columns.items()))))
     in_partition = {name: columns[name] for name in partition}
     of_stats = {parts: type_ for parts, type_ in types.items() if parts[0] not in partition}
@@ -37,7 +37,7 @@ def table_of(*files, partition=(), rows=10, **columns):
 
 
 def outcomes(condition, table, **columns):
-    """Write each file's possible truth values as a part of "TFN"."""
+    """Return the possible truth values of a condition per file, as a substring of "TFN"."""
     predicate = read(condition, **columns) if columns else condition
     found = may(predicate, table)
     assert (matching(predicate, table) == found.true).all()
@@ -47,5 +47,5 @@ def outcomes(condition, table, **columns):
 
 
 def asked(condition, type_, *stats, rows=10):
-    """Ask about a column x of *type_*, in files of one stats each."""
+    """Evaluate a condition on a column x of *type_*, in one file per item of *stats*."""
     return outcomes(condition, table_of(*({"x": s} for s in stats), rows=rows, x=type_), x=type_)

@@ -1,4 +1,4 @@
-"""A table in memory for the commit loop: a log, rewrites of it, and time."""
+"""In-memory table for the commit loop: a log, rewrites and a clock."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ LAYOUT = fitted([[1.0]], 1)
 
 @dataclass(frozen=True)
 class Version:
-    """What a version of the table holds: files with the row-level deletes on them."""
+    """Version of the table: files with their row-level deletes."""
 
     files: frozenset[tuple[str, str | None]]
     definition: str = "as planned"
@@ -23,10 +23,10 @@ class Version:
 
 
 class MemoryLog:
-    """A table whose commits are a strict compare-and-swap on its version.
+    """Table whose commits are a strict compare-and-swap on its version.
 
-    Others get their turn before each step. The fate of a commit is "fine", or that its answer is
-    "lost" after it arrived, that it "never" arrives, or arrives "late", after it was given up.
+    *others* runs before each step. The fate of a commit is "fine"; "lost": it arrives, but its
+    answer is lost; "never": it does not arrive; or "late": it arrives in :meth:`catch_up`.
     """
 
     def __init__(self, paths, fates=(), others=lambda log: None):
@@ -92,14 +92,14 @@ class MemoryLog:
         return True
 
     def catch_up(self):
-        """Let arrive what was given up."""
+        """Deliver the late commits."""
         arrived, self.late = self.late, []
         for rewrite in arrived:
             self.land(rewrite)
 
 
 class Time:
-    """A clock that moves in sleep only."""
+    """Clock that only advances during sleep."""
 
     def __init__(self, jitter=lambda: 1.0):
         self.now, self.waits = 0.0, []
@@ -117,7 +117,7 @@ def listed(*files):
 
 
 def rewrite_of(log, *exchanges):
-    """A rewrite of *log* as it is; each exchange is the paths that go, which come back new."""
+    """Return a rewrite of the current *log*; each exchange lists the paths to replace."""
     pairs = tuple(
         Exchange(
             removed=listed(*((path, None) for path in paths)),
@@ -130,7 +130,7 @@ def rewrite_of(log, *exchanges):
 
 
 def outcome_of(log, rewrite, backoff=None):
-    """What publishing ends in: a value, or one of our own errors."""
+    """Publish a rewrite, and return the result or zadapter's error."""
     try:
         return publish(log, rewrite, backoff or Backoff(), Time().clock)
     except ZadapterError as error:

@@ -1,4 +1,4 @@
-"""Deaths of a process, at each access of its to a plain Parquet table on local disk."""
+"""Failpoints that kill a process at each access to a plain Parquet table on local disk."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from zadapter_parquet.store import local
 from zadapter_parquet.store.guard_files import INCOMPLETE
 
 FEW = 50
-"""Bytes, of which more than these can be written in part."""
+"""Bytes; longer writes can be interrupted halfway."""
 
 
 def die():
@@ -20,20 +20,20 @@ def die():
 
 
 def die_in_the_middle():
-    """Have the kernel kill this process once it has written a few bytes more to a file."""
+    """Have the kernel kill this process after a few more bytes are written to a file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FEW, FEW))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
 
 DEATHS = {die: -signal.SIGKILL, die_in_the_middle: -signal.SIGXFSZ}
-"""The exit code of each."""
+"""Exit code of each kind of death."""
 
 
 class Failpoints:
-    """Calls *death* at the failpoint with the number *at*, if any.
+    """Calls *death* at the failpoint number *at*, if any.
 
-    A failpoint's name is what has just been done and what comes next, and to which kind of file:
+    The name of a failpoint contains the previous and the next access, with the kinds of files:
     ``after write stats/*.parquet, before fsync stats/*.parquet``.
     """
 
@@ -58,7 +58,7 @@ class Failpoints:
         self._wrap(folder, "put", lambda path, rows: f"write all {self._inside(path)}")
 
     def _wrap(self, place, name, told):
-        """Have *place.name* reach a failpoint before it does what *told* says."""
+        """Make *place.name* reach a failpoint, described by *told*, before its call."""
         real = getattr(place, name)
 
         def wrapped(*args, **options):

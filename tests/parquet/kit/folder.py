@@ -1,4 +1,4 @@
-"""A table of Parquet files on local disk, with the real code at work; only Spark is left out."""
+"""Plain Parquet table on local disk that runs the real code without Spark."""
 
 import json
 from pathlib import Path
@@ -30,20 +30,20 @@ AT_ONCE = Backoff(attempts=3, initial=0.0)
 
 
 def put(path, numbers):
-    """Write a data file, as Spark does in earnest."""
+    """Write a data file, in place of Spark."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), path)
 
 
 def made(root):
-    """A folder of two files, which is no table yet."""
+    """Make a folder of two files that is not registered."""
     put(root / "one.parquet", [0, 1])
     put(root / "two.parquet", [2, 3])
     return Folder(root)
 
 
 class Backend(ParquetBackend):
-    """The backend, told what only Spark can tell: which columns the files have."""
+    """Parquet backend, with fixed columns in place of Spark's schema inference."""
 
     def snapshot(self, table, since=None):
         with patch.object(rows, "schema_of", lambda spark, location: COLUMNS):
@@ -51,7 +51,7 @@ class Backend(ParquetBackend):
 
 
 class Folder:
-    """A table with the column ``n``, as one process sees it."""
+    """Table with the column ``n``, as one process sees it."""
 
     def __init__(self, root):
         self.root, self.table, self.backend = Path(root), str(root), Backend(None)
@@ -62,7 +62,7 @@ class Folder:
         return self.backend.at(self.table, version)
 
     def live(self, version=None):
-        """The files of a version, after a look that each is there and as long as it was."""
+        """Return the files of a version after checking their existence and sizes."""
         snapshot = self.snapshot(version)
         files = self.backend.files(snapshot)
         external_changes.check_live(
@@ -71,17 +71,17 @@ class Folder:
         return files
 
     def rows(self, version=None):
-        """The rows of a version, each as often as it is in the files."""
+        """Return the rows of a version, with duplicates."""
         snapshot, live = self.snapshot(version), self.live(version)
         return sorted(self._read(live["path"].to_pylist(), snapshot))
 
     def walked(self):
-        """The rows that an engine sees which reads all files ending in ``.parquet``."""
+        """Return the rows that an engine reads from all files with the suffix ``.parquet``."""
         found = [path.relative_to(self.root) for path in self.root.rglob("*.parquet")]
         return sorted(self._read(found))
 
     def hidden(self, kind):
-        """The files of a kind that zadapter has written."""
+        """Return the hidden files of one kind."""
         return {p for p in (self.root / HIDDEN / kind).rglob("*") if p.is_file()}
 
     def _read(self, paths, snapshot=None):
@@ -91,13 +91,13 @@ class Folder:
         return [n for table in found for n in table["n"].to_pylist()]
 
     def versions(self):
-        """The rows of every version that can be read."""
+        """Return the rows of every readable version."""
         entry = self.snapshot().handle.version.entry
         first = min(entry.oldest, entry.version)
         return {version: self.rows(version) for version in range(first, entry.version + 1)}
 
     def commits(self):
-        """The ids of all commits; none, if the folder is no table yet."""
+        """Return the ids of all commits, none if the folder is not registered."""
         if self.snapshot().version == registration.UNREGISTERED:
             return set()
         return {commit.id for commit in self.backend.history(self.table)}
@@ -114,12 +114,12 @@ class Folder:
         return self.add(snapshot, self.stage(snapshot, numbers), **said)
 
     def add(self, snapshot, staged, **said):
-        """Commit what was staged."""
+        """Commit a staged file."""
         nothing = self.backend.files(snapshot).slice(0, 0)
         return self._publish("append", snapshot, nothing, staged, **said)
 
     def delete(self, number):
-        """Write the files anew that hold a row, if any does."""
+        """Rewrite the files that contain a row, if any."""
         snapshot = self.snapshot()
         files = self.backend.files(snapshot)
         paths = files["path"].to_pylist()
@@ -131,7 +131,7 @@ class Folder:
         return self._publish("delete", snapshot, chosen(files, going), staged)
 
     def rewrite(self):
-        """Put the rows of files without a layout into one that has it, if there are such files."""
+        """Rewrite the files without a layout into one file with a layout, if there are any."""
         snapshot = self.snapshot()
         files = self.backend.files(snapshot)
         going = files.filter(files["layout"].is_null())
@@ -150,7 +150,7 @@ class Folder:
         return self.backend.publish_folder(self.table, dry_run=dry_run)
 
     def stage(self, snapshot, numbers, layout=None, below=""):
-        """Write a file that no commit speaks of yet."""
+        """Write a file without committing it."""
         folder = f"{staging.DATA}/{uuid4().hex}"
         path = f"{folder}/{below}0.rows"
         put(self.root / path, numbers)

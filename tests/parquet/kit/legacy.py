@@ -1,4 +1,4 @@
-"""A table of the log's first format: files have other names, and the log speaks of no moves."""
+"""Tables in log format 1, with former file names and without lists of moves."""
 
 import json
 
@@ -11,11 +11,11 @@ from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store.guard_files import NOTE
 
 SINCE = ("format", "moves", "visible")
-"""What entries did not say."""
+"""Fields that entries of format 1 lack."""
 
 
 def age(root):
-    """Put a table of today, whose files are all at their place, back into the first format."""
+    """Convert a table of the current format, with all files in place, to format 1."""
     for path in [path for path in (root / HIDDEN).rglob("*") if path.is_file()]:
         name = path.relative_to(root).as_posix()
         if path.suffix == ".stats":

@@ -1,4 +1,4 @@
-"""A log of plain Parquet in memory, on a store that loses answers."""
+"""In-memory log of a plain Parquet table, on a store that loses answers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -30,7 +30,7 @@ ENTRY = Entry(
 
 
 def entry_after(log, **said):
-    """An entry for the version after the newest."""
+    """Return an entry for the version after the newest."""
     head = log.head()
     return replace(
         head,
@@ -43,7 +43,7 @@ def entry_after(log, **said):
 
 
 def winners_of_a_race(files):
-    """Who of sixteen threads that claim the next version at once is told that it is theirs."""
+    """Let sixteen threads claim the next version, and return those that succeed."""
     after = entry_after(Log(files, "t"))
     entries = [replace(after, transaction=str(number)) for number in range(16)]
 
@@ -59,10 +59,10 @@ def winners_of_a_race(files):
 
 
 class MemoryStore:
-    """Files in memory.
+    """Store of files in memory.
 
-    The fate of each creation is the next of *fates*: "fine", or that its answer is "lost" after it
-    arrived, that it "never" arrives, or arrives "late", when ``deliver`` is called.
+    The fate of each creation is the next item of *fates*: "fine"; "lost": the request arrives, but
+    its answer is lost; "never": it does not arrive; or "late": it arrives in :meth:`deliver`.
     """
 
     def __init__(self, fates=()):
@@ -83,7 +83,7 @@ class MemoryStore:
         return Outcome.EXISTS if taken else Outcome.CREATED
 
     def deliver(self):
-        """Let what was late arrive."""
+        """Deliver the late requests."""
         for path, data in self.late:
             self.held.setdefault(path, data)
             self.made.setdefault(path, now())
@@ -109,6 +109,6 @@ class MemoryStore:
     def listed(self, folder=""):
         for path, data in sorted(self.held.items()):
             if path.startswith(folder):
-                # what is visible was there before the table
+                # visible files are older than the table
                 modified = self.made[path] * 1_000 if path.startswith(HIDDEN) else 0
                 yield Found(path=path, size=len(data), modified=modified)

@@ -1,14 +1,13 @@
-"""The commit protocol of plain Parquet tables, as a machine of which every order is tried.
+"""State machine of the commit protocol of plain Parquet tables, searched exhaustively.
 
-A step is one access to the store. What needs no step of its own:
+A step is one access to the store. The following need no steps of their own:
 
-* A death. Who is dead never has a turn again, and a law is one of every state. So it is with who
-  is told that an outcome is unknown, or finds nothing to do.
-* An answer that is lost: a request that is late may arrive at once. One that never arrives is late
-  for good.
-* Planning. Writers have planned and staged on the first head; later is like being rebased.
-* Losing. Who claims a version that another has taken changes nothing until the next look, and so
-  looks next. Stats that were written for that version only are left out.
+* Death. A dead actor never takes another turn, and laws hold in every state. The same applies to
+  actors that receive an unknown outcome or find nothing to do.
+* Lost answers. A late request may arrive immediately, and a request that never arrives stays late.
+* Planning. Writers have planned and staged on the first head; planning later equals a rebase.
+* Losing. An actor whose version was taken changes nothing before its next read, so it reads next.
+  Stats that were written for that version only are left out.
 """
 
 from collections import deque
@@ -22,7 +21,7 @@ Names = frozenset[str]
 
 
 class Rule(Enum):
-    """What the protocol rests on."""
+    """Rule of the protocol."""
 
     ONE_CREATOR = "an entry is created only where there is none"
     READ_BACK = "who was not told that the entry was created looks whose it is"
@@ -45,7 +44,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A version. Made by :func:`entry`: equal ones are one object, and quick to compare."""
+    """Version. :func:`entry` creates it, so equal versions are identical and fast to compare."""
 
     version: int
     by: str
@@ -67,21 +66,21 @@ ENDS = {"landed", "nothing", "done"}
 
 
 class Actor(NamedTuple):
-    """Where an actor is, and what it remembers."""
+    """Position and memory of an actor."""
 
     step: str
     base: int = 0
-    """The version that its claim follows."""
+    """Version that its claim follows."""
     sent: bool = False
-    """Whether a request of its claim had no answer."""
+    """Whether a request of its claim got no answer."""
     doubtful: bool = False
-    """Whether an earlier claim ended without one."""
+    """Whether an earlier claim ended without an answer."""
     refused: bool = False
     oldest: int = 0
     doomed: tuple[str, ...] = ()
 
     def to(self, step: str, **memory) -> "Actor":
-        """Return the actor at *step*; what only a claim needs is forgotten after it."""
+        """Return the actor at *step*, without the memory that only a claim needs."""
         if step in ENDS:
             return Actor(step)
         if step in CLAIMING:
@@ -91,13 +90,13 @@ class Actor(NamedTuple):
 
 
 class State(NamedTuple):
-    """All there is at one time."""
+    """State of the log, the store, the requests and the actors."""
 
     log: tuple[Entry | None, ...]
     store: Names
-    """Data files and stats that are there."""
+    """Existing data files and stats."""
     late: frozenset[Entry]
-    """Entries whose creation was requested, and may happen yet."""
+    """Entries whose creation was requested, and may still happen."""
     actors: tuple[Actor, ...]
 
 
@@ -105,7 +104,7 @@ Moves = Iterator[tuple[str, State]]
 
 
 class Turn(NamedTuple):
-    """One actor's turn."""
+    """Turn of one actor."""
 
     machine: "Machine"
     state: State
@@ -121,14 +120,14 @@ class Turn(NamedTuple):
 
     @property
     def there(self) -> Entry | None:
-        """What lies at the version that the actor claims."""
+        """Entry at the version that the actor claims."""
         return next(iter(self.state.log[self.me.base + 1 :]), None)
 
     def holds(self, rule: Rule) -> bool:
         return rule in self.machine.rules
 
     def to(self, step: str, state: State | None = None, **memory) -> State:
-        """Return *state*, or the present one, with the actor at *step*."""
+        """Return *state*, by default the current one, with the actor at *step*."""
         log, store, late, actors = state or self.state
         me = actors[self.number].to(step, **memory)
         return State(log, store, late, _with(actors, self.number, me))
@@ -139,20 +138,20 @@ def _with(old: tuple, at: int, new: object) -> tuple:
 
 
 class Machine:
-    """All that may happen among actors while *rules* hold."""
+    """All possible moves of the actors under *rules*."""
 
     def __init__(self, roles: Iterable["Role"], rules: Iterable[Rule] = Rule) -> None:
         self.roles, self.rules = tuple(roles), frozenset(rules)
 
     def start(self) -> State:
-        """Return the state in which all writers have planned and staged."""
+        """Return the state after all writers have planned and staged."""
         staged = {file for role in self.roles for file in role.staged}
         store = {*HISTORY[-1].live, *(each.stats for each in HISTORY)} | staged
         actors = tuple(Actor(role.first, base=HISTORY[-1].version) for role in self.roles)
         return State(HISTORY, frozenset(store), frozenset(), actors)
 
     def moves(self, state: State) -> Moves:
-        """Yield what may happen next."""
+        """Yield the possible next moves, and the states that they lead to."""
         for each in state.late:
             yield f"{each.by}'s request for {each.version} arrives", self.put(state, each)
         for number, (role, me) in enumerate(zip(self.roles, state.actors, strict=True)):
@@ -161,7 +160,7 @@ class Machine:
                     yield f"{role.name} {what}", then
 
     def put(self, state: State, new: Entry) -> State:
-        """Make *new* a version: who else claims it has lost."""
+        """Commit *new*; other actors that claim its version lose."""
         log, store, late, actors = state
         log = _with(log, new.version, new)
         if Rule.ONE_CREATOR not in self.rules:
@@ -176,21 +175,21 @@ class Machine:
 
 @dataclass(frozen=True)
 class Role:
-    """What an actor does. All claim versions alike, each with its own ``entry``."""
+    """Behavior of an actor. All roles claim versions alike, each with its own ``entry``."""
 
     name: str
 
     first, won, lost = "", "landed", ""
-    """The first step, and where a claim leads to."""
+    """First step, and the steps after a successful and a failed claim."""
     staged = frozenset()
 
     def claimed(self, turn: Turn) -> Entry:
-        """Return the entry of the actor's claim."""
+        """Return the entry that the actor claims."""
         version = turn.me.base + 1
         return self.entry(turn, version, turn.state.log[:version][-1])
 
     def create(self, turn: Turn) -> Moves:
-        """Send the request, which arrives and is answered, or arrives late, if at all."""
+        """Send the request, which arrives with or without answer, arrives late, or never."""
         new, state = self.claimed(turn), turn.state
         unclear = "read" if turn.holds(Rule.READ_BACK) else self.lost
         if turn.there is None or not turn.holds(Rule.ONE_CREATOR):
@@ -202,7 +201,7 @@ class Role:
         yield f"has no answer about {new.version}", turn.to(unclear, state, sent=sent)
 
     def read(self, turn: Turn) -> Moves:
-        """Look whose the version is."""
+        """Read the claimed version."""
         there, version = turn.there, turn.me.base + 1
         if there is not None:
             then = self.won if there.by == self.name else self.lost
@@ -222,7 +221,7 @@ class Role:
 
 
 class Found(NamedTuple):
-    """A law that breaks, if any, the shortest way there, and all states on the way."""
+    """Result of a search: the broken law, if any, the shortest path to it, and all states."""
 
     law: str | None
     trace: str
@@ -230,7 +229,7 @@ class Found(NamedTuple):
 
 
 def search(machine: Machine, broken: Callable[[State], str | None]) -> Found:
-    """Try all orders of moves, breadth first, until a law breaks."""
+    """Search all orders of moves, breadth first, until a law breaks."""
     start = machine.start()
     came, queue = {start: None}, deque([start])
     while queue:

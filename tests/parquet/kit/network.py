@@ -1,4 +1,4 @@
-"""A store that is far away, and threads of which one runs at a time, as a seed decides."""
+"""Simulated remote store, and threads that a seeded scheduler runs one at a time."""
 
 import random
 import threading
@@ -12,18 +12,18 @@ from zadapter_parquet.store import guard_files
 
 
 class Died(BaseException):
-    """The actor's process is gone."""
+    """The actor's process has died."""
 
 
 class Scheduler:
-    """Whose turn it is: one actor runs, and the others wait for a turn each."""
+    """Scheduler that runs one actor at a time, chosen by a seed."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.turns, self.errors = {}, []
 
     def run(self, actors):
-        """Let *actors*, by name, run until all are done."""
+        """Run *actors*, a mapping by name, until all are done."""
         self.turns = {name: threading.Semaphore(0) for name in actors}
         threads = [threading.Thread(target=self._act, args=item) for item in actors.items()]
         for thread in threads:
@@ -38,7 +38,7 @@ class Scheduler:
         try:
             action()
         except (Died, FileNotFoundError):
-            pass  # a clean-up without patience takes versions away from under who reads them
+            pass  # a vacuum without retention deletes files of versions that are being read
         except Exception as error:  # noqa: BLE001 - told by check()
             self.errors.append(error)
         finally:
@@ -46,7 +46,7 @@ class Scheduler:
             self._choose()
 
     def step(self):
-        """Give the turn away, and wait for it to come back."""
+        """Yield to another actor, and wait for the next turn."""
         mine = self.turns.get(threading.current_thread().name)
         if mine is not None:
             self._choose()
@@ -58,7 +58,7 @@ class Scheduler:
 
 
 class Network(MemoryStore):
-    """A store that is far away."""
+    """Remote store."""
 
     uri = "memory:"
 
@@ -78,7 +78,7 @@ class Network(MemoryStore):
     def create(self, path, data):
         self._step()
         bad = self.faults and self.scheduler.random.random() < self.bad
-        # in the worst of worlds nearly all outcomes stay unknown
+        # in the worst case, nearly all outcomes stay unknown
         lost = ["never", "late"] if self.bad > 0.5 else ["lost", "never", "late"]
         fates = lost if bad else ["fine"]
         self.fates = iter([self.scheduler.random.choice(fates)])
@@ -127,7 +127,7 @@ class Network(MemoryStore):
         self.copying.clear()
 
     def look(self):
-        """Note what an engine sees that walks the folder; None: it stops with an error."""
+        """Record the rows that an engine reads by walking the folder; None: it fails at a guard."""
         visible = sorted(path for path in self.held if path.endswith(".parquet"))
         guarded = any(guard_files.stands_for(path) for path in visible)
         rows = [row for path in visible if not guarded for row in self.rows[path]]

@@ -1,4 +1,4 @@
-"""A folder that has versions to publish, and publishers that die."""
+"""Folder with versions to publish, and publishers that die."""
 
 import os
 from datetime import timedelta
@@ -13,7 +13,7 @@ NOW = timedelta(0)
 
 
 class StoppedError(Exception):
-    """Where a publisher is interrupted."""
+    """A publisher is interrupted."""
 
 
 def changed(root):
@@ -34,7 +34,7 @@ def visible(folder):
 
 
 def interrupted(folder, monkeypatch, moves):
-    """Have a publisher die after so many moves."""
+    """Run a publisher that dies after a number of moves."""
     real, left = os.replace, iter(range(moves))
 
     def replace(old, new):
@@ -49,7 +49,7 @@ def interrupted(folder, monkeypatch, moves):
 
 
 def once(do, real):
-    """Call *do* with the first arguments instead of *real*."""
+    """Return a function that calls *do* the first time, and *real* from then on."""
     calls = iter([do])
 
     def called(*args):
@@ -63,7 +63,7 @@ def guarded(folder):
 
 
 def lying(folder):
-    """Where the files of the current version lie."""
+    """Return the current paths of the current version's files."""
     snapshot = folder.snapshot()
     paths = folder.backend.files(snapshot)["path"].to_pylist()
     files, head = snapshot.handle.files, snapshot.handle.version.head

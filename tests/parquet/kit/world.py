@@ -1,7 +1,7 @@
-"""The real code of Parquet tables, on a store in memory, step by step as a seed decides.
+"""Simulation of plain Parquet tables: the real code on an in-memory store, scheduled by a seed.
 
-Actors are threads of which one runs at a time: each access to the store is a step, after which the
-seed says whose turn it is, what becomes of a request, and who dies.
+Actors are threads that run one at a time. Each access to the store is a step, after which the seed
+chooses the next actor, the outcome of a request, and which actor dies.
 """
 
 import random
@@ -28,7 +28,7 @@ from zadapter_parquet.rows import staging
 
 
 def table_of(paths):
-    """A file table of these paths, of one row each."""
+    """Return a file table of these paths, with one row each."""
     columns = {"path": paths, "size": [1] * len(paths), "rows": [1] * len(paths)}
     made = schema({}, {})
     arrays = [
@@ -41,14 +41,14 @@ def table_of(paths):
 
 @dataclass
 class World:
-    """A table of four files, some writers, and a clean-up."""
+    """Table of four files, with writers and a vacuum."""
 
     seed: int
     faults: bool = True
     rows: dict = field(default_factory=dict)
     """Rows of each file that was ever written."""
     outcomes: dict = field(default_factory=dict)
-    """What each transaction's author was told."""
+    """Result that each transaction returned to its author."""
     appended: dict = field(default_factory=dict)
     removed: dict = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class World:
         self.store.faults = self.faults
 
     def run(self):
-        """Let everybody act, and then let all requests arrive."""
+        """Run all actors, then deliver all requests."""
         self.scheduler.run({
             "rewriter": lambda: [self.rewrite(2) for _ in range(2)],
             "rival": lambda: self.rewrite(3),
