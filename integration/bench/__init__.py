@@ -1,1 +1,1 @@
-"""Measured against the peers: ``python -m integration.bench``."""
+"""Benchmark against the peers: ``python -m integration.bench``."""

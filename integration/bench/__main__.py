@@ -33,12 +33,12 @@ from integration.bench.tables.workloads import WORKLOADS
 
 QUICK = "lineitem,zipf"
 METADATA = "metadata"
-"""No table, but what planning and logs cost alone."""
+"""Workload without a table: costs of planning and logs."""
 MIGRATION = "migration"
-"""Not how tables are rewritten, but how they become those of other formats."""
+"""Workload of migrations between formats instead of rewrites."""
 QUICK_SCALE = 0.02
 MARK = ".zadapter-bench"
-"""In a folder whose tables this command may delete."""
+"""Marks a folder whose tables this command may delete."""
 console = Console(width=150)
 
 
@@ -67,7 +67,7 @@ def main(
         Path | None, typer.Option(file_okay=False, help="Write JSON, Markdown and plots here.")
     ] = None,
 ) -> None:
-    """Rewrite tables by zadapter and by its peers, and look at what filters then have to read.
+    """Rewrite tables with zadapter and its peers, and measure what filters then have to read.
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
@@ -105,10 +105,10 @@ def main(
 
 
 def _ours(place: Path) -> Path:
-    """Return a folder in which tables may be made anew, and what is there deleted.
+    """Return a folder whose tables may be overwritten and deleted.
 
     Raises:
-        BadParameter: It has something in it that was not made by this command.
+        BadParameter: The folder contains files that this command has not made.
     """
     place.mkdir(parents=True, exist_ok=True)
     mark = place / MARK
@@ -127,12 +127,12 @@ def _say(run: report.Run) -> None:
 
 
 def _move(track: Track, run: report.Run) -> None:
-    """Migrate, and say what has been found as soon as it is."""
+    """Migrate, and print each result immediately."""
     place, workload = track.folder, WORKLOADS["lineitem"]
     for goal in migration.migrations(track.spark, place, workload, track.scale, track.repeat):
         run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
-        run.keep()  # what is there is kept, should something fail later
+        run.keep()  # results are saved even if a later migration fails
 
 
 def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> None:

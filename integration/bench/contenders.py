@@ -1,12 +1,12 @@
-"""Who takes part, by name."""
+"""Names of the contenders."""
 
 COPY, SORT, OURS = "plain copy", "plain sort", "zadapter"
 CHECKED = "zadapter (checksum)"
 """With ``verify="checksum"``."""
 TUNED = " (row groups)"
-"""Who begin as many row groups as zadapter does, by what the format's writer can be told."""
+"""Suffix: with as many row groups as zadapter, as far as the format's writer allows."""
 DEFAULTS = " (defaults)"
-"""Who choose the size of files themselves."""
+"""Suffix: with the format's default file size."""
 CONTENDERS = (
     COPY, OURS, CHECKED, SORT, SORT + TUNED,
     "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta ZORDER" + DEFAULTS, "Delta liquid",
@@ -14,8 +14,8 @@ CONTENDERS = (
     "Iceberg sort", "Iceberg zorder", "Iceberg zorder" + TUNED, "Iceberg zorder" + DEFAULTS,
     "Iceberg hilbert", "Iceberg hilbert" + TUNED,
 )  # fmt: skip
-"""Of all formats."""
+"""Contenders of all formats."""
 NEW = (COPY, SORT)
-"""Who make a table of their own, and do not change one."""
+"""Prefixes of contenders that write a new table instead of changing one."""
 ROW_GROUPS = 16
-"""In a file, as zadapter writes them."""
+"""Row groups per file, as zadapter writes them."""

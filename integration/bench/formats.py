@@ -1,4 +1,4 @@
-"""The formats, and who rewrites their tables: each table starts from the same rows and files."""
+"""Formats and their contenders: each table starts from the same rows and files."""
 
 import re
 import shutil
@@ -20,9 +20,9 @@ from zadapter import Report
 Rewrite = Callable[[str], object]
 CATALOG = "bench"
 _MOST_LIQUID = 4
-"""Columns that CLUSTER BY takes."""
+"""Highest number of CLUSTER BY columns."""
 _WHOLE = str(1 << 40)
-"""Bytes that make every file a task of its own, and a task's rows one file."""
+"""Bytes; with this split and open cost, each file is read by one task and written as one file."""
 
 
 class Format(Protocol):
@@ -31,7 +31,7 @@ class Format(Protocol):
     reports: list[Report]
 
     def fresh(self, name: str) -> str:
-        """Make the table of a contender as it is before the rewrite, and return how it is named."""
+        """Make a contender's table in its state before the rewrite, and return its name."""
 
     def live(self, table: str) -> list[str]:
         """Return the paths of the live files."""
@@ -40,12 +40,12 @@ class Format(Protocol):
         """Return the rows, as Spark reads them through the format's log."""
 
     def contenders(self) -> Mapping[str, Rewrite]:
-        """Return who rewrites the table; the first one is the floor."""
+        """Return the rewrites by contender; the first one is the baseline."""
 
 
 @dataclass
 class _Task:
-    """What every format is given: rows, what of, where, and how many files."""
+    """Input of every format: rows, workload, folder and number of files."""
 
     spark: SparkSession
     source: DataFrame
@@ -58,7 +58,7 @@ class _Task:
         self.keys = self.workload.keys
         self.folder.mkdir(parents=True, exist_ok=True)
         self.base = self.fresh("base")
-        # rounded down, so that the peers come to the same number of files
+        # rounded down, so that peers write the same number of files
         self.target = sum(_size(path) for path in self.live(self.base)) // self.files
         self.row_group = -(-self.read(self.base).count() // (self.files * ROW_GROUPS))
 
@@ -77,16 +77,16 @@ class _Task:
         return rows.repartitionByRange(self.files, *self.keys).sortWithinPartitions(*self.keys)
 
     def _optimize(self, table: str, verify: str = "counts") -> None:
-        # the parquet backend is named: a folder is no table of its own before the first run
+        # the backend is named, since a folder is not registered before the first run
         asked = {"by": self.workload.by(), "target_file_size": self.target, "spark": self.spark}
         self.reports.append(zadapter.optimize(table, backend=self.name, verify=verify, **asked))
 
 
 class _InFolder(_Task):
-    """A table that is a folder, and is copied as one."""
+    """Table in a folder, which is copied as a whole."""
 
     def fresh(self, name: str) -> str:
-        """Copy the table's folder, or make room for a new one."""
+        """Copy the table's folder, or make space for a new one."""
         path = _emptied(self.folder / _slug(name))
         if name == "base":
             self._written(self.source, str(path))
@@ -99,7 +99,7 @@ class _InFolder(_Task):
             rows.write.format(self.name).save(table)
 
     def _row_groups(self) -> dict[str, str]:
-        """Return what Spark's Parquet writer is told."""
+        """Return the row group settings of Spark's Parquet writer."""
         return {"parquet.block.row.count.limit": str(self.row_group)}
 
 
@@ -109,7 +109,7 @@ class Delta(_InFolder):
     name = "delta"
 
     def fresh(self, name: str) -> str:
-        """Copy the table's folder; liquid clustering has a table that was made for it."""
+        """Copy the table's folder, or create a clustered table for liquid clustering."""
         if not name.startswith("Delta liquid"):
             return super().fresh(name)
         path = _emptied(self.folder / _slug(name))
@@ -124,7 +124,7 @@ class Delta(_InFolder):
         return str(path)
 
     def live(self, table: str) -> list[str]:
-        """Return the live files, found by delta-rs."""
+        """Return the live files, listed by delta-rs."""
         return [uri.removeprefix("file://") for uri in deltalake.DeltaTable(table).file_uris()]
 
     def read(self, table: str) -> DataFrame:
@@ -132,7 +132,7 @@ class Delta(_InFolder):
         return self.spark.read.format("delta").load(table)
 
     def contenders(self) -> Mapping[str, Rewrite]:
-        """Return Delta's own ways, delta-rs, and plain Spark."""
+        """Return Delta's own rewrites, delta-rs, and plain Spark."""
         size = {"spark.databricks.delta.optimize.maxFileSize": str(self.target)}
         sorted_files = {"spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
         tuned = size | sorted_files | self._row_groups()
@@ -161,7 +161,7 @@ class Delta(_InFolder):
 
 
 class Iceberg(_Task):
-    """Apache Iceberg, in a catalog of its own."""
+    """Apache Iceberg with its own catalog."""
 
     name = "iceberg"
 
@@ -169,7 +169,7 @@ class Iceberg(_Task):
         return SqlCatalog(CATALOG, uri=f"sqlite:///{self.folder.parent.parent}/catalog.db")
 
     def fresh(self, name: str) -> str:
-        """Write the table anew, from the same rows in the same order."""
+        """Rewrite the table from the same rows in the same order."""
         table = f"{CATALOG}.db.{_slug(name)}"
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
         self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
@@ -180,7 +180,7 @@ class Iceberg(_Task):
         return table
 
     def _file_by_file(self) -> DataFrame:
-        """Return the rows of the base table, a task a file."""
+        """Return the rows of the base table, with one task per file."""
         reader = self.spark.read.option("split-size", _WHOLE).option("file-open-cost", _WHOLE)
         return reader.table(self.base)
 
@@ -192,7 +192,7 @@ class Iceberg(_Task):
         writer.option("target-file-size-bytes", _WHOLE).create()
 
     def live(self, table: str) -> list[str]:
-        """Return the live files, found by pyiceberg."""
+        """Return the live files, listed by pyiceberg."""
         tasks = self._catalog().load_table(table.removeprefix(f"{CATALOG}.")).scan().plan_files()
         return [task.file.file_path.removeprefix("file://").removeprefix("file:") for task in tasks]
 
@@ -201,7 +201,7 @@ class Iceberg(_Task):
         return self.spark.table(table)
 
     def contenders(self) -> Mapping[str, Rewrite]:
-        """Return Iceberg's own ways, and plain Spark."""
+        """Return Iceberg's own rewrites, and plain Spark."""
         keys = ",".join(self.keys)
         zorder, hilbert, size = f"zorder({keys})", f"hilbert({keys})", self._size()
         return {
@@ -215,7 +215,7 @@ class Iceberg(_Task):
         }
 
     def _row_groups(self) -> dict[str, str]:
-        """Return what Iceberg's Parquet writer is told: it counts rows only when it looks."""
+        """Return the settings that limit the rows of Iceberg's row groups."""
         rows = str(self.row_group)
         return {
             "write.parquet.row-group-size-bytes": "1",
@@ -226,7 +226,7 @@ class Iceberg(_Task):
     def _size(self) -> dict[str, str]:
         return {
             "target-file-size-bytes": str(self.target),
-            # Iceberg's writer goes on to the next file by bytes that are not compressed yet
+            # Iceberg's writer starts a new file by uncompressed bytes
             "max-file-size-bytes": str(16 * self.target),
         }
 
@@ -245,7 +245,7 @@ class Folder(_InFolder):
     name = "parquet"
 
     def live(self, table: str) -> list[str]:
-        """Return the files that are there, or those of the newest version."""
+        """Return the visible files, or those of the newest version."""
         if (Path(table) / "_zadapter").exists():
             return zadapter.files(table, spark=self.spark)["path"].to_pylist()
         return [str(found) for found in sorted(Path(table).glob("*.parquet"))]
@@ -255,7 +255,7 @@ class Folder(_InFolder):
         return self.spark.read.parquet(*self.live(table))
 
     def contenders(self) -> Mapping[str, Rewrite]:
-        """Return plain Spark; nobody else clusters folders."""
+        """Return plain Spark; no other program clusters folders."""
         return self._plain()
 
 

@@ -1,4 +1,4 @@
-"""One race: a workload's table in one format, and all who rewrite it, in turn."""
+"""One race: a workload's table in one format, rewritten by each contender in turn."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -21,20 +21,20 @@ from zadapter.spark.checksum import Totals, by_file, together
 
 @dataclass
 class Result:
-    """What one contender has done to one table.
+    """Result of one contender on one table.
 
     Attributes:
-        workload: Which one.
-        format: Which one.
-        contender: Who; "input" is the table before.
-        columns: How many it was clustered by.
-        rows: How many the table has.
-        shares: What filters have to read.
-        spark_seconds: Some of the filters as queries, by Spark.
-        duckdb_seconds: The same, by DuckDB.
-        efforts: One a round.
-        predicted: Share of rows that zadapter predicted ranges to read; None: others predict none.
-        found: Share of rows that zadapter found afterwards.
+        workload: Name of the workload.
+        format: Name of the format.
+        contender: Name of the contender; "input" is the table before.
+        columns: Number of key columns.
+        rows: Number of rows.
+        shares: Data that filters have to read.
+        spark_seconds: Time of some filters as queries by Spark.
+        duckdb_seconds: Time of the same queries by DuckDB.
+        efforts: Cost of each round.
+        predicted: Share of rows that zadapter predicted ranges to read; None for other contenders.
+        found: Share of rows that zadapter reported after the rewrite.
     """
 
     workload: str
@@ -52,16 +52,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Track:
-    """What all races of a run have in common.
+    """Parameters that all races of a run share.
 
     Attributes:
         spark: The session.
         folder: Where tables are made.
-        scale: Of all tables; 1 is 6 million rows.
-        files: How many files are to be written, where the workload does not say.
-        repeat: Rounds, each in an order that is drawn.
-        asked: So many filters are run as queries, too.
-        only: Contenders to run; all if there are none.
+        scale: Scale of all tables; 1 is 6 million rows.
+        files: Number of files to write, unless the workload sets it.
+        repeat: Number of rounds, each in a random order.
+        asked: Number of filters that are also run as queries.
+        only: Contenders to run; empty for all.
     """
 
     spark: SparkSession
@@ -76,20 +76,20 @@ class Track:
 def race(
     track: Track, workload: Workload, format_: str, step: Callable[[str], None]
 ) -> tuple[list[Result], dict[str, str]]:
-    """Have all contenders rewrite the same table, in turn.
+    """Let each contender rewrite the same table, in turn.
 
     Args:
-        track: What all races have in common.
+        track: Parameters that all races share.
         workload: The table.
-        format_: Its format.
-        step: Told before each rewrite what it is.
+        format_: Format of the table.
+        step: Called with a description before each rewrite.
 
     Returns:
-        The results, none where nobody of those asked for knows the format; and by name why those
-        who failed are left out, as with a type that they do not know.
+        The results, empty if no selected contender supports the format; and the reasons of failed
+        contenders by name, such as an unsupported type.
 
     Raises:
-        AssertionError: A contender's table holds other rows than the input, or starts from other
+        AssertionError: A contender's table has other rows than the input, or starts from other
             files.
     """
     data = workload.data(track.folder, track.scale)
@@ -104,7 +104,7 @@ def race(
         return [], {}
     look = _Judge(track, workload, made, conditions)
     found, failed = {"input": look("input", made.base)}, dict[str, str]()
-    runs[COPY](made.fresh(COPY))  # so that the first one does not load the classes for all
+    runs[COPY](made.fresh(COPY))  # loads classes before the first measurement
     for number in range(track.repeat):
         for name in random.Random(number).sample(names, len(names)):
             step(f"{workload.name}, {format_}: {name}")
@@ -127,7 +127,7 @@ def race(
 def _effort(
     track: Track, name: str, rewrite: Callable[[], object], failed: dict[str, str]
 ) -> Effort | None:
-    """Return what a rewrite took, or note why a peer has failed."""
+    """Return the cost of a rewrite, or record why a peer has failed."""
     try:
         return measured(track.spark, rewrite)
     except Exception as error:
@@ -138,7 +138,7 @@ def _effort(
 
 
 def _in_order(rows: DataFrame, files: int) -> DataFrame:
-    """Cut the rows of numbered files, in their order, into partitions as even as a sample tells."""
+    """Split the rows of numbered files, in order, into partitions of about equal size."""
     number = F.regexp_extract("_metadata.file_name", r"(\d+)\.parquet", 1).cast("int")
     at = {"part": number, "position": F.col("_metadata.row_index")}
     placed = rows.withColumns(at).repartitionByRange(files, *at).sortWithinPartitions(*at)
@@ -146,7 +146,7 @@ def _in_order(rows: DataFrame, files: int) -> DataFrame:
 
 
 class _Judge:
-    """Looks at tables, and compares the rows and answers of all with those of the first."""
+    """Measures tables, and compares their rows and answers with those of the first."""
 
     def __init__(
         self, track: Track, workload: Workload, made: Format, conditions: Sequence[str]
@@ -155,7 +155,7 @@ class _Judge:
         self.filters = filters(made.read(made.base), conditions)
         spread = np.linspace(0, len(conditions) - 1, min(track.asked, len(conditions)))
         self.asked = [conditions[int(at)] for at in spread]
-        by_spark(made.read(made.base), self.asked)  # compiles them
+        by_spark(made.read(made.base), self.asked)  # compiles the queries
         self.held: tuple[Totals, list[int]] | None = None
 
     def __call__(self, name: str, table: str) -> Result:

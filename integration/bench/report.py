@@ -1,4 +1,4 @@
-"""A run's results, saved: JSON, Markdown and plots."""
+"""Saved results of a run: JSON, Markdown and plots."""
 
 import json
 import os
@@ -36,17 +36,17 @@ PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "num
 
 @dataclass
 class Run:
-    """What a run has found so far.
+    """Results of a run so far.
 
     Attributes:
-        command: Its arguments.
-        folder: Where it is kept, if anywhere.
-        rounds: How large tables are, and how often they are rewritten.
+        command: Arguments of the command.
+        folder: Folder for the results, if any.
+        rounds: Scale of tables, number of files, and number of rounds.
         found: All results.
-        failed: By workload, format and contender why somebody is left out.
-        moved: What migrations have reached.
-        points: How time grows.
-        metadata: What planning and logs cost alone.
+        failed: Reasons of failed contenders, by workload, format and contender.
+        moved: Goals of migrations.
+        points: Growth of time.
+        metadata: Cost of planning and logs alone.
     """
 
     command: Sequence[str]
@@ -59,11 +59,11 @@ class Run:
     metadata: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def goals(self) -> list[Goal]:
-        """Return what is to be reached."""
+        """Return all goals with their results."""
         return [*goals(self.found), *scaling.goals(self.points), *self.moved]
 
     def remarks(self) -> list[str]:
-        """Return what is in no table."""
+        """Return the results that no table contains."""
         left_out = [f"left out, since it failed: {who}: {why}" for who, why in self.failed.items()]
         return [*left_out, *(f"{name}: {value}" for name, value in self.metadata.items())]
 
@@ -95,7 +95,7 @@ class Run:
 
 
 def about(command: Sequence[str]) -> dict[str, object]:
-    """Return what ran, when, on what, and how it was set."""
+    """Return versions, time, machine and settings of the run."""
     return {
         "command": "python -m integration.bench " + shlex.join(command),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -116,13 +116,13 @@ def about(command: Sequence[str]) -> dict[str, object]:
 
 
 def results_table(found: Races) -> str:
-    """Write all results as a Markdown table."""
+    """Return all results as a Markdown table."""
     lines = [row(result, race) for race in found.values() for result in race.values()]
     return markdown(HEADS, lines)
 
 
 def goals_table(every: Iterable[Goal]) -> str:
-    """Write the goals as a Markdown table."""
+    """Return the goals as a Markdown table."""
     lines = [[g.what, g.asked, g.found, "yes" if g.reached else "no"] for g in every]
     return markdown(["goal", "asked", "found", "reached"], lines)
 

@@ -1,4 +1,4 @@
-"""What a run has found: tables for people, and whether the goals are reached."""
+"""Evaluation of a run: tables for people, and whether the goals are reached."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,21 +15,21 @@ PEERS = {
     "iceberg": ("Iceberg zorder", "Iceberg hilbert"),
     "parquet": (),
 }
-"""The formats' own ways of clustering by several columns."""
+"""The formats' own methods of clustering by several columns."""
 RAW_BITS = "delta-rs z_order"
 SKEWED = ("zipf", "hot")
 TO_COPY = 1.10
-"""Seconds of a rewrite, by those of a plain copy."""
+"""Goal: seconds of a rewrite, relative to a plain copy."""
 SKIPPED = 0.8
-"""Share of rows that filters are to skip there."""
+"""Goal: share of rows that filters skip on skewed tables."""
 OF_OPTIMUM = 1.15
-"""Files that boxes may touch where all values are as likely, by those of the best grid."""
+"""Goal: files that boxes touch in uniform data, relative to the best grid."""
 NO_PEERS = {"input", COPY, OURS, CHECKED}
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Something to reach, and what was found; both as text."""
+    """Goal and its result, both as text."""
 
     what: str
     asked: str
@@ -38,21 +38,21 @@ class Goal:
 
 
 Races = dict[tuple[str, str], dict[str, Result]]
-"""By workload and format, then by contender."""
+"""Results by workload and format, then by contender."""
 
 
 def seconds(result: Result) -> float:
-    """Return the median of a contender's rounds."""
+    """Return the median seconds of a contender's rounds."""
     return statistics.median(effort.seconds for effort in result.efforts)
 
 
 def to_copy(result: Result, race: Mapping[str, Result]) -> float | None:
-    """Return how many times as long as the plain copy; None: one of them was not timed."""
+    """Return the time relative to a plain copy; None: one of them was not timed."""
     return seconds(result) / seconds(race[COPY]) if result.efforts and COPY in race else None
 
 
 def row(result: Result, race: dict[str, Result]) -> list[str]:
-    """Write one contender's line; see :data:`HEADS`."""
+    """Return one contender's row of the table; see :data:`HEADS`."""
     shares = result.shares
     line = [result.workload, result.format, result.contender]
     if result.efforts:
@@ -62,7 +62,7 @@ def row(result: Result, race: dict[str, Result]) -> list[str]:
         spilled = max(effort.bytes_spilled for effort in efforts)
         heap = max(effort.heap for effort in efforts)
         in_spark = [f"{passes:.2f}", f"{spilled >> 20}", f"{heap >> 20}"]
-        line += in_spark if passes else [""] * 3  # who does not read by Spark is not seen
+        line += in_spark if passes else [""] * 3  # metrics cover contenders that read by Spark only
     else:
         line += [""] * 5
     before = race["input"].shares.size
@@ -92,7 +92,7 @@ EXPLAINED = (
 
 
 def goals(found: Races) -> Iterator[Goal]:
-    """Compare what was found with what zadapter is to reach; what was not run is left out."""
+    """Compare results with zadapter's goals; goals without results are left out."""
     for format_ in ("delta", "iceberg", "parquet"):
         mine = {key: race for key, race in found.items() if key[1] == format_ and OURS in race}
         timed = {key[0]: race for key, race in mine.items() if key[0].startswith("lineitem")}
@@ -113,7 +113,7 @@ def goals(found: Races) -> Iterator[Goal]:
 
 
 def _skipping(format_: str, mine: Races) -> Iterator[Goal]:
-    """Rows that must be read, against the best peer on each workload."""
+    """Compare the rows to read with those of the best peer on each workload."""
     files = _against(mine, "in_files", tuned=True)
     yield from _mean(f"{format_}: rows in files, x best peer", 0.8, files)
     yield from _at_most(f"{format_}: rows in files, x best peer, worst", 1.0, files)
@@ -125,7 +125,7 @@ def _skipping(format_: str, mine: Races) -> Iterator[Goal]:
 
 
 def _against(mine: Races, what: str, *, tuned: bool) -> dict[str, float]:
-    """Return by workload our mean share of rows, over that of the best peer, tuned ones or not."""
+    """Return zadapter's mean share of rows relative to the best peer's, by workload."""
     ratios = {}
     for (workload, _), race in mine.items():
         names = race.keys() - NO_PEERS
@@ -143,9 +143,9 @@ def _mean(what: str, most: float, ratios: dict[str, float]) -> Iterator[Goal]:
 
 
 def _to_optimum(format_: str, mine: Races) -> Iterator[Goal]:
-    """Files that boxes touch, against the best grid for them: each workload, and their mean.
+    """Compare the files that boxes touch with the best grid, per workload and on average.
 
-    The grid has as many cells as files were asked for, not as came out.
+    The grid has as many cells as files were requested, not as were written.
     """
     ratios = {}
     for (workload, _), race in mine.items():
@@ -193,6 +193,6 @@ def _at_most(what: str, most: float, values: dict[str, float], how: str = ".2f")
 
 
 def markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Write a table."""
+    """Return a Markdown table."""
     every = [heads, ["---"] * len(heads), *lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in every) + "\n"

@@ -1,4 +1,4 @@
-"""The session of a run: so many cores, 4 GB for all of it."""
+"""Session of a run: a fixed number of cores, and 4 GB in total."""
 
 from pathlib import Path
 
@@ -12,15 +12,15 @@ SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # generated code stays compiled, however many others have run meanwhile
+    # keeps all generated code compiled
     "spark.sql.codegen.cache.maxEntries": "1000",
-    # Parquet files know no zone for such moments, DuckDB would read them in its own
+    # Parquet stores no time zone for such timestamps, and DuckDB would use its own
     "spark.sql.session.timeZone": "UTC",
 }
 
 
 def session(folder: Path, cores: int = CORES) -> SparkSession:
-    """Start a session whose Iceberg catalog lies in *folder*."""
+    """Start a session whose Iceberg catalog is in *folder*."""
     return zadapter.spark.session(
         {"spark.master": f"local[{cores}]", **SETTINGS, **catalog(folder)}
     )

@@ -1,4 +1,4 @@
-"""Names of columns that helper columns have, or had, or that need to be quoted."""
+"""Column names that collide with helper columns, or need quoting."""
 
 HELPERS = (
     *("zadapter path", "ZADAPTER known", "zadapter value 0", "zadapter value {}"),
@@ -24,17 +24,17 @@ RESERVED = (
     *("_metadata", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"),
     *("_last_updated_sequence_number", "_commit_snapshot_id", "_METADATA", "_change_type"),
 )
-"""Formats have columns of these names, as a kind of metadata."""
+"""Names of the formats' metadata columns."""
 
 
 def sql(name):
-    """Write a name as Spark's SQL does."""
+    """Quote a name for Spark SQL."""
     doubled = name.replace("`", "``")
     return f"`{doubled}`"
 
 
 def numbers(names, count=60):
-    """Columns of these names, each with other numbers; the first has each of them once."""
+    """Return columns of these names with different values; the first one has no duplicates."""
     return {
         name: [(row * 7 + 13 * at) % count for row in range(count)] for at, name in enumerate(names)
     }

@@ -1,4 +1,4 @@
-"""Stories of runs that a signal ends, which hold in every format."""
+"""Tests of runs that a signal interrupts, shared by all formats."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from zadapter.table.encoding import Encoding
 
 ROWS = 60_000
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
-"""Folders that hold no rows."""
+"""Folders without data files."""
 PYTHON = """
 import json, sys, threading
 from pathlib import Path
@@ -59,8 +59,8 @@ LINE = "from zadapter.cli.app import app; app()"
 
 
 def data_files(folder):
-    """Every file under *folder*, whatever it is called, but for those of logs and notes."""
-    # unlike Path.rglob, this passes over folders that vanish while it looks
+    """Return all files in *folder*, of any name, except logs and notes."""
+    # unlike Path.rglob, this ignores folders that vanish during the walk
     found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
     return {
         str(path)
@@ -71,12 +71,12 @@ def data_files(folder):
 
 
 def is_of_rows(path):
-    """Tell a file of rows from the note that zadapter writes before."""
+    """Return whether *path* is a data file, not the guard that zadapter writes before."""
     return path.endswith((".parquet", ".rows")) and "zadapter-is-writing" not in path
 
 
 def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
-    """Send a signal as soon as the first file is there, and another one during the clean-up."""
+    """Send a signal after the first file appears, and another one during the clean-up."""
     written = set()
     while process.poll() is None and not written:
         time.sleep(0.005)
@@ -89,19 +89,19 @@ def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
 
 
 class Stories:
-    """What holds in every format."""
+    """Tests for every format."""
 
     format = ""
 
     def make(self, spark, folder):
-        """Make a table and return its name, and the folder of its files."""
+        """Make a table, and return its name and the folder of its files."""
         raise NotImplementedError
 
     def backend(self):
         raise NotImplementedError
 
     def conf(self):
-        """Settings of another process that can read the table."""
+        """Return the settings of another process that can read the table."""
         return {
             "spark.master": "local[2]",
             "spark.sql.shuffle.partitions": "2",
@@ -113,7 +113,7 @@ class Stories:
         return self.make(spark, tmp_path)
 
     def rows(self, spark, name):
-        """Count, sum and distinct ids by DuckDB over the files of the newest version."""
+        """Return count, sum and distinct ids by DuckDB over the files of the newest version."""
         files = zadapter.files(name, backend=self.format, spark=spark)["path"].to_pylist()
         query = f"SELECT count(*), sum(a), count(DISTINCT c) FROM read_parquet({files})"
         with duckdb.connect() as connection:
@@ -128,7 +128,7 @@ class Stories:
         )
 
     def test_ctrl_c_on_the_command_line_while_files_are_written(self, spark, table):
-        """The last line says what became of it, the exit code is the shell's for Ctrl-C."""
+        """The last line states the outcome, and the exit code is the shell's for Ctrl-C."""
         name, folder = table
         before, rows = data_files(folder), self.rows(spark, name)
         settings = [f"--conf={key}={value}" for key, value in self.conf().items()]
@@ -149,7 +149,7 @@ class Stories:
         assert self.rows(spark, name) == rows
 
     def test_ctrl_c_in_python_while_files_are_written(self, spark, table, tmp_path):
-        """After the clean-up comes KeyboardInterrupt; the user's own jobs run on."""
+        """KeyboardInterrupt follows the clean-up; the user's own jobs continue."""
         name, folder = table
         before, rows = data_files(folder), self.rows(spark, name)
         arguments = (name, "", str(tmp_path / "done"), json.dumps(self.conf()))
@@ -164,7 +164,7 @@ class Stories:
         assert self.rows(spark, name) == rows
 
     def test_ctrl_c_while_it_plans(self, spark, table):
-        """Nothing is written, whether anything was to be or not."""
+        """Nothing is written, with or without a dry run."""
         name, folder = table
         before = data_files(folder)
 
@@ -180,7 +180,7 @@ class Stories:
         assert data_files(folder) == before
 
     def test_ctrl_c_between_writing_and_the_commit(self, spark, table):
-        """Nothing is committed any more, and what was staged is gone."""
+        """Nothing is committed, and staged files are deleted."""
         name, folder = table
         before, rows = data_files(folder), self.rows(spark, name)
         staged = []
@@ -199,7 +199,7 @@ class Stories:
         assert self.rows(spark, name) == rows
 
     def test_ctrl_c_while_it_commits(self, spark, table):
-        """The commit lands as a whole, and the message says so."""
+        """The commit completes, and the message says so."""
         name, folder = table
         before, rows = data_files(folder), self.rows(spark, name)
 
@@ -219,7 +219,7 @@ class Stories:
         assert again.nothing_to_do
 
     def test_ctrl_c_during_a_commit_of_unknown_outcome(self, spark, table):
-        """Nothing is deleted: the commit may have landed, or may land yet."""
+        """Nothing is deleted: the commit may have succeeded, or may still succeed."""
         name, folder = table
         before = data_files(folder)
 
@@ -241,7 +241,7 @@ class Stories:
         assert data_files(folder) > before
 
     def test_a_job_that_fails_leaves_no_files(self, spark, table):
-        """As on a full disk: what the failed write has left would never be found."""
+        """A failed write, as on a full disk, would leave files that no log names."""
         name, folder = table
         before, failing = data_files(folder), self.backend()(spark)
         snapshot = failing.snapshot(name)

@@ -1,4 +1,4 @@
-"""What stories on tables of every format share."""
+"""Shared helpers for tests on tables of every format."""
 
 from contextlib import contextmanager
 
@@ -6,7 +6,7 @@ import zadapter
 
 
 class Lake:
-    """Tables of one format; a subclass says how to ``load`` one without zadapter."""
+    """Tables of one format; a subclass defines how to ``load`` one without zadapter."""
 
     def __init__(self, spark):
         self.spark = spark
@@ -15,7 +15,7 @@ class Lake:
         return self.spark.sql(text)
 
     def rows(self, table):
-        """All rows by Spark, as sorted text."""
+        """Return all rows by Spark, as sorted strings."""
         return sorted(map(str, self.load(table).collect()))
 
     def optimize(self, table, **arguments):
@@ -24,13 +24,13 @@ class Lake:
         return zadapter.optimize(table, **asked)
 
     def plan(self, table, **arguments):
-        """Predict, on this session."""
+        """Plan on this session."""
         return zadapter.plan(table, **{"by": ["a"], "spark": self.spark} | arguments)
 
 
 @contextmanager
 def settings(spark, values):
-    """Change the session's settings for a while."""
+    """Change settings of the session temporarily."""
     before = {key: spark.conf.get(key, None) for key in values}
     for key, value in values.items():
         spark.conf.set(key, value)
@@ -42,7 +42,7 @@ def settings(spark, values):
 
 
 def interrupted(backend, *actions):
-    """Make a backend that runs each of *actions* before one commit, in order; staging is over."""
+    """Return a backend that runs one of *actions*, in order, before each commit of staged files."""
     waiting = list(actions)
 
     class Interrupted(backend):

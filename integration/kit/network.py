@@ -1,4 +1,4 @@
-"""A network between a server and us that refuses requests and loses answers."""
+"""Proxy that refuses requests and loses answers."""
 
 import urllib.error
 import urllib.request
@@ -11,15 +11,14 @@ DROPPED = {"transfer-encoding", "connection", "content-length"}
 
 
 class Network(ThreadingHTTPServer):
-    """Passes requests on to a server. The fate of each commit is what ``fates`` says, in turn.
+    """HTTP proxy; ``fates`` lists the fates of the next commits.
 
-    With "lost" the answer never arrives, with "late" neither does the request, until ``deliver`` is
-    called, with "cut" the connection is closed; other fates are answered as *answers* says, and not
-    passed on.
+    "lost" drops the answer, "late" holds the request until ``deliver``, and "cut" closes the
+    connection. Other fates are answered from *answers*, without passing the request on.
 
     Args:
-        port: The server's, on this machine.
-        is_commit: Tells by method, path and headers whether a request is a commit.
+        port: Port of the server on this machine.
+        is_commit: Returns whether a request is a commit, by method, path and headers.
         answers: Code and content by fate.
     """
 
@@ -41,14 +40,14 @@ class Network(ThreadingHTTPServer):
         return self.fates.popleft() if is_commit and self.fates else None
 
     def deliver(self):
-        """Pass on the commits that were held back, and return the answers' codes."""
+        """Pass on the held commits, and return the status codes."""
         return [send(request)[0] for request in self.held]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request, or all of a connection that is kept."""
+    """Handler of one request, or of all requests of a persistent connection."""
 
-    protocol_version = "HTTP/1.1"  # S3A waits seconds for "100 Continue", which 1.0 has not
+    protocol_version = "HTTP/1.1"  # HTTP/1.0 lacks "100 Continue", for which S3A would wait seconds
     disable_nagle_algorithm = True
 
     def log_message(self, *said):
@@ -56,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        # urllib would say that it is a form
+        # urllib would add a form's content type
         kept = {"Content-Type": "application/octet-stream"} | {
             key.title(): value for key, value in self.headers.items() if key.lower() != "host"
         }
@@ -95,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def send(request):
-    """Return code, headers and content of the answer."""
+    """Send a request, and return code, headers and content of the answer."""
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.headers, answer.read()

@@ -1,4 +1,4 @@
-"""Two rivals of one rewrite, and what the table must hold after them in a serial order."""
+"""Two rivals of one rewrite, and the rows that a serial order results in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from zadapter.errors import ConflictError, DataFileError, ForeignChangeError, Ve
 
 ROWS = 400
 PLACES = ("attempts", "jobs", "within")
-"""Where the second rival comes, after a first one before the first commit: between two attempts of
-ours, between two commits of ours, or after the backend has staged its commit."""
+"""When the second rival acts, after a first one before the first commit: between two attempts,
+between the commits of two jobs, or after the backend has staged its commit."""
 AT_ONCE = Backoff(attempts=4, initial=0.0)
 
 Rows = dict[int, tuple[int, int]]
-"""Columns b and c by column a, which has each value once."""
+"""Columns b and c by column a, which is unique."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rival:
-    """What another program does to a table.
+    """Change of a table by another program.
 
     Attributes:
-        act: Takes the lake, the table and which of the two it is.
-        effect: Takes the rows before, those of the table's first version, and which it is; None:
-            the rows stay.
-        may_fail: Whether it may be refused by the format, since another rival has been there.
-        cleans: Whether it may take files that are not committed yet.
-        makes: Whether it is the table's first version from then on.
+        act: Called with the lake, the table and the rival's number, 0 or 1.
+        effect: Called with the current rows, those of the table's first version, and the number;
+            returns the new rows. None: the rows stay.
+        may_fail: Whether the format may refuse it after another rival.
+        cleans: Whether it may delete uncommitted files.
+        makes: Whether its result becomes the table's first version.
     """
 
     act: Callable
@@ -49,7 +49,7 @@ def source(start, stop):
 
 
 def statement(text):
-    """An SQL statement with {t} for the table and {n} and {k} for numbers of the rival's own."""
+    """Return an action that runs SQL; {t} is the table, {n} and {k} are the rival's own numbers."""
     return lambda lake, table, n: lake.sql(
         text.format(t=lake.called(table), n=n, k=1_000 * (n + 1))
     )
@@ -107,7 +107,7 @@ SHARED = {
 
 @dataclass(frozen=True)
 class Trial:
-    """Who comes, and where the second one does."""
+    """Two rivals, and when the second one acts."""
 
     place: str
     first: str
@@ -118,19 +118,19 @@ class Trial:
 
 
 def trials(rivals):
-    """Every place with every pair."""
+    """Return all combinations of a place and two rivals."""
     return [Trial(*each) for each in product(PLACES, rivals, rivals)]
 
 
 class Stage:
-    """A table, its rivals, and the rows that it must hold."""
+    """Table, its rivals, and its expected rows."""
 
     def __init__(self, lake, table, rivals):
         self.lake, self.table, self.rivals = lake, table, rivals
         self.rows = self.first = FIRST
 
     def enter(self, name, number):
-        """Have a rival do what it does."""
+        """Run a rival, and apply its effect to the expected rows."""
         rival = self.rivals[name]
         try:
             rival.act(self.lake, self.table, number)
@@ -145,7 +145,7 @@ class Stage:
 
 
 class Rivalry:
-    """Lets the two in, each once."""
+    """Runs each of two rivals once."""
 
     def __init__(self, trial, stage, module, monkeypatch):
         self.trial, self.stage, self.module, self.patch = trial, stage, module, monkeypatch
@@ -156,7 +156,7 @@ class Rivalry:
             self.stage.enter(self.waiting.pop(), 1)
 
     def before(self, commit_id):
-        """Come before a commit, whose files are written."""
+        """Run the rivals that are due before a commit, whose files are written."""
         known = list(self.ids)
         self.ids.append(commit_id)
         if not known:
@@ -169,22 +169,22 @@ class Rivalry:
             self.patch.setattr(self.module, "check_present", self.within)
 
     def within(self, *arguments):
-        """Come within it, before its last look at the files."""
+        """Run the second rival within a commit, before its last check of the files."""
         self.patch.setattr(self.module, "check_present", self.look)
         self.second()
         self.look(*arguments)
 
 
 def run(lake, table, trial, rivals, how, monkeypatch):
-    """Optimize among two rivals, and compare the rows with a serial order's.
+    """Optimize among two rivals, and compare the rows with those of a serial order.
 
     Args:
-        lake: Of the table's format.
-        table: It has ``FIRST``.
-        trial: Who comes.
-        rivals: By name.
-        how: The backend, and its module that looks at files before a commit.
-        monkeypatch: Pytest's.
+        lake: Lake of the table's format.
+        table: Table with the rows ``FIRST``.
+        trial: The rivals, and when they act.
+        rivals: All rivals by name.
+        how: Backend, and its module that checks files before a commit.
+        monkeypatch: Pytest's fixture.
     """
     stage = Stage(lake, table, rivals)
     more = {"max_group_bytes": "1KB"} if trial.place == "jobs" else {}
@@ -202,16 +202,16 @@ def run(lake, table, trial, rivals, how, monkeypatch):
     except ConflictError:
         pass
     except (VerificationError, DataFileError, ForeignChangeError):
-        assert cleans  # files went while they were read
+        assert cleans  # files were deleted during the read
     monkeypatch.undo()
     assert lake.values(table) == stage.rows
-    # what the rivals have left can be clustered
+    # the result can be clustered
     lake.optimize(table)
     assert lake.values(table) == stage.rows
 
 
 def by_key(table):
-    """The rows of an Arrow table by column a."""
+    """Return the rows of an Arrow table by column a."""
     found = table.select(["a", "b", "c"]).to_pylist()
     assert len({row["a"] for row in found}) == len(found), "rows are there twice"
     return {row["a"]: (row["b"], row["c"]) for row in found}

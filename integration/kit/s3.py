@@ -1,4 +1,4 @@
-"""An S3 server, and a gate before it that knows keys, counts, and cuts connections."""
+"""S3 server behind a gate that checks keys, counts requests and cuts connections."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from integration.kit.network import HOST, Network
 from integration.kit.servers import answers, free_port, wait_for
 
 KEY, SECRET = "zadapter", "of zadapter"
-"""Whoever has these may do everything; ``READER`` may read, ``TEMPORARY`` must have ``TOKEN``."""
+"""Key with all rights; ``READER`` may only read, and ``TEMPORARY`` needs ``TOKEN``."""
 READER, TEMPORARY, TOKEN = "reader", "temporary", "of an hour"
 DENIED = "<Error><Code>{}</Code><Message>{}</Message></Error>"
 READS = {"GET", "HEAD"}
@@ -26,13 +26,13 @@ _S3A = "org.apache.hadoop.fs.s3a"
 
 
 class Gate(Network):
-    """Passes requests on to an S3 server if their key may ask for this.
+    """Proxy that passes requests on to an S3 server if their key permits them.
 
     Attributes:
-        most: How many requests were under way at once.
-        writes: How many writes there were.
-        cut_after: All connections are cut after so many writes; None: none is.
-        is_open: Whether no key is looked at.
+        most: Highest number of concurrent requests.
+        writes: Number of writes.
+        cut_after: Number of writes after which all connections are cut; None: never.
+        is_open: Whether keys are ignored.
     """
 
     def __init__(self, port):
@@ -46,7 +46,7 @@ class Gate(Network):
 
     @contextmanager
     def opened(self):
-        """Let all keys do everything for a while."""
+        """Permit all requests temporarily."""
         self.is_open = True
         try:
             yield
@@ -55,7 +55,7 @@ class Gate(Network):
 
     @contextmanager
     def cutting(self, writes):
-        """Cut all connections once there were so many more writes, for a while."""
+        """Cut all connections after a number of further writes, temporarily."""
         self.writes, self.cut_after = 0, writes
         try:
             yield
@@ -88,7 +88,7 @@ class Gate(Network):
 
 
 class S3:
-    """The server, its gate, and a client of the bucket ``lake``."""
+    """S3 server, its gate, and a client."""
 
     def __init__(self, port):
         self.uri, self.gate = f"http://{HOST}:{port}", Gate(port)
@@ -100,7 +100,7 @@ class S3:
             self.client.create_bucket(Bucket=bucket)
 
     def settings(self):
-        """Return the settings of a session: ``lake`` is asked directly, all others by the gate."""
+        """Return session settings: access to ``lake`` is direct, to other buckets by the gate."""
         common = {
             "endpoint": self.uri, "path.style.access": "true",
             "access.key": KEY, "secret.key": SECRET,
@@ -117,16 +117,16 @@ class S3:
         }
 
     def keys(self, prefix, bucket="lake"):
-        """Return the names of all objects whose name begins like this."""
+        """Return the names of all objects with a prefix."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
     def rows(self, format_, table):
-        """Count the rows of a table by a reader that is not Spark."""
+        """Count the rows of a table with a reader other than Spark."""
         return getattr(self, format_)(table.replace("s3a:", "s3:"))
 
     def delta(self, table):
-        """By delta-rs."""
+        """Count rows with delta-rs."""
         options = {
             "AWS_ENDPOINT_URL": self.uri, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true",
@@ -134,7 +134,7 @@ class S3:
         return deltalake.DeltaTable(table, storage_options=options).to_pyarrow_table().num_rows
 
     def iceberg(self, table):
-        """By pyiceberg, of a table that is found by its path."""
+        """Count rows with pyiceberg, for a table found by its path."""
         bucket, _, key = table.removeprefix("s3://").partition("/")
         versions = [each for each in self.keys(f"{key}/metadata/v", bucket) if "json" in each]
         newest = max(versions, key=lambda each: int(each.rpartition("/v")[2].partition(".")[0]))
@@ -146,7 +146,7 @@ class S3:
         return found.scan().to_arrow().num_rows
 
     def parquet(self, table):
-        """By pyarrow, of the files that zadapter names."""
+        """Count rows with pyarrow, in the files that zadapter lists."""
         files = zadapter.files(table, backend="parquet")["path"].to_pylist()
         store = pyarrow.fs.S3FileSystem(
             access_key=KEY, secret_key=SECRET, endpoint_override=self.uri, region=REGION
@@ -162,7 +162,7 @@ def make(spark, s3, format_, bucket="lake"):
     path = f"s3a://{bucket}/{folder}/t"
     with s3.gate.opened():
         if format_ == "iceberg":
-            # of a Hadoop catalog, whose tables are found by path, too
+            # a Hadoop catalog, whose tables are also found by path
             catalog = f"spark.sql.catalog.hadoop_{bucket}"
             spark.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
             spark.conf.set(f"{catalog}.type", "hadoop")
@@ -180,12 +180,12 @@ BUCKETS = {
     "temporary": {"access.key": TEMPORARY, "session.token": TOKEN},
     "nobody": {"aws.credentials.provider": f"{_S3A}.TemporaryAWSCredentialsProvider"},
 }
-"""Buckets behind the gate, by the settings of their own that a session has."""
+"""Buckets behind the gate, with their own settings."""
 
 
 @contextmanager
 def running():
-    """Run a server with empty buckets as long as the context lasts."""
+    """Run a server with empty buckets within the context."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -1,4 +1,4 @@
-"""Servers in Java that Maven puts together, for catalogs and stores to be tested with."""
+"""Java servers, fetched by Maven, for tests of catalogs and stores."""
 
 import os
 import shutil
@@ -23,14 +23,14 @@ def free_port():
 
 @contextmanager
 def java_server(project, folder, arguments, is_up, environment=()):
-    """Run a Java server from the jars that *project* names, as long as the context lasts.
+    """Run a Java server from the jars of *project* within the context.
 
     Args:
-        project: A file for Maven.
-        folder: Where its log goes.
-        arguments: Java's, after the class path.
-        is_up: Tells whether it answers.
-        environment: Variables, with their values.
+        project: Maven project file.
+        folder: Folder of its log.
+        arguments: Java's arguments after the class path.
+        is_up: Returns whether the server answers.
+        environment: Environment variables.
     """
     if MAVEN is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("needs Debian's package maven")
@@ -53,13 +53,13 @@ def java_server(project, folder, arguments, is_up, environment=()):
 
 
 def wait_for(server, is_up):
-    """Return as soon as the server answers."""
+    """Wait until the server answers."""
     while not is_up():
         with suppress(subprocess.TimeoutExpired):
             raise AssertionError(f"the server ended with {server.wait(timeout=0.1)}")
 
 
 def answers(port):
-    """Tell whether something accepts connections at *port*."""
+    """Return whether a server accepts connections at *port*."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0

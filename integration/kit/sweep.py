@@ -1,8 +1,8 @@
-"""What a session's settings do to a folder of Parquet files, for every setting that Spark has.
+"""Effects of every Spark setting on a folder of Parquet files.
 
-``python -m integration.kit.sweep`` tries each value of each setting that Spark 4.1 knows, many at
-once; where something differs, it halves the settings until one is left. What is the same is told by
-pyarrow: rows, types, and what footers say beside.
+``python -m integration.kit.sweep`` tries each value of each setting of Spark 4.1, many at a time.
+If a result differs, it bisects the settings until one is left. pyarrow compares rows, types and
+the keys of the footers' metadata.
 """
 
 import re
@@ -28,9 +28,9 @@ _LEFT_OUT = re.compile(
     r"spark\.sql\.(catalog|defaultCatalog|artifact|hive|streaming|pipelines|thriftServer"
     r"|parquet\.compression\.codec|planChange|.*[lL]og\.?[lL]evel|debug|ui\.)"
 )
-"""These say where tables are, what is logged, or how files are packed."""
+"""Settings that are left out: locations of tables, logging, and codecs of files."""
 _BEARABLE = {"spark.sql.files.maxPartitionBytes": ["10000", "1000000"]}
-"""Values that Spark itself bears: with a task a byte, it ends in a stack overflow."""
+"""Values that Spark supports: tasks of one byte cause a stack overflow."""
 
 HADOOP = {
     "parquet.block.size": "2048",
@@ -48,17 +48,17 @@ HADOOP = {
     "parquet.writer.version": "PARQUET_2_0",
     "spark.sql.parquet.binaryAsString": "true",
 }
-"""Settings of Hadoop and of parquet-java, which a session may have as well."""
+"""Settings of Hadoop and parquet-java, which a session may have as well."""
 _OF_FILES = re.compile(r"spark\.sql\.(legacy\.)?(parquet|files|sources|variant)\.")
 
 
 def of_files(settings):
-    """Return those of *settings* that are about how files are read."""
+    """Return those of *settings* that affect reads of files."""
     return {key: value for key, value in settings.items() if _OF_FILES.match(key)}
 
 
 def entries(spark):
-    """Return the name and the default of each of Spark's own settings that can be changed."""
+    """Return the names and defaults of Spark's modifiable settings."""
     jvm = spark._jvm  # noqa: SLF001
     registry = getattr(getattr(jvm.org.apache.spark.sql.internal, "SQLConf$"), "MODULE$")
     found = {e.key(): e.defaultValueString() for e in registry.getConfigEntries().toArray()}
@@ -70,7 +70,7 @@ def entries(spark):
 
 
 def values(spark, key, default):
-    """Return the other values that a setting takes."""
+    """Return other values of a setting."""
     if key in _BEARABLE:
         return _BEARABLE[key]
     if default in {"true", "false"}:
@@ -79,7 +79,7 @@ def values(spark, key, default):
         spark.conf.set(key, "no such value")
     except Exception as error:  # noqa: BLE001 - its text says what would be right
         text = str(error).split("JVM stacktrace")[0]
-    else:  # any text
+    else:  # any string is valid
         spark.conf.unset(key)
         return []
     if listed := _ONE_OF.search(text):
@@ -89,7 +89,7 @@ def values(spark, key, default):
 
 
 def rounds(spark):
-    """Return settings that differ from the defaults: all values, in as few rounds as can be."""
+    """Return settings that differ from the defaults: all values, in as few rounds as possible."""
     found = {
         key: values(spark, key, default)
         for key, default in entries(spark).items()
@@ -100,7 +100,7 @@ def rounds(spark):
 
 
 def rows():
-    """Rows of every type that Parquet and Spark have in common."""
+    """Return rows of every type that Parquet and Spark share."""
     table = extremes.table()
     count = range(table.num_rows)
     moments = table["ntz"].to_pylist()
@@ -123,7 +123,7 @@ def rows():
 
 
 class Folders:
-    """Copies of one folder, each worked on in a session of its own."""
+    """Copies of one folder, each processed in its own session."""
 
     def __init__(self, spark, folder):
         self.spark, self.folder, self.made = spark, Path(folder), 0
@@ -136,7 +136,7 @@ class Folders:
         self.more = spark.read.parquet(str(self.origin)).where("row < 9").localCheckpoint()
 
     def outcome(self, settings):
-        """Return what a folder holds after all that zadapter writes to it."""
+        """Return the content of a folder after zadapter's writes."""
         asked = {"backend": "parquet", "spark": self.session(settings)}
         table = self.copied()
         zadapter.optimize(table, by=["row", "text"], target_file_size="20KB", **asked)
@@ -145,7 +145,7 @@ class Folders:
         return held(table)
 
     def as_read(self, settings):
-        """Return the rows of a folder and of a table, and their types, as zadapter reads them."""
+        """Return rows and types of a folder and of a table, as read by zadapter."""
         asked = {"backend": "parquet", "spark": self.session(settings)}
         table = self.copied()
         zadapter.append(table, self.more, **asked)
@@ -155,11 +155,11 @@ class Folders:
         ]
 
     def session(self, settings):
-        """Return a session with these settings, as far as it takes them."""
+        """Return a session with the valid ones of *settings*."""
         session = self.spark.newSession()
         session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
         for key, value in settings.items():
-            with suppress(Exception):  # some values go with certain others only
+            with suppress(Exception):  # some values are valid only together with others
                 session.conf.set(key, value)
         return session
 
@@ -170,7 +170,7 @@ class Folders:
 
 
 def held(table):
-    """Return rows and types of a folder, by pyarrow."""
+    """Return rows, types and metadata keys of a folder, read by pyarrow."""
     found, types, keys = [], set(), set()
     for path in paths(table):
         file = pq.ParquetFile(path)
@@ -186,12 +186,12 @@ def _plain(value):
 
 
 def guilty(outcome, settings, expected):
-    """Return those of *settings* that make something else of a folder.
+    """Return the settings that change the outcome.
 
     Args:
-        outcome: Returns what some settings make of it.
-        settings: All that are tried.
-        expected: What the defaults make of it.
+        outcome: Returns the result for given settings.
+        settings: All settings to try.
+        expected: Result for the default settings.
     """
     try:
         if outcome(settings) == expected:

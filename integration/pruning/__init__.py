@@ -1,1 +1,1 @@
-"""Seeded conditions on tables of nasty values: whoever prunes finds what a full scan finds."""
+"""Seeded conditions on tables of extreme values: pruned reads match full scans."""

@@ -1,4 +1,4 @@
-"""``python -m integration.pruning``: many trials, and a table of what they found."""
+"""``python -m integration.pruning``: run many trials, and print a table of the results."""
 
 import time
 from collections import Counter
@@ -24,7 +24,7 @@ def main(
     rows: Annotated[int, typer.Option(min=1, help="Of each table.")] = 600,
     conditions: Annotated[int, typer.Option(min=1, help="Of each table.")] = 100,
 ) -> None:
-    """Ask every table of every writer every condition, before and after an optimize."""
+    """Evaluate all conditions on every table of every writer, before and after an optimize."""
     start, results = time.perf_counter(), {}
     kinds = [(format_, writer) for format_ in formats.split(",") for writer in WRITERS[format_]]
     with TemporaryDirectory(prefix="zadapter-pruning-") as folder:
@@ -43,7 +43,7 @@ def main(
 
 
 def _say(results):
-    """Print what was asked, what was wrong, and what was not asked."""
+    """Print the counts of evaluated, wrong and skipped conditions."""
     print("\n| table | asked | conditions | files left out | wrong |\n|---|---|---|---|---|")
     for (format_, writer), every in results.items():
         for name in every[0].asked:

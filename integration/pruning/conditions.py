@@ -1,4 +1,4 @@
-"""Conditions in Spark's SQL, drawn by a seed from the values of a table."""
+"""Seeded conditions in Spark SQL, drawn from the values of a table."""
 
 import math
 import random
@@ -16,12 +16,12 @@ _COMPARISONS = ["=", "<=>", "<", "<=", ">", ">=", "<>"]
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition.
+    """Condition on a table.
 
     Attributes:
-        sql: What it reads.
-        columns: What it is about.
-        zeros: Whether it looks for a zero of a column of floats.
+        sql: Text in Spark SQL.
+        columns: Columns that it refers to.
+        zeros: Whether it compares a floating-point column with zero.
     """
 
     sql: str
@@ -30,7 +30,7 @@ class Condition:
 
 
 def some(seed, rows, count):
-    """Draw so many conditions on a table."""
+    """Draw *count* conditions on a table."""
     dice = random.Random(seed)
     columns = {parts: _values(rows, parts) for parts, type_ in leaves(rows.schema)}
     types = dict(leaves(rows.schema))
@@ -38,7 +38,7 @@ def some(seed, rows, count):
 
 
 def _values(rows, parts):
-    """Return the distinct values of a column, NaN and zeros of both signs among them."""
+    """Return the distinct values of a column, including NaN and zeros of both signs."""
     found = rows[parts[0]]
     for part in parts[1:]:
         chunks = [chunk.field(part) for chunk in found.chunks]
@@ -86,12 +86,12 @@ def _leaf(dice, columns, types):
 
 
 def _near(dice, type_, value):
-    """Return a value, or one beside it."""
+    """Return a value, or one next to it."""
     up = dice.choice([-1, 1])
     beside = _BESIDE.get(type(value))
     if beside is None or dice.random() < 0.6:
         return value
-    with suppress(OverflowError):  # there is nothing beside the end of time
+    with suppress(OverflowError):  # there is no later timestamp
         return beside(value, up, type_)
     return value
 
@@ -118,7 +118,7 @@ _BESIDE = {
 
 
 def _literal(value, type_):
-    """Write a value as Spark reads it."""
+    """Return a value as a Spark SQL literal."""
     return _WRITTEN.get(type(value), lambda *_: str(value).upper())(value, type_)
 
 

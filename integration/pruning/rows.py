@@ -1,4 +1,4 @@
-"""Tables of nasty values, drawn by a seed."""
+"""Seeded tables of extreme values."""
 
 import random
 from itertools import pairwise
@@ -10,18 +10,18 @@ from tests.kit import extremes
 from zadapter.base.ranks import rank
 
 FILES = 6
-"""As many as each writer makes."""
+"""Number of files per writer."""
 _SPECIAL = 12
-"""Values at either end of a column's list, where those are that are most likely to go wrong."""
+"""Values at either end of a column's list, which are the most error-prone."""
 _NESTED = ("double", "text", "day", "decimal_38_10", "timestamp")
-"""Columns that are fields of a struct, too."""
+"""Columns that are also fields of a struct."""
 _LONG = ["x" * 255, "x" * 256, "x" * 257, "é" * 300, "x" * 256 + "\U0010ffff", "x" * 3_000, "z"]
 
 
 def table(seed, count):
-    """Return so many rows; every column has a distribution of its own.
+    """Return a table of *count* rows; every column has its own distribution.
 
-    Half of the columns ascend with the row's number, so that files have ranges of their own.
+    Half of the columns ascend with the row number, so files have distinct ranges.
     """
     dice = random.Random(seed)
     columns = {name: _column(dice, values, count) for name, values in extremes.columns()}
@@ -36,10 +36,10 @@ def table(seed, count):
 
 
 def parts(rows):
-    """Cut the rows into those of each file."""
+    """Split the rows into one table per file."""
     size = -(-rows.num_rows // FILES)
     ends = [*range(0, rows.num_rows, size), rows.num_rows]
-    # copies: deltalake's writer ends the process over structs that are cut out of others
+    # copies: deltalake's writer crashes the process on slices of structs
     return [rows.take(pa.array(range(*each))) for each in pairwise(ends)]
 
 

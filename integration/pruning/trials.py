@@ -1,4 +1,4 @@
-"""One trial: a table by one writer, and what each condition finds in it, before and after."""
+"""One trial: a table by one writer, and the matches of conditions before and after an optimize."""
 
 import random
 from collections import Counter
@@ -36,16 +36,16 @@ WRITERS = {
     "parquet": ("spark", "pyarrow"),
 }
 SESSION = {"parquet.filter.dictionary.enabled": "false"}
-"""Spark's Parquet reader misses zeros of the other sign by dictionaries (zadapter/GUIDE.md)."""
+"""Spark's Parquet reader misses zeros of the other sign in dictionaries (zadapter/GUIDE.md)."""
 _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""To compile a condition takes longer than to ask it of a few hundred rows."""
+"""Compiling a condition takes longer than evaluating it on a few hundred rows."""
 _TOGETHER = 25
-"""Conditions that one job counts, each by a scan of its own."""
+"""Conditions per job; each is counted by its own scan."""
 _PUBLIC = 20
-"""One in so many conditions goes through ``zadapter.files`` and ``zadapter.read`` themselves."""
+"""One in this many conditions is run through ``zadapter.files`` and ``zadapter.read``."""
 BACKENDS = {"delta": DeltaBackend, "iceberg": IcebergBackend, "parquet": ParquetBackend}
 _KEYS = ["int", "big", "double", "float", "decimal_38_10", "day", "timestamp", "ntz", "text",
          "long", "row", "nested.double", "nested.`odd.name`.text"]  # fmt: skip
@@ -53,13 +53,13 @@ _KEYS = ["int", "big", "double", "float", "decimal_38_10", "day", "timestamp", "
 
 @dataclass
 class Found:
-    """What a trial has found.
+    """Results of a trial.
 
     Attributes:
-        asked: How often each way was asked.
-        left_out: Why it was not asked, and how often.
-        wrong: What went wrong, one line each.
-        pruned: For each condition the share of files that were left out.
+        asked: Number of evaluations per kind of read.
+        left_out: Number of skipped evaluations by reason.
+        wrong: Wrong results, one line each.
+        pruned: Share of pruned files per condition, by kind of read.
     """
 
     asked: Counter = field(default_factory=Counter)
@@ -69,13 +69,13 @@ class Found:
 
 
 class Trial:
-    """A table of one format by one writer."""
+    """Table of one format by one writer."""
 
     def __init__(self, lakes, format_, writer, seed, *, rows=600, conditions=100):
         self.lakes, self.spark, self.format, self.writer = lakes, lakes.spark, format_, writer
         self.seed = seed
         self.arrow = table(seed, rows)
-        if format_ == "iceberg":  # which has no smaller ones
+        if format_ == "iceberg":  # Iceberg has no smaller integers
             schema = [
                 f.with_type(pa.int32()) if f.name in {"tiny", "small"} else f
                 for f in self.arrow.schema
@@ -85,7 +85,7 @@ class Trial:
         self.found = Found()
 
     def run(self):
-        """Ask before and after an ``optimize``."""
+        """Evaluate all conditions before and after an ``optimize``."""
         self.table = self._written()
         with settings(self.spark, _INTERPRETED):
             self._ask("before")
@@ -161,7 +161,7 @@ class Trial:
                 names = {_name(uri) for uri, keep in zip(uris, kept, strict=True) if keep}
                 self._check_files(when, condition, of_file, names, len(uris))
                 frame = backend.read(snapshot, live.filter(pa.array(kept)))
-                if number % _PUBLIC == 0:  # the call itself, which does the same
+                if number % _PUBLIC == 0:  # the public function, which does the same
                     frame = self._public(when, condition, of_file)
                 read.append((condition, total, frame))
             self._count("read", when, read)
@@ -188,7 +188,7 @@ class Trial:
         return True
 
     def _scanned(self, rows, conditions):
-        """For each condition, the matches in each file by a scan that no condition prunes."""
+        """Return the matches per file of each condition, by a scan without pruning."""
         matches = []
         for some_of_them in _cut(conditions):
             found = by_file(rows, [F.expr(each.sql) for each in some_of_them])
@@ -224,7 +224,7 @@ class Trial:
         self.found.wrong.append(f"{where}: {condition.sql[:300]!r} found {what}")
 
     def _excuse_of_spark(self, condition, when):
-        """Say which of the known limits of the format's own reader a condition meets, if any."""
+        """Return the known limit of the format's own reader that affects a condition, if any."""
         nan = condition.columns & self._columns_with_nan()
         if nan and self.format == "iceberg":
             return "Iceberg has NaN in no range"
@@ -252,17 +252,17 @@ def _leaf(rows, parts_):
 
 
 def _name(file):
-    """Name a file as all readers do."""
+    """Normalize a file name, as readers differ."""
     return bare(unquote(file))
 
 
 def _cut(items):
-    """Cut a list into those that one job looks at."""
+    """Split a list into batches of one job each."""
     return [items[at : at + _TOGETHER] for at in range(0, len(items), _TOGETHER)]
 
 
 def _counts(frames):
-    """Count the rows of all frames in one job, each by a plan of its own."""
+    """Count the rows of each frame, all in one job."""
     numbered = [frame.select(F.lit(number).alias("n")) for number, frame in enumerate(frames)]
     found = reduce(lambda one, other: one.unionAll(other), numbered).groupBy("n").count()
     return {row.n: row["count"] for row in found.collect()}

@@ -1,4 +1,4 @@
-"""Trials: seeded rounds of what others do to tables between rewrites, with witnesses of their own.
+"""Trials: seeded rounds of other programs' changes between rewrites, checked by other readers.
 
 ``python -m integration.trials`` runs them and prints a table; ``test_trials.py`` runs a few rounds.
 """

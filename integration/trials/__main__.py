@@ -1,4 +1,4 @@
-"""``python -m integration.trials``: run trials, and print what each of them has found."""
+"""``python -m integration.trials``: run trials, and print their results."""
 
 import sys
 from pathlib import Path

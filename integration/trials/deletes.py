@@ -1,4 +1,4 @@
-"""Equality deletes, position deletes and deletion vectors of Iceberg, over several rewrites."""
+"""Iceberg's equality deletes, position deletes and deletion vectors, over several rewrites."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -19,17 +19,17 @@ _numbers = count()
 
 
 def equality(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Upsert as Flink does, by equality deletes and rows in one commit, between rewrites."""
+    """Upsert between rewrites as Flink does: one commit has equality deletes and rows."""
     Story(lakes, draw, str(draw.choice([2, 3]))).run(tally, scale)
 
 
 def vectors(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Delete, update and merge in a table of version 3: rows keep their ids over rewrites."""
+    """Delete, update and merge in a table of format version 3; rewrites keep the row ids."""
     Lineage(lakes, draw, "3").run(tally, scale)
 
 
 class Story:
-    """A table with row-level deletes, and its rows as they should be."""
+    """Table with row-level deletes, and its expected rows."""
 
     def __init__(self, lakes: Lakes, draw: Random, version: str) -> None:
         self.lakes, self.draw, self.model = lakes, draw, Model(draw)
@@ -45,7 +45,7 @@ class Story:
         self.append(200)
 
     def run(self, tally: Tally, scale: float) -> None:
-        """Change and rewrite the table, and look at it after each rewrite."""
+        """Change and rewrite the table, and compare its rows after each rewrite."""
         for _ in range(max(3, int(STEPS * scale))):
             self.step()
             if self.draw.random() < 0.6:
@@ -53,13 +53,13 @@ class Story:
         self.optimize(tally, force=True)
 
     def step(self) -> None:
-        """Do one of all that may be done."""
+        """Run one random change."""
         step = self.draw.choice([self.equal, self.equal, self.upsert, self.positions, self.append])
         step(self.draw.randrange(1, 40))
         self.told.append(step.__name__)
 
     def spark_rows(self, rows: Sequence[Row]):
-        """Rows as Spark's."""
+        """Return rows as a Spark DataFrame."""
         return self.lakes.spark.createDataFrame(list(rows), "a bigint, p bigint, b string")
 
     def append(self, number: int) -> None:
@@ -71,19 +71,19 @@ class Story:
         self.model.drop(lambda row: low <= row["a"] < low + number)
 
     def equal(self, number: int) -> None:
-        """Delete some keys, or all rows with a text, in all partitions at once."""
+        """Delete some keys, or all rows with one value, by one delete for all partitions."""
         column = self.draw.choice(["a", "b"])
         values = {self.model.rows[key][column] for key in self.model.some(number)}
         self.commit({column: sorted(values)}, [])
         self.model.drop(lambda row: row[column] in values)
 
     def upsert(self, number: int) -> None:
-        """Delete keys and add rows of the same keys: the deletes are of what was there before."""
+        """Delete keys and add rows with the same keys: the deletes apply to older rows only."""
         keys = self.model.some(number)
         self.commit({"a": keys}, self.model.put(keys) + self.model.fresh(5))
 
     def java(self) -> Any:
-        """Iceberg's own table."""
+        """Return Iceberg's ``Table``."""
         jvm, session = self.lakes.spark._jvm, self.lakes.spark._jsparkSession  # noqa: SLF001
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, self.name)
         table.refresh()
@@ -100,18 +100,18 @@ class Story:
         change.commit()
         self.lakes.sql(f"REFRESH TABLE {self.name}")
         if "bucket" in self.partition and rows:
-            # Spark knows their buckets; a commit before this one would be of older rows
+            # Spark computes the buckets; rows of an earlier commit would be deleted
             self.spark_rows(rows).writeTo(self.name).append()
 
     def parts(self, rows: list[Row]) -> list[list[Row]]:
-        """Rows of one partition each, where their partitions are known."""
+        """Split rows by partition; empty if the partitions are buckets."""
         if "bucket" in self.partition:
             return []
         keys = sorted({row["p"] for row in rows}) if self.partition else []
         return [[r for r in rows if r["p"] == key] for key in keys] or ([rows] if rows else [])
 
     def equality(self, table: Any, deletes: dict[str, list[Any]]) -> Any:
-        """An equality delete file of a spec without partitions, which is for all of them."""
+        """Write an equality delete file without partition, which applies to all partitions."""
         jvm = self.lakes.spark._jvm  # noqa: SLF001
         ((column, values),) = deletes.items()
         path, field = self.written(table, pa.table({column: values}))
@@ -127,7 +127,7 @@ class Story:
         )  # fmt: skip
 
     def global_spec(self, table: Any) -> Any:
-        """The spec without fields, which the table gets when it first needs it."""
+        """Return the spec without fields, created on first use."""
         for spec in table.specs().values():
             if spec.isUnpartitioned():
                 return spec
@@ -146,7 +146,7 @@ class Story:
         return empty
 
     def data(self, table: Any, rows: list[Row]) -> Any:
-        """A data file of one partition."""
+        """Write a data file of one partition."""
         jvm = self.lakes.spark._jvm  # noqa: SLF001
         path, _ = self.written(table, pa.Table.from_pylist(rows))
         builder = jvm.org.apache.iceberg.DataFiles.builder(table.spec())
@@ -158,7 +158,7 @@ class Story:
         )  # fmt: skip
 
     def written(self, table: Any, rows: pa.Table) -> tuple[Path, int]:
-        """Write rows with Iceberg's field ids; return where, and the first id."""
+        """Write rows with Iceberg's field ids; return the path and the first id."""
         ids = [table.schema().findField(name).fieldId() for name in rows.column_names]
         fields = [
             field.with_metadata({"PARQUET:field_id": str(number)})
@@ -181,7 +181,7 @@ class Story:
         found = [row.asDict() for row in self.lakes.load("iceberg", self.name).collect()]
         tally.compare(f"Spark, {self.told}", self.model.listed(), found, "a")
         if force:
-            # all deletes have been applied, so the bare files hold the rows
+            # all deletes have been applied, so the data files alone contain the rows
             files = self.lakes.sql(f"SELECT file_path FROM {self.name}.data_files").collect()
             paths = [row.file_path.removeprefix("file://").removeprefix("file:") for row in files]
             bare = pa.concat_tables([pq.ParquetFile(each).read() for each in paths])
@@ -190,7 +190,7 @@ class Story:
 
 
 class Lineage(Story):
-    """A table of version 3, whose rows have ids."""
+    """Table of format version 3, whose rows have ids."""
 
     def step(self) -> None:
         step = self.draw.choice([self.positions, self.update, self.merge, self.append])
@@ -216,7 +216,7 @@ class Lineage(Story):
         self.model.drop(lambda row: row["a"] in keys[:1])
 
     def lineage(self) -> list[Row]:
-        """The id of each row, and the version that last changed it."""
+        """Return the id of each row, and the sequence number of its last change."""
         self.lakes.sql(f"REFRESH TABLE {self.name}")
         ids = "_row_id, _last_updated_sequence_number"
         return [r.asDict() for r in self.lakes.sql(f"SELECT a, {ids} FROM {self.name}").collect()]

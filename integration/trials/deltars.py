@@ -1,4 +1,4 @@
-"""Changes of Delta tables by deltalake and Polars, and deletion vectors of Spark, and rewrites."""
+"""Changes of Delta tables by deltalake and Polars, deletion vectors by Spark, and rewrites."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ TYPES = pa.schema([("a", pa.int64()), ("p", pa.int64()), ("b", pa.string())])
 
 
 def deltars(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Merge, update, delete, compact and append by deltalake; then Spark deletes by vectors."""
+    """Merge, update, delete, compact and append by deltalake; then delete by Spark's vectors."""
     story = Story(lakes, draw)
     for _ in range(max(3, int(STEPS * scale))):
         story.step()
@@ -31,7 +31,7 @@ def deltars(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
 
 
 class Story:
-    """A table that deltalake has made, and its rows as they should be."""
+    """Table made by deltalake, and its expected rows."""
 
     def __init__(self, lakes: Lakes, draw: Random) -> None:
         self.lakes, self.draw, self.model = lakes, draw, Model(draw)
@@ -42,11 +42,11 @@ class Story:
         deltalake.write_deltalake(self.path, rows, partition_by=self.partition)
 
     def table(self) -> DeltaTable:
-        """The table as it is now."""
+        """Return the current table."""
         return DeltaTable(self.path)
 
     def step(self) -> None:
-        """Do one of all that may be done."""
+        """Run one random change."""
         every = [self.append, self.polars, self.merge, self.update, self.delete, self.compact,
                  self.restore, self.overwrite]  # fmt: skip
         step = self.draw.choice(every)
@@ -89,7 +89,7 @@ class Story:
             self.table().optimize.z_order(["a", "b"])
 
     def restore(self, number: int) -> None:
-        """Append, and take it back."""
+        """Append, and restore the previous version."""
         version, before = self.table().version(), dict(self.model.rows)
         self.append(number)
         self.table().restore(version)
@@ -104,7 +104,7 @@ class Story:
         deltalake.write_deltalake(self.path, rows, mode="overwrite", predicate=where)
 
     def vectors(self) -> None:
-        """Have Spark delete rows by deletion vectors."""
+        """Delete rows by Spark's deletion vectors."""
         low = self.draw.randrange(self.model.next)
         key = "spark.databricks.delta.delete.deletionVectors.persistent"
         properties = "'delta.enableDeletionVectors' = 'true'"

@@ -1,4 +1,4 @@
-"""pyiceberg's upserts, overwrites, deletes, and changes of schema and partitions, and rewrites."""
+"""Changes of rows, schema and partitions by pyiceberg, and rewrites."""
 
 from collections.abc import Callable
 from random import Random
@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
 
 
 def evolution(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Change a table at random by pyiceberg, and rewrite it in between; a model has the rows."""
+    """Change a table at random by pyiceberg, rewrite it in between, and compare with a model."""
     story = Story(lakes, draw)
     for _ in range(max(3, int(STEPS * scale))):
         story.change()
@@ -39,7 +39,7 @@ def evolution(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
 
 
 class Story:
-    """An Iceberg table, and its rows as they should be."""
+    """Iceberg table, and its expected rows."""
 
     def __init__(self, lakes: Lakes, draw: Random) -> None:
         self.lakes, self.draw = lakes, draw
@@ -51,7 +51,7 @@ class Story:
         self.table().append(self.arrow(self.fresh(range(200))))
 
     def make(self) -> None:
-        """Make the table, of version 1 or 2, partitioned or not."""
+        """Make the table, of format version 1 or 2, partitioned or not."""
         properties = {"format-version": self.draw.choice(["1", "2"])}
         name = self.name.removeprefix("ice.")
         table = self.lakes.catalog.create_table(name, SCHEMA, properties=properties)
@@ -60,15 +60,15 @@ class Story:
                 spec.add_field("k", BucketTransform(2), "k_bucket")
 
     def table(self) -> Table:
-        """The table as it is now, by pyiceberg."""
+        """Return the current table, by pyiceberg."""
         return self.lakes.iceberg(self.name)
 
     def schema(self) -> pa.Schema:
-        """The columns as they are now."""
+        """Return the current columns."""
         return self.table().schema().as_arrow()
 
     def value(self, type_: pa.DataType, key: int) -> Any:
-        """Draw a value, null now and then."""
+        """Draw a value, sometimes null."""
         if self.draw.random() < 0.1:
             return None
         if pa.types.is_struct(type_):
@@ -80,7 +80,7 @@ class Story:
         return f"s{self.draw.randrange(50)}"
 
     def fresh(self, keys: Any) -> list[Row]:
-        """Draw rows, and remember them."""
+        """Draw rows, and add them to the expected rows."""
         schema = self.schema()
         made = [
             {each.name: key if each.name == "k" else self.value(each.type, key) for each in schema}
@@ -90,11 +90,11 @@ class Story:
         return made
 
     def arrow(self, rows: list[Row]) -> pa.Table:
-        """Rows in the table's own types."""
+        """Return rows in the table's types."""
         return pa.Table.from_pylist(rows, self.schema())
 
     def change(self) -> None:
-        """Do one of all that may be done."""
+        """Run one random change."""
         steps: list[Callable[[], str]] = [
             self.append, self.upsert, self.overwrite, self.delete, self.add, self.drop, self.rename,
             self.promote, self.move, self.nest, self.respec,
@@ -144,7 +144,7 @@ class Story:
         return f"add {name}"
 
     def others(self) -> list[str]:
-        """Columns that nothing depends on."""
+        """Return the columns that may be dropped or renamed."""
         return [name for name in self.schema().names if name not in {"k", "n"}]
 
     def drop(self) -> str:
@@ -158,7 +158,7 @@ class Story:
         return f"drop {name}"
 
     def rename(self) -> str:
-        """Give a column another name, of one that was there before now and then."""
+        """Rename a column, sometimes to the name of a former one."""
         name, gone = self.draw.choice(self.others()), {"a", "f", "s"} - set(self.schema().names)
         self.added += 1
         new = self.draw.choice([*gone, f"r{self.added}"])
@@ -185,7 +185,7 @@ class Story:
         return f"move {name}"
 
     def nest(self) -> str:
-        """Add, rename or widen a field of the struct."""
+        """Add, rename or drop a field of the struct."""
         names = [each.name for each in self.schema().field("n").type]
         self.added += 1
         new = f"n{self.added}"
@@ -208,28 +208,28 @@ class Story:
         return f"n.{old} becomes {new or 'nothing'}"
 
     def within(self, change: Callable[[Row], Row]) -> None:
-        """Change the struct of each row."""
+        """Change the struct of each expected row."""
         for row in self.rows.values():
             row["n"] = None if row["n"] is None else change(row["n"])
 
     def respec(self) -> str:
-        """Cut files by other values from now on."""
+        """Change the partition spec."""
         table = self.table()
         names = [field.name for field in table.spec().fields]
         if table.format_version == 1 or (names and self.draw.random() < 0.3):
-            return "-"  # pyiceberg 0.12 cannot write what a field dropped in version 1 leaves
+            return "-"  # pyiceberg 0.12 cannot write after version 1 drops a field
         self.added += 1
         kinds = [BucketTransform(3), TruncateTransform(50), IdentityTransform()]
         transform = self.draw.choices(kinds, [5, 5, 1])[0]
         with table.update_spec() as change:
-            for name in names:  # nor two fields of one column
+            for name in names:  # nor with two fields of one column
                 change.remove_field(name)
             if not names or self.draw.random() < 0.6:
                 change.add_field("k", transform, f"k_{self.added}")
         return f"partition by {transform} of k"
 
     def optimize(self) -> None:
-        """Rewrite the table by some columns."""
+        """Rewrite the table by random columns."""
         simple = [f.name for f in self.schema() if not pa.types.is_struct(f.type)]
         by = self.draw.sample(simple, min(len(simple), self.draw.choice([1, 2])))
         zadapter.optimize(
@@ -241,7 +241,7 @@ class Story:
         self.told.append(f"optimize by {','.join(by)}")
 
     def check(self, tally: Tally) -> None:
-        """Compare with what pyiceberg and Spark read."""
+        """Compare with the rows that pyiceberg and Spark read."""
         wanted = list(self.rows.values())
         found = self.table().scan().to_arrow()
         tally.compare(f"pyiceberg, {self.told}", wanted, found, "k")

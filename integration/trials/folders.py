@@ -1,4 +1,4 @@
-"""Folders that other programs write become tables, and their writers find the same rows."""
+"""Folders of other programs become tables, and these programs read the same rows."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -15,14 +15,14 @@ from zadapter.errors import UnsupportedError
 
 
 def writers(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Optimize, append to and delete from a folder of each writer's; its own reader compares."""
+    """Optimize, append to and delete from a folder of each writer; compare with its own reader."""
     for name in WRITERS if scale == 1 else draw.sample(list(WRITERS), 1):
         writer = WRITERS[name]
         kinds = draw.sample(list(writer.kinds), min(12, len(writer.kinds)))
         try:
             _held(lakes, draw, tally, name, kinds)
         except UnsupportedError as error:
-            # DuckDB chooses it by the values, and Spark's reader lacks it
+            # DuckDB selects it by the values, and Spark's reader lacks it
             if "BYTE_STREAM_SPLIT" not in str(error):
                 raise
             tally.refused[f"{name}: BYTE_STREAM_SPLIT"] += 1
@@ -31,7 +31,7 @@ def writers(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
 
 
 def _folder(lakes: Lakes, draw: Random, name: str, kinds: list[str]) -> tuple[str, list[Row]]:
-    """Have a writer make a folder, and return what its reader sees."""
+    """Write a folder, and return the rows that its writer reads."""
     table = Path(lakes.name("parquet"))
     table.mkdir(parents=True)
     keys = draw.sample(range(ROWS), ROWS)
@@ -64,7 +64,7 @@ def _held(lakes: Lakes, draw: Random, tally: Tally, name: str, kinds: list[str])
 
 
 def _refused(lakes: Lakes, draw: Random, tally: Tally, name: str, kind: str) -> None:
-    """A type that Spark cannot keep is refused, and the folder is as it was."""
+    """Check that an unsupported type is refused, and the folder stays unchanged."""
     table, _ = _folder(lakes, draw, name, [kind])
     before = sorted(Path(table).rglob("*"))
     try:
@@ -82,7 +82,7 @@ def _plain(rows: list[Row]) -> list[Row]:
 
 
 def _value(value: Any) -> Any:
-    """Return a value whatever type of its kind it is read as: Spark has no unsigned numbers."""
+    """Normalize a value, since readers differ in types: Spark has no unsigned integers."""
     if isinstance(value, Decimal) and value == value.to_integral_value():
         return int(value)
     if isinstance(value, dict):

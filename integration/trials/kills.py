@@ -1,4 +1,4 @@
-"""``kill -9`` of a process that migrates: the same call again ends it, with each row once."""
+"""``kill -9`` of a migrating process: the same call completes it, with each row once."""
 
 import json
 import os
@@ -38,11 +38,11 @@ CASES = [
     for pair in permutations(FORMATS, 2)
     if mode != "in_place" or pair[1] != "parquet"
 ]
-"""A folder of Parquet files adopts nothing."""
+"""All migrations, except in place to Parquet, which adopts no files."""
 
 
 def kills(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Kill a migration of each kind at an event that is drawn from those of one that was not."""
+    """Kill a migration of each kind at a random event of an uninterrupted one."""
     for case in CASES if scale == 1 else draw.sample(CASES, 1):
         _kill(lakes, draw, tally, *case)
 
@@ -90,16 +90,16 @@ def _rows(lakes: Lakes, first: int, end: int):
 
 
 def _source(lakes: Lakes, format_: str) -> str:
-    """Make a table of six files whose rows all formats have."""
+    """Make a table of six files, with types that all formats support."""
     table = lakes.make(format_, _rows(lakes, 0, 300), "p")
-    if format_ == "parquet":  # from then on it is a table with versions
+    if format_ == "parquet":  # this adds a log with versions
         asked = {"by": "k", "backend": "parquet", "target_file_size": "2KB", "spark": lakes.spark}
         zadapter.optimize(table, **asked)
     return table
 
 
 def _first(before: list[str]) -> list[str]:
-    """Return the rows that were carried before the others came."""
+    """Return the rows of the first load."""
     return [row for row in before if int(row.split("('k', '")[1].split("'")[0]) < 300]
 
 
@@ -113,7 +113,7 @@ def _compare(tally: Tally, what: str, before: list[str], after: list[str]) -> No
 
 
 def _killed(lakes: Lakes, draw: Random, table: str, arguments: dict, last: int) -> bool:
-    """Run the migration in a process, kill it once so much has happened; tell if it was done."""
+    """Run the migration in a process, kill it after *last* events; return whether it was done."""
     said = json.dumps([settings(lakes.spark), table, arguments])
     command = [sys.executable, "-c", CODE, said]
     child = subprocess.Popen(
@@ -123,18 +123,18 @@ def _killed(lakes: Lakes, draw: Random, table: str, arguments: dict, last: int) 
         text=True,
         start_new_session=True,
     )
-    whole = draw.random() < 0.7  # else the JVM lives on until it notices
+    whole = draw.random() < 0.7  # otherwise, the JVM lives on until it notices
     with _watched(lakes, arguments["target"]) as seen:
         while child.poll() is None and len(seen.events) < last:
             seen.more.acquire(timeout=0.05)
-        with suppress(ProcessLookupError):  # it was done already
+        with suppress(ProcessLookupError):  # the process has ended
             (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
         output, _ = child.communicate()
     return "done" in output
 
 
 class Watch:
-    """Files that have come or changed in a table's folder and in the catalog."""
+    """Watcher of new and changed files in a table's folder or its catalog's."""
 
     def __init__(self, roots: list[Path]) -> None:
         self.roots, self.events = roots, list[str]()
@@ -142,7 +142,7 @@ class Watch:
         self.seen = self.look()
 
     def look(self) -> set[str]:
-        """Return what there is, each file with its size."""
+        """Return all files with their sizes."""
         found = set()
         for root in self.roots:
             for folder, _, names in os.walk(root):
@@ -152,10 +152,10 @@ class Watch:
         return found
 
     def run(self) -> None:
-        """Note what is new until it is over."""
+        """Record new files until the end."""
         while not self.over.is_set():
             now = self.look()
-            self.over.wait(0.005)  # others want the disk, too
+            self.over.wait(0.005)  # leaves the disk to others
             for event in sorted(now - self.seen):
                 self.events.append(event)
                 self.more.release()
@@ -189,13 +189,13 @@ def _bytes_of(path: str) -> int | None:
 
 
 def _bytes(lakes: Lakes, format_: str, table: str) -> dict[str, int | None]:
-    """Return the live files of the old table with their sizes."""
+    """Return the live files of the source table with their sizes."""
     backend = zadapter.files(table, backend=format_, spark=lakes.spark)
     return {path: _bytes_of(path) for path in backend["path"].to_pylist()}
 
 
 def _cleaned(lakes: Lakes, format_: str, table: str) -> None:
-    """Remove what a killed process has left, by the format's own clean-up, whatever its age."""
+    """Delete the leftovers of a killed process, of any age, with the format's own clean-up."""
     if format_ == "parquet":
         said = {"older_than": timedelta(0), "dry_run": False, "spark": lakes.spark}
         zadapter.vacuum(table, backend="parquet", **said)

@@ -1,4 +1,4 @@
-"""Rows of a table as they should be, whatever is done to it."""
+"""Expected rows of a table after changes."""
 
 from collections.abc import Callable, Iterable
 from random import Random
@@ -7,38 +7,38 @@ from integration.trials.tally import Row
 
 
 class Model:
-    """Rows with the key ``a``, a partition ``p`` that follows from it, and a text ``b``."""
+    """Rows with the key ``a``, a partition ``p`` derived from it, and a string ``b``."""
 
     def __init__(self, draw: Random) -> None:
         self.draw, self.rows = draw, dict[int, Row]()
         self.next = 0
 
     def fresh(self, count: int) -> list[Row]:
-        """Draw new rows with new keys."""
+        """Draw rows with new keys."""
         keys = range(self.next, self.next + count)
         self.next += count
         return self.put(keys)
 
     def put(self, keys: Iterable[int]) -> list[Row]:
-        """Draw rows of some keys, which replace those that are there."""
+        """Draw rows with given keys, which replace existing ones."""
         made = [{"a": key, "p": key % 3, "b": f"b{self.draw.randrange(1_000)}"} for key in keys]
         self.rows |= {row["a"]: row for row in made}
         return made
 
     def some(self, count: int) -> list[int]:
-        """Choose some keys that are there."""
+        """Draw existing keys."""
         return self.draw.sample(sorted(self.rows), min(count, len(self.rows)))
 
     def drop(self, gone: Callable[[Row], bool]) -> None:
-        """Forget the rows that a condition holds for."""
+        """Delete the rows that match a condition."""
         self.rows = {key: row for key, row in self.rows.items() if not gone(row)}
 
     def change(self, which: Callable[[Row], bool], text: str) -> None:
-        """Change the text of some rows."""
+        """Change the strings of some rows."""
         for key, row in self.rows.items():
             if which(row):
                 self.rows[key] = row | {"b": text}
 
     def listed(self) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         return list(self.rows.values())

@@ -1,4 +1,4 @@
-"""Rounds of a trial, each drawn from a seed of its own."""
+"""Rounds of a trial, each with its own seed."""
 
 import time
 from random import Random
@@ -9,14 +9,14 @@ from integration.trials.tally import Tally
 
 
 def run(name: str, lakes: Lakes, *, rounds: int, seed: int, scale: float = 1.0) -> Tally:
-    """Run so many rounds; what one of them raises is a failure, and the others go on.
+    """Run rounds; an exception is recorded as a failure, and the other rounds go on.
 
     Args:
-        name: Of the trial.
+        name: Name of the trial.
         lakes: Where tables are made.
-        rounds: How many.
-        seed: With a round's number it draws all of it.
-        scale: Of the trials of size.
+        rounds: Number of rounds.
+        seed: Seed, combined with the number of the round.
+        scale: Scale of the trials of size.
     """
     tally, start = Tally(), time.perf_counter()
     for number in range(rounds):

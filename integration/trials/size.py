@@ -1,4 +1,4 @@
-"""Tables of many files, of many columns and of large cells, on each format."""
+"""Tables of many files, of many columns and of large cells, in each format."""
 
 import hashlib
 import json
@@ -27,11 +27,11 @@ COLUMNS, WIDE_FILES, WIDE_ROWS = 2_000, 4, 250
 CELL, CELL_FILES, CELL_ROWS = 60 << 20, 3, 4
 OTHERS = {"delta": "iceberg", "iceberg": "parquet", "parquet": "delta"}
 _LARGE = 1 << 16
-"""Bytes a row that are read a few rows at a time."""
+"""Bytes per row above which rows are read a few at a time."""
 
 
 def files(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Make tables of 50 000 files of two rows, and ask every verb of them."""
+    """Make tables of 50 000 files of two rows, and run every operation."""
     count = int(FILES * scale)
 
     def made() -> Iterator[pa.Table]:
@@ -46,7 +46,7 @@ def files(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
 
 
 def columns(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Make tables of 2 000 columns, and ask every verb of them."""
+    """Make tables of 2 000 columns, and run every operation."""
     count = max(2, int(COLUMNS * scale))
     kinds = (pa.int64(), pa.string(), pa.float64(), pa.timestamp("us"))
 
@@ -62,7 +62,7 @@ def columns(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
 
 
 def cells(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:
-    """Make tables whose texts, binaries or arrays have 60 MB each, and ask every verb of them."""
+    """Make tables whose strings, binaries or arrays have 60 MB each, and run every operation."""
     size = int(CELL * scale)
     makers: dict[str, Callable[[], pa.Array]] = {
         "text": lambda: pa.array([draw.randbytes(size // 2).hex()], pa.string()),
@@ -92,12 +92,12 @@ def _random(draw: Random, size: int) -> pa.Buffer:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a table.
+    """Parameters of a case.
 
     Attributes:
-        case: What is special about it.
-        where: A condition on its key.
-        target: Bytes of a file.
+        case: Name of the case.
+        where: Condition on the key.
+        target: Target size of a file.
     """
 
     case: str
@@ -106,7 +106,7 @@ class Asked:
 
     @property
     def limit(self) -> int:
-        """What the keys are below."""
+        """Exclusive upper limit of the keys that match ``where``."""
         return int(self.where.split()[-1])
 
 
@@ -117,7 +117,7 @@ def _each(
     asked: Asked,
     made: Callable[[], Iterator[pa.Table]],
 ) -> None:
-    """Ask every verb of a table of each format with the same files."""
+    """Run every operation on a table of each format with the same files."""
     source = Path(lakes.name("source"))
     source.mkdir(parents=True)
     for number, rows in enumerate(made()):
@@ -137,7 +137,7 @@ def _verbs(
     of: tuple[str, str],
     wanted: list[Row],
 ) -> None:
-    """Call each verb once, and compare the rows after those that write."""
+    """Run each operation once, and compare the rows after those that write."""
     (format_, table), spark, case, where = of, lakes.spark, asked.case, asked.where
     by = {"by": "k", "backend": format_, "target_file_size": asked.target, "spark": spark}
     said = {"backend": format_, "spark": spark}
@@ -173,7 +173,7 @@ def _verbs(
 
 
 def _removed(lakes: Lakes, format_: str, table: str) -> None:
-    """Make room for the next case."""
+    """Delete a table to free space."""
     if format_ == "iceberg":
         lakes.sql(f"DROP TABLE IF EXISTS {table} PURGE")
     else:
@@ -181,7 +181,7 @@ def _removed(lakes: Lakes, format_: str, table: str) -> None:
 
 
 def _step(lakes: Lakes, tally: Tally, case: str, step: str, work: Callable[[], object]) -> None:
-    """Measure *work*; a refusal is one, anything else that is raised a failure."""
+    """Measure *work*; an ``UnsupportedError`` counts as refused, other exceptions as failures."""
     outcome = ["done"]
 
     def run() -> None:
@@ -199,7 +199,7 @@ def _step(lakes: Lakes, tally: Tally, case: str, step: str, work: Callable[[], o
     tally.measured.append(
         (case, step, f"{effort.seconds:.1f}", show(effort.heap), outcome[0][:200])
     )
-    print(*tally.measured[-1], sep=" | ", file=sys.stderr)  # a large one may end Spark
+    print(*tally.measured[-1], sep=" | ", file=sys.stderr)  # a large one may crash Spark
 
 
 def _path(uri: str) -> str:
@@ -207,7 +207,7 @@ def _path(uri: str) -> str:
 
 
 def _live(lakes: Lakes, format_: str, table: str) -> list[Path]:
-    """Return the live files, by a reader that is not ours where there is one."""
+    """Return the live files, by a reader other than zadapter if there is one."""
     if format_ == "delta":
         return [Path(_path(uri)) for uri in deltalake.DeltaTable(table).file_uris()]
     if format_ == "iceberg":
@@ -217,7 +217,7 @@ def _live(lakes: Lakes, format_: str, table: str) -> list[Path]:
 
 
 def _rows(paths: Iterator[Path] | list[Path]) -> Iterator[Row]:
-    """Yield each row, of large cells a hash, holding one row at a time."""
+    """Yield rows one at a time, with hashes of large cells."""
     for path in paths:
         for batch in pq.ParquetFile(path).iter_batches(batch_size=4 if _is_large(path) else 4096):
             for at in range(batch.num_rows):
@@ -246,7 +246,7 @@ def _parquet(lakes: Lakes, source: Path) -> str:
 
 
 def _delta(lakes: Lakes, source: Path) -> str:
-    """Make a Delta table by deltalake, which is told of the files and their stats."""
+    """Make a Delta table by deltalake, which registers existing files with their stats."""
     table = Path(_parquet(lakes, source))
     paths = sorted(table.glob("*.parquet"))
     known = [AddAction(p.name, p.stat().st_size, {}, 0, True, _stats(p)) for p in paths]  # noqa: FBT003
@@ -266,7 +266,7 @@ def _stats(path: Path) -> str:
 
 
 def _iceberg(lakes: Lakes, source: Path) -> str:
-    """Make an Iceberg table by pyiceberg, which adds the files as they are."""
+    """Make an Iceberg table by pyiceberg, which adds existing files."""
     table, folder = lakes.name("iceberg"), _parquet(lakes, source)
     paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     made = lakes.catalog.create_table(table.removeprefix("ice."), schema=pq.read_schema(paths[0]))

@@ -1,4 +1,4 @@
-"""What the rounds of a trial have found: rows lost, doubled or changed, refusals and failures."""
+"""Results of a trial: lost, doubled or changed rows, refusals and failures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,26 +19,26 @@ class Tally:
 
     rounds: int = 0
     compared: int = 0
-    """Rows that a witness has compared."""
+    """Rows that other readers have compared."""
     lost: int = 0
     doubled: int = 0
-    """Rows that are there more often than they should, those that came back included."""
+    """Surplus rows, including deleted rows that reappeared."""
     changed: int = 0
     refused: Counter[str] = field(default_factory=Counter[str])
-    """Clear refusals, by what was refused."""
+    """Number of clear refusals by subject."""
     failures: list[str] = field(default_factory=list)
     measured: list[tuple[str, ...]] = field(default_factory=list)
     """Case, step, seconds, heap and outcome, for the trials of size."""
     seconds: float = 0.0
 
     def compare(self, what: str, wanted: Rows, found: Rows, key: str) -> None:
-        """Compare two lists of rows, whatever their order.
+        """Compare two lists of rows in any order.
 
         Args:
-            what: Where the rows were read, and by whom.
-            wanted: The rows as they should be.
-            found: The rows as the witness has read them.
-            key: A column whose values are distinct.
+            what: Where the rows were read, and by which reader.
+            wanted: Expected rows.
+            found: Rows that were read.
+            key: Column with distinct values.
         """
         before, after = _counted(wanted, key), _counted(found, key)
         missing, extra = before - after, after - before
@@ -53,7 +53,7 @@ class Tally:
             self.failures.append(f"{what}: wanted {first[0]}, found {first[1]}")
 
     def is_clean(self) -> bool:
-        """Tell whether nothing was lost, doubled or changed, and nothing failed."""
+        """Return whether no row was lost, doubled or changed, and nothing failed."""
         return not (self.lost or self.doubled or self.changed or self.failures)
 
 
@@ -68,7 +68,7 @@ def _text(row: Mapping[str, Any]) -> str:
 
 
 def table(found: Mapping[str, Tally]) -> Iterable[tuple[str, ...]]:
-    """Yield what each trial has found as a row of text, the heading first."""
+    """Yield the results of each trial as a row of strings, after a header."""
     yield (
         "trial",
         "rounds",

@@ -15,18 +15,18 @@ SMALL = 0.01
 
 
 def pytest_generate_tests(metafunc):
-    """Run the trials of the format that is asked for."""
+    """Parametrize with the trials of the selected format."""
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", OF[metafunc.config.getoption("--format")])
 
 
 def test_every_trial_is_run():
-    """None is forgotten."""
+    """Every trial belongs to a format."""
     assert sorted(name for names in OF.values() for name in names) == sorted(TRIALS)
 
 
 def test_no_row_is_lost_doubled_or_changed(spark, catalog, tmp_path, name):
-    """Witnesses that are not ours compare each row, and nothing fails."""
+    """Independent readers compare each row, and nothing fails."""
     found = run(name, Lakes(spark, catalog, tmp_path), rounds=1, seed=3, scale=SMALL)
 
     assert found.failures == []

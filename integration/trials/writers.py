@@ -1,4 +1,4 @@
-"""Folders of Parquet files that Polars, pandas, DuckDB and pyarrow write, and read as witnesses."""
+"""Folders of Parquet files that Polars, pandas, DuckDB and pyarrow write and read back."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -115,7 +115,7 @@ DUCKDB_ODD: Mapping[str, str] = {
 
 
 class Polars:
-    """Polars, through its own Parquet writer and reader."""
+    """Polars with its native Parquet writer and reader."""
 
     kinds, odd = POLARS, POLARS_ODD
     codecs = ("zstd", "snappy", "lz4", "gzip", "uncompressed")
@@ -156,7 +156,7 @@ class Arrow:
         every = {**ARROW, **ARROW_ODD}
         columns = {kind: _array(_values(keys, every[kind][0]), every[kind][1]) for kind in kinds}
         rows = pa.table({"k": keys, "p": [key % 3 for key in keys], **columns})
-        views = {"view", "binary_view"} & set(kinds)  # pyarrow cannot sort these into partitions
+        views = {"view", "binary_view"} & set(kinds)  # pyarrow cannot partition by these types
         pq.write_to_dataset(
             rows, folder, partition_cols=["p"] if draw.random() < 0.5 and not views else None,
             compression=draw.choice(self.codecs), row_group_size=draw.choice([30, 90]),
@@ -169,7 +169,7 @@ class Arrow:
 
 
 class Pandas:
-    """pandas, its indices and nullable types included."""
+    """pandas, including indices and nullable types."""
 
     kinds, odd = PANDAS, PANDAS_ODD
     codecs = ("zstd", "snappy", "lz4", "gzip", None)
@@ -205,7 +205,7 @@ class DuckDB:
             f", CASE WHEN k % 11 > 0 THEN {every[kind]} END AS {kind}" for kind in kinds
         )
         rows = f"SELECT k, (k % 3)::INT AS p{listed} FROM (SELECT unnest({keys}) AS k)"
-        # of version 2, floats are split into streams, which Spark does not read
+        # version 2 splits floats into byte streams, which Spark cannot read
         version = draw.choice(["V1", "V2"]) if not {"float", "double"} & set(kinds) else "V1"
         options = f"FORMAT parquet, CODEC '{draw.choice(self.codecs)}', PARQUET_VERSION {version}"
         if draw.random() < 0.5:
@@ -226,7 +226,7 @@ def _values(keys: list[int], name: str) -> list[Any]:
 
 
 def _bare(type_: Any) -> Any:
-    """Return a type that Polars makes a series of Python's values in."""
+    """Return a type from which Polars can build a series of Python values."""
     return pl.Datetime("us") if isinstance(type_, pl.Datetime) and type_.time_zone else type_
 
 

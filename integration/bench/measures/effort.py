@@ -1,4 +1,4 @@
-"""What a rewrite takes: seconds, and what Spark and the JVM count meanwhile."""
+"""Cost of a rewrite: seconds, and metrics of Spark and the JVM."""
 
 import os
 import time
@@ -10,17 +10,17 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What one rewrite took.
+    """Cost of one rewrite.
 
     Attributes:
-        seconds: By the clock.
-        rows_read: Rows that came from files.
-        bytes_read: Bytes that came from files, as Spark counts them: vectored reads are left out.
-        bytes_shuffled: Bytes that were written for other tasks.
-        bytes_spilled: Bytes put on disk for lack of memory.
-        task_seconds: Time of all tasks together.
-        cpu_seconds: What of it they computed, which others on the machine hardly change.
-        heap: Bytes of the JVM's heap at its fullest.
+        seconds: Wall-clock time.
+        rows_read: Rows read from files.
+        bytes_read: Bytes read from files by Spark's metrics, which omit vectored reads.
+        bytes_shuffled: Bytes of shuffle writes.
+        bytes_spilled: Bytes spilled to disk.
+        task_seconds: Total time of all tasks.
+        cpu_seconds: CPU time of all tasks, which other load on the machine hardly affects.
+        heap: Peak bytes of the JVM's heap.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class Effort:
 
 
 def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
-    """Run *work* and return what it took; nobody pays for what another one has left behind."""
+    """Run *work* and return its cost, after flushing disks and collecting garbage."""
     os.sync()
     jvm = spark._jvm  # noqa: SLF001 - listeners and the JVM have no public door
     jvm.System.gc()
@@ -60,7 +60,7 @@ def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
 
 
 def _stages(spark: SparkSession) -> dict[tuple[int, int], object]:
-    """Return what Spark knows of the stages so far, when all news have arrived."""
+    """Return Spark's stages so far, after all listener events have arrived."""
     context = spark.sparkContext._jsc.sc()  # noqa: SLF001
     context.listenerBus().waitUntilEmpty()
     lists = spark._jvm.java.util.ArrayList  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""Real queries: how long engines take, and that all tables have the same answers."""
+"""Queries by engines: their time, and equal answers on all tables."""
 
 import time
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 
 def by_spark(rows: DataFrame, conditions: Sequence[str]) -> tuple[float, list[int]]:
-    """Count rows by Spark, each condition in a query; return all seconds, and the counts.
+    """Count rows by Spark, one query per condition; return the total seconds and the counts.
 
-    All columns are looked at, as by a query that returns its rows.
+    The queries read all columns, as queries that return rows do.
     """
     counts = []
     start = time.perf_counter()
@@ -22,14 +22,14 @@ def by_spark(rows: DataFrame, conditions: Sequence[str]) -> tuple[float, list[in
 
 
 def by_duckdb(paths: Sequence[str], conditions: Sequence[str]) -> tuple[float, list[int]]:
-    """Count rows by DuckDB, as above."""
+    """Count rows by DuckDB, like :func:`by_spark`."""
     counts = []
     with duckdb.connect() as connection:
         connection.execute("SET threads = 2")
         table = f"read_parquet({list(paths)!r})"
         start = time.perf_counter()
         for text in conditions:
-            here = text.replace("TIMESTAMP_NTZ", "TIMESTAMP")  # DuckDB's have no zone
+            here = text.replace("TIMESTAMP_NTZ", "TIMESTAMP")  # DuckDB's TIMESTAMP has no time zone
             found = connection.execute(
                 f"SELECT count(hash(COLUMNS(*))) FROM {table} WHERE {here}"
             ).fetchall()

@@ -1,4 +1,4 @@
-"""What metadata alone costs, without Spark: planning many files, and the log of a folder."""
+"""Cost of metadata alone, without Spark: planning of many files, and the log of a folder."""
 
 import resource
 import tempfile
@@ -22,7 +22,7 @@ from zadapter_parquet.store.local import LocalFiles
 
 
 def million(files: int = 1_000_000, partitions: int = 1_000) -> pa.Table:
-    """Return a file table with stats of two columns, in so many partitions."""
+    """Return a file table with stats of two columns, in a number of partitions."""
     random = np.random.default_rng(0)
     types = {("a",): pa.int64(), ("b",): pa.int64()}
     made = file_stats.schema(types, {"p": pa.int64()})
@@ -54,7 +54,7 @@ def _by_three_columns() -> And:
 
 
 def planning() -> dict[str, float]:
-    """Return the seconds that grouping and pruning take, and the memory at its highest."""
+    """Return the seconds of grouping and pruning, and the peak memory."""
     files = million()
     request = Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27)
     start = time.perf_counter()
@@ -81,7 +81,7 @@ EMPTY = Entry(
 
 
 def log(versions: int = 10_000, registered: int = 10_000) -> dict[str, float]:
-    """Return what the log costs on local disk, in seconds, without Spark."""
+    """Return the seconds of log operations on local disk, without Spark."""
     with tempfile.TemporaryDirectory(prefix="zadapter-bench-") as folder:
         return {**_commits(folder, versions), **_stats(folder), **_footers(folder, registered)}
 

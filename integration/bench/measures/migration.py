@@ -1,4 +1,4 @@
-"""What migrations cost: files taken up as they are, and rows that are copied."""
+"""Cost of migrations: adopted files, and copied rows."""
 
 import shutil
 import time
@@ -19,9 +19,9 @@ from zadapter import Migration
 
 FILES = 5_000
 A_SECOND = 2_000
-"""Files that are to be taken up as they are."""
+"""Goal: files adopted per second."""
 TO_PLAIN = 1.15
-"""Of the seconds that Spark takes to read from the one format and write to the other."""
+"""Goal: seconds of a copy, relative to Spark's plain read and write between the two formats."""
 COLUMNS = 8
 LOGS = ("delta", "iceberg")
 
@@ -29,14 +29,14 @@ LOGS = ("delta", "iceberg")
 def migrations(
     spark: SparkSession, folder: Path, workload: Workload, scale: float, rounds: int
 ) -> Iterator[Goal]:
-    """Migrate between all formats, and time what is not the proof.
+    """Migrate between all formats, and time everything except verification.
 
     Args:
         spark: The session.
         folder: Where tables are made.
         workload: The rows that are copied.
-        scale: Of the rows.
-        rounds: How often each copy is made; who begins takes turns.
+        scale: Scale of the rows.
+        rounds: Number of copies of each kind; migration and plain copy take turns to begin.
     """
     place = folder / "migration"
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.migrated")
@@ -58,7 +58,7 @@ def _in_place(spark: SparkSession, place: Path) -> Iterator[Goal]:
         pq.write_table(pa.table(columns), many / f"{number:05}.parquet")
     tables = {"parquet": str(many)}
     tables |= {each: _name(place, each, f"many_{each}") for each in LOGS}
-    # what lies outside its folder is not adopted again, so logs get files of their own
+    # files outside a table's folder are not adopted, so these tables get their own files
     rows = spark.range(0, FILES * 10, 1, FILES)
     rows = rows.selectExpr(*(f"id + {i} AS c{i}" for i in range(COLUMNS)))
     rows.write.format("delta").save(tables["delta"])
@@ -110,7 +110,7 @@ def _name(place: Path, format_: str, name: str) -> str:
 
 
 def _write(spark: SparkSession, old: str, table: str, to: str, target: str) -> None:
-    """Read and write as anybody would."""
+    """Read and write with plain Spark."""
     rows = spark.table(table) if old == "iceberg" else spark.read.format(old).load(table)
     if to == "iceberg":
         rows.writeTo(target).using("iceberg").create()
@@ -119,7 +119,7 @@ def _write(spark: SparkSession, old: str, table: str, to: str, target: str) -> N
 
 
 def _written(spark: SparkSession, old: str, table: str, to: str, target: str) -> float:
-    """Return the seconds that it takes."""
+    """Return the seconds of a plain write."""
     start = time.perf_counter()
     _write(spark, old, table, to, target)
     return time.perf_counter() - start

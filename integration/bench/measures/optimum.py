@@ -1,4 +1,4 @@
-"""Uniform data: how many files the best grid of boxes would have to open."""
+"""Uniform data: number of files that a box touches in the best grid."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,15 +7,15 @@ import numpy as np
 
 
 def touched(files: int, columns: int, sides: Sequence[float]) -> float:
-    """Return how many files a box touches in the mean, in the best grid of *files* equal cells.
+    """Return how many files a box touches on average, in the best grid of *files* equal cells.
 
-    A box that lies anywhere in the unit cube with the same probability touches, of k equal slices
-    of a column, one more than it crosses borders of; columns are independent of one another.
+    Boxes are uniformly distributed in the unit cube. In a column of k equal slices, a box touches
+    one slice more than it crosses borders. Columns are independent of one another.
 
     Args:
         files: Number of cells.
         columns: Number of dimensions.
-        sides: For each box the length of its sides, as a share of the column.
+        sides: Length of each box's sides, as a share of the column.
     """
     return min(
         sum(math.prod(_slices(slices, side) for slices in grid) for side in sides) / len(sides)
@@ -24,9 +24,9 @@ def touched(files: int, columns: int, sides: Sequence[float]) -> float:
 
 
 def _slices(slices: int, side: float) -> float:
-    """Return how many of so many equal slices an interval touches in the mean."""
+    """Return how many of *slices* equal slices an interval touches on average."""
     borders = np.arange(1, slices) / slices
-    last = 1 - side  # the highest that the interval may begin
+    last = 1 - side  # highest start of the interval
     crossed = np.minimum(borders, last) - np.maximum(borders - side, 0)
     return 1 + float((crossed / last).sum())
 

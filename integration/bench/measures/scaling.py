@@ -1,4 +1,4 @@
-"""How time grows with rows, and falls with cores."""
+"""Growth of time with rows, and speed-up by cores."""
 
 import itertools
 import math
@@ -13,14 +13,14 @@ from integration.bench.tables.workloads import ROWS, WORKLOADS
 
 ROWS_A_FILE = 500_000
 SLOPE = 1.05
-"""Of the logarithms of time over rows."""
+"""Goal: slope of log time over log rows."""
 SPEED_UP = 1.7
-"""By a second core."""
+"""Goal: speed-up by a second core."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Seconds of a plain copy and of zadapter, for so many rows on so many cores."""
+    """Seconds of a plain copy and of zadapter, for a number of rows and cores."""
 
     rows: int
     cores: int
@@ -33,13 +33,12 @@ class Point:
 def scaling(track: Track, format_: str, step: Callable[[str], None]) -> list[Point]:
     """Rewrite lineitem at a tenth of the scale, at the scale, and at ten times it.
 
-    The middle one is rewritten on one core, too. Each has a session of its own, and files of the
-    same size.
+    The middle one is also rewritten on one core. Each has its own session, and files of equal size.
 
     Args:
-        track: How; its session is stopped.
-        format_: Of the tables.
-        step: Told before each rewrite what it is.
+        track: Parameters of the run; its session is stopped.
+        format_: Format of the tables.
+        step: Called with a description before each rewrite.
     """
     points = []
     for times, cores in ((0.1, 2), (1, 2), (10, 2), (1, 1)):
@@ -66,7 +65,7 @@ def scaling(track: Track, format_: str, step: Callable[[str], None]) -> list[Poi
 
 
 def goals(points: list[Point]) -> Iterator[Goal]:
-    """Compare with what is to be reached."""
+    """Compare the points with the goals."""
     two = sorted((point for point in points if point.cores > 1), key=lambda point: point.rows)
     for at in two:
         ratio = at.ours / at.copy

@@ -1,4 +1,4 @@
-"""What filters cannot exclude by min and max, from the footers that were written."""
+"""Shares of the table that min/max pruning cannot exclude, from the footers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,18 +23,18 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shares:
-    """What each filter has to read, as shares of the table; arrays have an entry a filter.
+    """Data that each filter has to read, as shares of the table; arrays have one entry per filter.
 
     Attributes:
         filters: The conditions.
-        files: How many there are.
-        row_groups: How many there are.
+        files: Number of files.
+        row_groups: Number of row groups.
         size: Bytes of all files.
-        in_files: Rows in files that cannot be excluded.
+        in_files: Rows in files that are not excluded.
         bytes_in_files: Bytes of these files.
-        in_row_groups: Rows in row groups that cannot be excluded.
+        in_row_groups: Rows in row groups that are not excluded.
         bytes_in_row_groups: Bytes of these row groups.
-        touched: How many files cannot be excluded.
+        touched: Number of files that are not excluded.
     """
 
     filters: Sequence[str]
@@ -50,12 +50,12 @@ class Shares:
 
 @dataclass(frozen=True)
 class Filters:
-    """Conditions on a table, as Spark reads them.
+    """Conditions on a table, analysed by Spark.
 
     Attributes:
         texts: The conditions.
-        predicates: The same as predicates.
-        schema: The table's columns.
+        predicates: The conditions as predicates.
+        schema: Schema of the table.
     """
 
     texts: Sequence[str]
@@ -64,7 +64,7 @@ class Filters:
 
 
 def filters(rows: DataFrame, conditions: Sequence[str]) -> Filters:
-    """Read conditions on the columns of *rows*."""
+    """Analyse conditions on the columns of *rows* with Spark."""
     empty = rows.sparkSession.createDataFrame([], rows.schema)
     schema = arrow_schema(rows.schema.jsonValue())
     read = [condition(text, empty, schema, later=False).predicate for text in conditions]
@@ -72,9 +72,9 @@ def filters(rows: DataFrame, conditions: Sequence[str]) -> Filters:
 
 
 def shares(paths: Sequence[str], asked: Filters) -> Shares:
-    """Judge files by conditions, whoever wrote them.
+    """Prune files of any writer by conditions.
 
-    Footers say more than logs: of long texts, a reader of a log that cuts them opens more files.
+    Footers are more precise than logs: readers of logs that truncate long strings read more files.
     """
     found = [(path, Path(path).stat().st_size, pq.ParquetFile(path)) for path in paths]
     version = snapshot(asked.schema)
@@ -108,7 +108,7 @@ def _hit(files: pa.Table, asked: Filters) -> Numbers:
 
 
 def _sizes(metadata: pq.FileMetaData) -> list[int]:
-    """Return the bytes of each row group, as they lie in the file."""
+    """Return the compressed bytes of each row group."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     return [
         sum(group.column(number).total_compressed_size for number in range(group.num_columns))
@@ -117,6 +117,6 @@ def _sizes(metadata: pq.FileMetaData) -> list[int]:
 
 
 def _without_nans(footer: Footer) -> Footer:
-    """Tell that there is no NaN in these tables, for the sake of writers that do not say so."""
+    """Add NaN counts of 0, since the tables have no NaN and some writers omit the counts."""
     columns = {path: replace(column, nans=0) for path, column in footer.columns.items()}
     return replace(footer, columns=columns)

@@ -1,4 +1,4 @@
-"""Tables with what real ones have: skew, hot values, nulls, correlation, prefixes."""
+"""Synthetic tables with properties of real ones: skew, hot values, nulls, correlation, prefixes."""
 
 import random
 from datetime import datetime, timedelta
@@ -12,18 +12,18 @@ SECONDS = DAYS * 86_400
 HOSTS = 200_000
 PORTS = np.array([443, 53, 80, 22, 3389, 8080])
 WIDE = 1_000_000_000
-"""Values of a uniform column."""
+"""Number of values in a uniform column."""
 BOXES = 120
 
 
 def uniform(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
-    """Six columns of whole numbers, of which every value is as likely."""
+    """Return six integer columns with uniformly distributed values."""
     columns = {f"c{number}": random_.integers(0, WIDE, rows) for number in range(6)}
     return pa.table(columns)
 
 
 def boxes(columns: int) -> list[str]:
-    """Boxes in all of so many uniform columns that hold 1e-4 to 1e-1 of the rows."""
+    """Draw boxes in all of the uniform columns that contain 1e-4 to 1e-1 of the rows."""
     draw = random.Random(columns)
     found = []
     for number in range(BOXES):
@@ -37,12 +37,12 @@ def boxes(columns: int) -> list[str]:
 
 
 def side(number: int, columns: int) -> float:
-    """Return how long the sides of a box are, as a share of the column."""
+    """Return the length of a box's sides, as a share of the column."""
     return (10.0 ** -(1 + number % 4)) ** (1 / columns)
 
 
 def connections(random_: np.random.Generator, rows: int, before: int) -> pa.Table:
-    """Log connections in the order of time: few hosts ask often, few ports are asked."""
+    """Return a log of connections in order of time: few hosts and ports have most of them."""
     source, target = (random_.zipf(1.2, rows) % HOSTS for _ in range(2))
     known = PORTS[np.minimum(random_.geometric(0.5, rows) - 1, len(PORTS) - 1)]
     rare = random_.integers(1, 65_536, rows)
@@ -69,7 +69,7 @@ def _addresses(hosts: np.ndarray) -> pa.Array:
 
 
 def connection_filters() -> list[str]:
-    """Who talked to whom, and to which port: equality on one to three of the columns."""
+    """Return filters by hosts and port: equality on one to three of the columns."""
     draw = random.Random(5)
     found = []
     for _ in range(12):
@@ -92,7 +92,7 @@ def _address(host: int) -> str:
 
 
 def skew(random_: np.random.Generator, rows: int, before: int) -> pa.Table:
-    """Sales of a shop: Zipf, a hot value, nulls, log-normal amounts, ids, common prefixes."""
+    """Return a shop's sales: Zipf, a hot value, nulls, log-normal amounts, ids, common prefixes."""
     customer, product = (random_.zipf(1.1, rows) % 10_000_000 for _ in range(2))
     tenant = np.where(random_.random(rows) < 0.3, 4_242, random_.integers(0, 10_000, rows))
     page = random_.integers(0, 1_000_000, rows)
@@ -122,7 +122,7 @@ def _hexadecimal(numbers: np.ndarray) -> np.ndarray:
 
 
 def hot_filters() -> list[str]:
-    """Tenants other than the hot one, the hot one within a day, coupons."""
+    """Return filters by other tenants, by the hot one within a day, and by coupons."""
     draw = random.Random(6)
     found = []
     for _ in range(20):
@@ -145,7 +145,7 @@ def _from(first: datetime, days: int) -> str:
 
 
 def taxi(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
-    """Taxi rides: the drop-off follows the pick-up, the fare the distance, places are crowded."""
+    """Return taxi rides: drop-offs follow pick-ups, fares follow distances, places are crowded."""
     centres = np.random.default_rng(11).normal(0, 0.05, (20, 2))
     picked = random_.choice(20, rows, p=np.arange(20, 0, -1) / 210)
     pickup = centres[picked] + random_.normal(0, 0.01, (rows, 2))
@@ -169,7 +169,7 @@ def taxi(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
 
 
 def taxi_filters() -> list[str]:
-    """Places, times of pick-up and drop-off, and both."""
+    """Return filters by places, by times of pick-up and drop-off, and by both."""
     draw = random.Random(8)
     found = []
     for _ in range(20):

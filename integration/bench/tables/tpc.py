@@ -1,4 +1,4 @@
-"""Tables of TPC-H and TPC-DS, and the filters that their queries put on them."""
+"""Tables of TPC-H and TPC-DS, and the filters of their queries."""
 
 import random
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 PARTS = 12
 EACH = 5
-"""Filters of each query, with parameters drawn anew."""
+"""Filters per query, each with new parameters."""
 
 
 def lineitem(folder: Path, scale: float) -> None:
@@ -18,7 +18,7 @@ def lineitem(folder: Path, scale: float) -> None:
 
 
 def store_sales(folder: Path, scale: float) -> None:
-    """Make TPC-DS' store_sales: 2.9 million rows at scale 1."""
+    """Make TPC-DS's store_sales: 2.9 million rows at scale 1."""
     _made("tpcds", "store_sales", folder, scale)
 
 
@@ -32,10 +32,10 @@ def _made(family: str, table: str, folder: Path, scale: float) -> None:
 
 
 def lineitem_filters() -> list[str]:
-    """What TPC-H asks of lineitem alone, with parameters as its section 2.4 draws them.
+    """Return TPC-H's filters on lineitem, with parameters drawn as in its section 2.4.
 
-    Of queries 8 and 20 the part keys that follow from the filter on the part are left out, since
-    they are known when the query runs only; query 4 compares two columns.
+    Queries 8 and 20 omit the part keys that result from the filter on part, since they are known
+    only at run time; query 4 compares two columns.
     """
     draw = random.Random(3)
     return [text for _ in range(EACH) for text in _lineitem_filters(draw)]
@@ -43,7 +43,7 @@ def lineitem_filters() -> list[str]:
 
 def _lineitem_filters(draw: random.Random) -> list[str]:
     def month(last: int) -> date:
-        """Draw one from 1993 to this one of 1997."""
+        """Draw a month from 1993-01 to month *last* of 1997."""
         return _later(date(1993, 1, 1), draw.randint(0, 4 * 12 + last - 1))
 
     march = date(1995, 3, draw.randint(1, 31))
@@ -92,7 +92,7 @@ def _later(day: date, months: int) -> date:
 
 
 def store_sales_filters() -> list[str]:
-    """What TPC-DS asks of store_sales: queries 9 and 28, and dates and items that joins give."""
+    """Return TPC-DS's filters on store_sales: queries 9 and 28, and dates and items of joins."""
     draw = random.Random(4)
     found = []
     for _ in range(EACH * 2):

@@ -1,6 +1,6 @@
-"""What is measured: tables made here, the columns they are clustered by, and the filters asked.
+"""Workloads: tables, the columns they are clustered by, and filters.
 
-Everything is seeded. A filter is a condition of Spark SQL; DuckDB has one other word in it.
+Everything is seeded. A filter is a condition in Spark SQL; one word of it differs for DuckDB.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from zadapter.base.ranks import rank
 from zadapter.planning import predict
 
 ROWS = 6_000_000
-"""Rows of a table at scale 1; about as many as TPC-H's lineitem has."""
+"""Rows of a table at scale 1, about as many as in TPC-H's lineitem."""
 PARTS = 12
 SAMPLE = 100_000
 RANGES = 150
@@ -24,16 +24,15 @@ RANGES = 150
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A table, the columns it is clustered by, and the filters that are asked.
+    """Table, the columns it is clustered by, and its filters.
 
     Attributes:
-        name: As the command line knows it.
-        keys: The columns.
-        weights: How often the filters ask for each key, where that is known; zadapter takes it,
-            the peers have no use for it.
-        make: Called with a folder and a scale, makes the table's Parquet files there.
-        filters: The conditions; None: ranges over the keys, drawn from the table.
-        files: How many files the table is to be written into, None: as many as asked for.
+        name: Name on the command line.
+        keys: Key columns.
+        weights: Frequency of each key in the filters, if known; only zadapter uses it.
+        make: Writes the table's Parquet files, given a folder and a scale.
+        filters: Returns the conditions; None: ranges over the keys, drawn from the table.
+        files: Number of files to write; None: the number of the run.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Workload:
     files: int | None = None
 
     def data(self, folder: Path, scale: float) -> Path:
-        """Return the folder with the table's files, made at the first call."""
+        """Return the folder with the table's files, which the first call makes."""
         made = folder / "data" / f"{self.make.__name__}-{scale}"
         if not (made / "_SUCCESS").exists():
             made.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ class Workload:
         return made
 
     def by(self) -> list[str] | dict[str, float]:
-        """Return what zadapter is told."""
+        """Return the argument ``by`` for zadapter."""
         if self.weights is None:
             return list(self.keys)
         return dict(zip(self.keys, self.weights, strict=True))
@@ -81,7 +80,7 @@ def ranges(data: Path, keys: Sequence[str]) -> list[str]:
 
 
 def literal(value: pa.Scalar) -> str:
-    """Write a value as Spark and DuckDB read it."""
+    """Return a value as a literal of Spark and DuckDB."""
     if pa.types.is_string(value.type):
         return "'" + value.as_py().replace("'", "''") + "'"
     if pa.types.is_date(value.type):
@@ -117,7 +116,7 @@ def _uniform(columns: int) -> Workload:
 WORKLOADS = {
     each.name: each
     for each in (
-        # shared by all figures of earlier versions: three columns that say nothing of one another
+        # used in all earlier versions' figures: three independent columns
         Workload(name="lineitem", keys=("l_shipdate", "l_partkey", "l_suppkey"), make=tpc.lineitem),
         Workload(name="lineitem2", keys=("l_shipdate", "l_partkey"), make=tpc.lineitem),
         Workload(
