@@ -233,11 +233,6 @@ def refuse(table: str, found: JavaObject) -> None:
         )
 
 
-def operations(table: JavaObject) -> JavaObject:
-    """Return Iceberg's ``TableOperations``, which hold the table's metadata."""
-    return table.operations()
-
-
 def ancestors(
     table: JavaObject, snapshot_id: int | None, since: int | None
 ) -> Iterator[JavaObject]:

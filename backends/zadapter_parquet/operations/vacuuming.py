@@ -205,4 +205,6 @@ def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
             commit_entries.following(log, head, operation, transaction=uuid4().hex, **known)
         ):
             return True
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; nothing was deleted")
+    raise ConflictError(
+        f"{table}: other writers were faster {TRIES} times; nothing more was deleted"
+    )
