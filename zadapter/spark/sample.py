@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -87,8 +86,3 @@ def _in_utc(table: pa.Table) -> pa.Table:
         for field in table.schema
     ]
     return table.cast(pa.schema(fields)).combine_chunks()
-
-
-def sizes(root_of: npt.NDArray[np.int64], roots: int) -> npt.NDArray[np.int64]:
-    """Return the number of sampled rows of each root."""
-    return np.bincount(root_of, minlength=roots)
