@@ -1,7 +1,6 @@
 """Analysis of the caller's condition by a Spark session."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.arguments.clock import calls_clock, reads_clock, without_clock
 from zadapter.base.java_errors import first_line
+from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.filters import spark_tree
 from zadapter.filters.predicate import And, Constant, Predicate, Unknown
@@ -56,6 +57,9 @@ def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool)
     used = analysed.references().toSeq()
     names = {str(used.apply(number).name()).lower() for number in range(used.size())}
     columns = frozenset(name for name in schema.names if name.lower() in names)
+    types = [type_ for parts, type_ in leaves(schema) if parts[0] in columns]
+    if later and reads_clock(text, types):
+        return Condition(Unknown(text), columns)
     return Condition(_predicate(text, rows, schema, later=later), columns)
 
 
@@ -64,6 +68,10 @@ def _text(where: object) -> str:
         raise UsageError(f"where= takes SQL as text, not {where!r}")
     if not where.strip():
         raise UsageError("the condition is empty; leave it out to mean every row")
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"where={where!r} is no text in Unicode: {error.reason}") from error
     return where
 
 
@@ -95,42 +103,24 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
         asked = unknown.where(text)
     except AnalysisException:  # it references metadata columns, which only file relations have
         return Unknown(text)
-    if later and _sees_clock(session, _plan(asked).analyzed()):
-        asked = _without_clock(unknown, _plan(asked).analyzed())
-    return _optimised(_plan(asked).optimizedPlan(), schema)
+    analysed = _plan(asked).analyzed()
+    if later and calls_clock(session, analysed):
+        kept = without_clock(unknown, analysed)
+        if kept is None:
+            return Unknown(text)
+        asked = kept
+    return _optimised(_optimised_plan(asked, text), schema)
+
+
+def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
+    try:
+        return _plan(rows).optimizedPlan()
+    except (PySparkException, Py4JJavaError) as error:  # by ANSI, a constant has no value
+        raise UsageError(f"where={_short(text)}: {first_line(error)}") from error
 
 
 def _plan(rows: DataFrame) -> JavaObject:
     return rows._jdf.queryExecution()  # noqa: SLF001
-
-
-def _patterns(spark: SparkSession) -> JavaObject:
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    return jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-
-
-def _sees_clock(spark: SparkSession, tree: JavaObject) -> bool:
-    return bool(tree.containsPattern(_patterns(spark).CURRENT_LIKE()))
-
-
-def _without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame:
-    """Filter rows by the conjuncts that do not depend on the clock."""
-    jvm: Any = rows.sparkSession._jvm  # noqa: SLF001
-    java = rows._jdf  # noqa: SLF001
-    for part in _conjuncts(analysed.condition()):
-        if not _sees_clock(rows.sparkSession, part):
-            java = java.where(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(part))
-    return DataFrame(java, rows.sparkSession)
-
-
-def _conjuncts(expression: JavaObject) -> Iterator[JavaObject]:
-    pending = [expression]
-    while pending:
-        part = pending.pop()
-        if part.nodeName() == "And":
-            pending += (part.right(), part.left())
-        else:
-            yield part
 
 
 def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
@@ -194,7 +184,9 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
         tree = session.sessionState().sqlParser().parseExpression(where)
     except ParseException as error:
         raise UsageError(f"where={_short(where)}: {first_line(error)}") from error
-    if not tree.containsPattern(_patterns(spark).UNRESOLVED_FUNCTION()):
+    jvm: Any = spark._jvm  # noqa: SLF001
+    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    if not tree.containsPattern(patterns.UNRESOLVED_FUNCTION()):
         return  # the JSON of a long list is slow
     parsed = json.loads(tree.toJSON())
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
