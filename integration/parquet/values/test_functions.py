@@ -35,8 +35,9 @@ def test_a_function_that_is_not_sparks_is_refused(lake, spark):
         other.udf.register(name, lambda *values: True, "boolean")
         with pytest.raises(errors.UsageError, match=f"(?i){name}.*not Spark's own"):
             zadapter.delete(table, where=where, spark=other)
-        asked = zadapter.read(table, where=where, spark=other)
-        assert asked.count() == zadapter.read(table, spark=other).where(where).count()
+        if "->" not in where:  # Spark runs no Python within lambdas
+            asked = zadapter.read(table, where=where, spark=other)
+            assert asked.count() == zadapter.read(table, spark=other).where(where).count()
         for verb in (zadapter.optimize, zadapter.plan):
             with pytest.raises(errors.UsageError, match="under another name"):
                 verb(table, by="b", where=where, spark=other)
