@@ -82,10 +82,10 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
         if str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
             name = (error.getMessageParameters() or {}).get("objectName", "")
             raise UnknownColumnError(name.replace("`", ""), rows.columns) from error
-        raise UsageError(f"where={_short(text)}: {first_line(error)}") from error
+        raise _rejected(text, error) from error
     except (PySparkException, Py4JJavaError) as error:
         if "StackOverflowError" not in str(error):
-            raise UsageError(f"where={_short(text)}: {first_line(error)}") from error
+            raise _rejected(text, error) from error
         raise UsageError(
             f"the condition {_short(text)} is nested too deep; drop the parentheses around "
             "chains of AND or OR, and write lists as IN (...)"
@@ -116,7 +116,7 @@ def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
     try:
         return _plan(rows).optimizedPlan()
     except (PySparkException, Py4JJavaError) as error:  # by ANSI, a constant has no value
-        raise UsageError(f"where={_short(text)}: {first_line(error)}") from error
+        raise _rejected(text, error) from error
 
 
 def _plan(rows: DataFrame) -> JavaObject:
@@ -183,7 +183,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     try:
         tree = session.sessionState().sqlParser().parseExpression(where)
     except ParseException as error:
-        raise UsageError(f"where={_short(where)}: {first_line(error)}") from error
+        raise _rejected(where, error) from error
     jvm: Any = spark._jvm  # noqa: SLF001
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     if not tree.containsPattern(patterns.UNRESOLVED_FUNCTION()):
@@ -208,6 +208,11 @@ def _is_replaced(name: str, spark: SparkSession) -> bool:
         return False
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
     return not own.equals(state.functionRegistry().lookupFunction(identifier))
+
+
+def _rejected(text: str, error: Exception) -> UsageError:
+    """Return the error for a condition that Spark rejects, with Spark's reason."""
+    return UsageError(f"where={_short(text)}: {first_line(error)}")
 
 
 def _short(text: str) -> str:

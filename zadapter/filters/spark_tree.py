@@ -187,12 +187,8 @@ def _comparison(place: _Place) -> _Read:
         return place.unknown
     if right.is_null:
         return IsNull(left.parts) if operator == "<=>" else Constant(None)
-    return _compared(left, operator, right) or place.unknown
-
-
-def _compared(column: _Column, operator: str, value: _Value) -> Predicate | None:
-    scalar = in_type(value.scalar, column.type)
-    return None if scalar is None else Comparison(column.parts, operator, scalar)
+    scalar = in_type(right.scalar, left.type)
+    return place.unknown if scalar is None else Comparison(left.parts, operator, scalar)
 
 
 def _in(place: _Place) -> _Read:
@@ -200,11 +196,10 @@ def _in(place: _Place) -> _Read:
     if not isinstance(column, _Column):
         return place.unknown
     values = [each for each in listed if isinstance(each, _Value)]
-    scalars = [in_type(each.scalar, column.type) for each in values if not each.is_null]
-    known = [scalar for scalar in scalars if scalar is not None]
-    if len(values) < len(listed) or len(known) < len(scalars):
+    if len(values) < len(listed):
         return place.unknown
-    return In(column.parts, tuple(known), has_null=len(known) < len(listed))
+    scalars = [in_type(each.scalar, column.type) for each in values if not each.is_null]
+    return _listed(column, scalars, has_null=len(scalars) < len(values)) or place.unknown
 
 
 def _in_set(place: _Place) -> _Read:
@@ -214,8 +209,13 @@ def _in_set(place: _Place) -> _Read:
         return place.unknown
     texts, has_null = found
     scalars = [scalar_of(text, column.type) for text in texts]
+    return _listed(column, scalars, has_null=has_null) or place.unknown
+
+
+def _listed(column: _Column, scalars: Sequence[pa.Scalar | None], *, has_null: bool) -> In | None:
+    """Return the list as a predicate, or None if a value has no match in Arrow."""
     known = tuple(scalar for scalar in scalars if scalar is not None)
-    return In(column.parts, known, has_null) if len(known) == len(texts) else place.unknown
+    return In(column.parts, known, has_null) if len(known) == len(scalars) else None
 
 
 def _starts_with(place: _Place) -> _Read:

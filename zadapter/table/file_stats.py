@@ -101,6 +101,11 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
     )
 
 
+def empty(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return a file table without files; the arguments are those of :func:`schema`."""
+    return schema(columns, partition).empty_table()
+
+
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:
     """Return the stats of one column, or None if the table has none."""
     return child(files["stats"], join(parts))

@@ -172,7 +172,7 @@ def pruned(
     if where is None:
         every = opened.files(snapshot)
         return Pruned(every, every.slice(0, 0), on_floats=False, predicate=None)
-    nothing = file_stats.schema({}, dict(snapshot.partition)).empty_table()
+    nothing = file_stats.empty({}, snapshot.partition)
     like = opened.read(snapshot, nothing)._jdf.queryExecution().analyzed()  # noqa: SLF001
     asked = condition(where, planned(spark, like), snapshot.schema, later=later)
     floats = [

@@ -181,7 +181,7 @@ def _is_table(last: Entry | None) -> bool:
 
 def _no_files(base: Snapshot) -> pa.Table:
     kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and orders(t)}
-    return file_stats.schema(kept, base.partition).empty_table()
+    return file_stats.empty(kept, base.partition)
 
 
 def _first(store: Files, load_: Load, files: pa.Table) -> Entry:

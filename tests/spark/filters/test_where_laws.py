@@ -3,11 +3,9 @@
 import math
 from datetime import date
 
-import pyarrow as pa
-
+from tests.kit.file_tables import bounds, table_of
 from zadapter.arguments.where import condition
 from zadapter.filters.pruning import matching
-from zadapter.table.file_stats import Bounds, schema
 from zadapter.table.spark_schema import arrow_schema
 
 
@@ -39,15 +37,8 @@ def test_a_row_that_matches_is_never_left_out(spark):
 def _compare(rows, texts):
     columns = arrow_schema(rows.schema.jsonValue())
     listed = rows.toArrow().to_pylist()
-    stats = {(field.name,): [_stats(row[field.name]) for row in listed] for field in columns}
-    files = pa.Table.from_pylist(
-        [
-            {"path": str(n), "size": 1, "rows": 1, "partition": {},
-             "stats": {name: values[n] for (name,), values in stats.items()}}
-            for n in range(len(listed))
-        ],
-        schema=schema({(field.name,): field.type for field in columns}, {}),
-    )  # fmt: skip
+    stats = [{name: _exact(value) for name, value in row.items()} for row in listed]
+    files = table_of(*stats, rows=1, **{field.name: field.type for field in columns})
     found = rows.selectExpr(*(f"coalesce({text}, false) AS c{n}" for n, text in enumerate(texts)))
     excluded = 0
     for text, matches in zip(texts, found.toArrow().columns, strict=True):
@@ -58,10 +49,7 @@ def _compare(rows, texts):
     assert excluded > len(texts)
 
 
-def _stats(value):
+def _exact(value):
     is_nan = isinstance(value, float) and math.isnan(value)
-    bound = None if value is None or is_nan else value
-    return {
-        "min": bound, "max": bound, "nulls": int(value is None), "nans": int(is_nan),
-        "bounds": Bounds.EXACT,
-    }  # fmt: skip
+    bound = None if is_nan else value
+    return bounds(bound, bound, nulls=int(value is None), nans=int(is_nan))
