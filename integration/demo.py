@@ -16,7 +16,7 @@ import zadapter
 import zadapter.spark
 from integration.bench.measures.shares import filters, shares
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.backend.contract import load
+from zadapter.backend.plugins import load
 from zadapter.base.sizes import show
 from zadapter.cli.app import QUIET, progress
 from zadapter.filters.pruning import matching

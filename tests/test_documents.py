@@ -23,8 +23,9 @@ from tests.test_architecture import (
     module_name,
     package_of,
 )
+from zadapter.backend.plugins import formats
 from zadapter.cli.app import app
-from zadapter.spark import object_stores, settings
+from zadapter.spark import object_stores
 
 MOST_WORDS = 700
 """In README.md."""
@@ -239,7 +240,7 @@ def accepts(arguments):
 
 def test_versions_of_packages_are_those_that_are_loaded():
     """Settings to copy have the coordinates that a session of zadapter gets."""
-    loaded = {each for form in settings.FORMATS.values() for each in form.packages}
+    loaded = {each for f in formats().values() if f.library for each in f.library.packages}
     texts = [block.text for block in EVERY if block.language == "properties"]
 
     named = {each for text in texts for each in re.findall(r"[\w.]+:[\w.-]+:[\d.]+", text)}

@@ -25,7 +25,7 @@ from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
-from zadapter.table.snapshot import Exchange, Rewrite, Snapshot
+from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
 
 ROWS = 1_000
 _numbers = count()
@@ -40,13 +40,19 @@ def one_file_layout() -> Layout:
 
 def rewrite_of(
     spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
-) -> Rewrite:
+) -> Change:
     """Stage the rows of *files* as one file, and return the rewrite that commits it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
     made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
     exchange = Exchange(removed=files, added=made.files)
-    return Rewrite(base=snapshot, exchanges=(exchange,), layout=layout, staged=made)
+    return Change(
+        base=snapshot,
+        operation=Operation.OPTIMIZE,
+        exchanges=(exchange,),
+        staged=(made,),
+        layouts=(layout,),
+    )
 
 
 class BackendContract:
@@ -141,7 +147,7 @@ class BackendContract:
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
-        found = backend.read_staged(snapshot, rewrite.staged).select("a", "b").collect()
+        found = backend.read_staged(snapshot, *rewrite.staged).select("a", "b").collect()
 
         assert before == _sorted(tuple(row) for row in found)
 
@@ -175,10 +181,10 @@ class BackendContract:
 
         assert frozenset({rewrite.id}) == head.applied
         assert backend.snapshot(table, since=head).applied == frozenset()
-        kept = head.layouts.get(rewrite.layout.id)
+        kept = head.layouts.get(rewrite.layouts[0].id)
         assert kept is not None
-        assert kept.to_json() == rewrite.layout.to_json()
-        assert backend.files(head)["layout"].to_pylist() == [rewrite.layout.id]
+        assert kept.to_json() == rewrite.layouts[0].to_json()
+        assert backend.files(head)["layout"].to_pylist() == [rewrite.layouts[0].id]
 
     def test_the_second_writer_loses(
         self, spark: SparkSession, backend: Backend, table: str
@@ -217,8 +223,8 @@ class BackendContract:
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
-        discard(spark, rewrite.staged)
-        discard(spark, rewrite.staged)
+        discard(spark, *rewrite.staged)
+        discard(spark, *rewrite.staged)
 
         assert before == self.rows_behind(spark, table)
 

@@ -15,9 +15,10 @@ from zadapter.errors import UnsupportedError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table.encoding import KEPT, Encoding
-from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, rewrites
+from zadapter_delta.format import FORMAT
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.stats_json import stats_json
 from zadapter_delta.table import snapshots, specs
@@ -38,9 +39,7 @@ _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 class DeltaBackend:
     """Delta tables, read and committed through Delta's own classes."""
 
-    format = "delta"
-    external_files = True
-    field_ids = False
+    format = FORMAT
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -61,14 +60,16 @@ class DeltaBackend:
         snapshot = current(self._jvm, table, located)
         applied = frozenset[str]()
         if since is not None:
-            versions = range(since.version + 1, int(snapshot.version()) + 1)
+            versions = range(
+                0 if since.version is None else since.version + 1, int(snapshot.version()) + 1
+            )
             applied = rewrites.commit_ids(self._jvm, located.log, versions)
         return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
 
     def _again(self, since: Snapshot) -> Located:
         """Return the table of *since*, or the table that has its name now."""
         known: Located = since.handle.located
-        if since.version < 0:
+        if since.version is None:
             return known
         located = afresh(self._jvm, known)
         return located if located.log.tableExists() else locate(self._jvm, since.table)
@@ -203,33 +204,35 @@ class DeltaBackend:
         adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
         return DataFrame(self._rows(snapshot, self._jvm.seq(adds)), self._spark)
 
-    def commit(self, rewrite: Rewrite) -> int:
-        """Store the layout, then replace the files in one OPTIMIZE commit.
+    def commit(self, change: Change) -> int:
+        """Store the layouts, then exchange the files in one commit: an OPTIMIZE, or a WRITE.
 
         Raises:
             ConflictError: Another writer committed first; nothing was committed.
             ReplacedTableError: The table was dropped and created again.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        Layouts(Store(self._jvm, rewrite.base.handle.located.log)).keep(rewrite.layout)
-        removed = pa.concat_tables([exchange.removed for exchange in rewrite.exchanges])
-        added = pa.concat_tables([exchange.added for exchange in rewrite.exchanges])
-        adds = [rewrite.staged.handle[path] for path in added["path"].to_pylist()]
+        for layout in change.layouts:
+            Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
+        staged = {path: add for each in change.staged for path, add in each.handle.items()}
+        adds = [staged[path] for path in change.added["path"].to_pylist()]
+        if change.source is not None:
+            return creations.load(self._jvm, change, change.source, adds)
         try:
-            removes = list(self._adds(rewrite.base.handle.snapshot, removed))
+            removes = list(self._adds(change.base.handle.snapshot, change.removed))
         except Exception:  # Delta reads the log lazily, and it may now be another table's
-            rewrites.refuse_another(self._jvm, rewrite.base)
+            rewrites.refuse_another(self._jvm, change.base)
             raise
-        return rewrites.commit(self._jvm, rewrite, removes, adds)
+        return rewrites.commit(self._jvm, change, removes, adds)
 
-    def at(self, table: str, when: int) -> Snapshot:
+    def at(self, table: str, version: int) -> Snapshot:
         """Return an older version.
 
         Raises:
             UnknownTableError: There is no such table.
             VersionExpiredError: The log entries of this version are gone.
         """
-        return snapshots.at(self._jvm, table, when)
+        return snapshots.at(self._jvm, table, version)
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""
@@ -239,7 +242,7 @@ class DeltaBackend:
         """Adapt *definition* to what a Delta table supports."""
         return specs.accept(definition)
 
-    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
+    def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a pending table, whose log does not exist yet.
 
         Raises:
@@ -254,22 +257,6 @@ class DeltaBackend:
         adds = creations.actions(files, uris, names)
         paths = dict(zip(uris, uris, strict=True))
         return Written(paths=paths, handle=((), dict(zip(uris, adds, strict=True))))
-
-    def load(self, load: Load) -> int:
-        """Add the files in one commit, which creates the table if it does not exist.
-
-        Raises:
-            ConflictError: Another writer committed first; nothing was committed.
-            UnknownOutcomeError: The commit may or may not have succeeded.
-        """
-        for layout in load.layouts:
-            Layouts(Store(self._jvm, load.base.handle.located.log)).keep(layout)
-        adds = [
-            staged.handle[path]
-            for staged in load.staged
-            for path in staged.files["path"].to_pylist()
-        ]
-        return creations.load(self._jvm, load, adds)
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set the retention of removed files to a hundred years, and return a description."""

@@ -13,9 +13,10 @@ from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table.encoding import Encoding
 from zadapter.table.orphan_files import removing
-from zadapter.table.snapshot import Load, Rewrite, Snapshot, Source, Staged, Written
+from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_iceberg.commits import add_files, creations, rewrites
+from zadapter_iceberg.format import FORMAT
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import content_file_json, scan_tasks
 from zadapter_iceberg.stats.manifest_stats import file_table
@@ -51,9 +52,7 @@ _ENDLESS = str(1 << 62)
 class IcebergBackend:
     """Iceberg tables, read, written and committed through Iceberg's own classes."""
 
-    format = "iceberg"
-    external_files = True
-    field_ids = True
+    format = FORMAT
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -92,8 +91,8 @@ class IcebergBackend:
         located, uuid = version.located, str(version.pinned.uuid())
         return Snapshot(
             table=table,
-            format=self.format,
-            version=version.snapshot_id or 0,
+            format=self.format.name,
+            version=None if version.creation else version.snapshot_id or 0,
             location=str(version.pinned.location()),
             identifier=None if located.name is None else quote(located.name),
             schema=named,
@@ -213,28 +212,32 @@ class IcebergBackend:
             version, staged.files, scan_tasks.of_new(self._jvm, version.pinned, added)
         )
 
-    def commit(self, rewrite: Rewrite) -> int:
-        """Store the layout, then replace the files in one ``replace`` commit.
+    def commit(self, change: Change) -> int:
+        """Store the layouts, then exchange the files in one commit, a ``replace`` or an append.
 
         Raises:
             ConflictError: Another writer committed first; nothing was committed.
             UnsupportedError: The catalog refuses the commit.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        Layouts(Store(rewrite.base.handle.pinned)).keep(rewrite.layout)
-        return rewrites.commit(self._jvm, rewrite.base.handle.located, rewrite)
+        store = Store(change.base.handle.pinned)
+        for layout in change.layouts:
+            Layouts(store).keep(layout)
+        if change.source is not None:
+            return creations.load(self._jvm, change, change.source, add_files.kept(store, change))
+        return rewrites.commit(self._jvm, change.base.handle.located, change)
 
-    def at(self, table: str, when: int) -> Snapshot:
-        """Return the version of snapshot *when*, 0 for none, with the current schema and spec.
+    def at(self, table: str, version: int) -> Snapshot:
+        """Return the version of a snapshot, 0 for none, with the current schema and spec.
 
         Raises:
             UnknownTableError: There is no such table.
             VersionExpiredError: The snapshot has expired.
         """
         located = locate(self._jvm, table)
-        if when and located.table.snapshot(when) is None:
-            raise VersionExpiredError(table, when, 0)
-        return self._snapshot(table, of(self._jvm, located, when or None))
+        if version and located.table.snapshot(version) is None:
+            raise VersionExpiredError(table, version, 0)
+        return self._snapshot(table, of(self._jvm, located, version or None))
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""
@@ -244,7 +247,7 @@ class IcebergBackend:
         """Adapt *definition* to what an Iceberg table supports."""
         return specs.accept(definition)
 
-    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - recorded when it is loaded
+    def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - recorded when it is loaded
         """Return a pending table, which its catalog does not list yet.
 
         Raises:
@@ -255,19 +258,6 @@ class IcebergBackend:
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return ``DataFile`` objects for files at any location."""
         return add_files.adopted(self._jvm, snapshot, files, uris)
-
-    def load(self, load: Load) -> int:
-        """Add the files in one commit, which creates the table if it does not exist.
-
-        Raises:
-            ConflictError: Another writer committed first; nothing was committed.
-            UnsupportedError: The catalog refuses the commit.
-            UnknownOutcomeError: The commit may or may not have succeeded.
-        """
-        store = Store(load.base.handle.pinned)
-        for layout in load.layouts:
-            Layouts(store).keep(layout)
-        return creations.load(self._jvm, load, add_files.kept(store, load))
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set ``gc.enabled`` to false, and return a description."""

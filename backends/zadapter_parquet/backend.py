@@ -17,12 +17,11 @@ from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
+from zadapter.table.format import Format
 from zadapter.table.snapshot import (
     Change,
     Commit,
-    Load,
     Publication,
-    Rewrite,
     Snapshot,
     Source,
     Staged,
@@ -52,15 +51,13 @@ from zadapter_parquet.store.open import opened
 class ParquetBackend:
     """Folders of Parquet files, each with a log of versions and a stats table."""
 
-    format = "parquet"
-    external_files = False
-    field_ids = False
+    format = Format(name="parquet", own_versions=True, migrates=True)
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the current version, which is -1 for a folder without a log.
+        """Return the current version, which is None for a folder without a log.
 
         Raises:
             UnknownTableError: The folder has no Parquet files.
@@ -77,14 +74,14 @@ class ParquetBackend:
                 table, files, Version(entry=external_changes.looked_at(log, files, table))
             )
         entry = log.head()
-        news = list(log.between(since.version, entry.version))
+        news = list(log.between(since.handle.version.entry.version, entry.version))
         ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
         version = Version(entry=entry, aborted=frozenset(ruled_out))
         changed = (e.transaction for e in news if e.operation is not Operation.REGISTER)
         return snapshot(table, files, version, frozenset(changed))
 
-    def at(self, table: str, when: int | datetime) -> Snapshot:
-        """Return an older version by number, or the newest version at a time.
+    def at(self, table: str, version: int) -> Snapshot:
+        """Return an older version.
 
         Raises:
             UnknownTableError: There is no such table or version.
@@ -93,8 +90,16 @@ class ParquetBackend:
         files = opened(self._spark, table)
         log = Log(files, table)
         head = log.head()
-        entry = history.find(log, head, table, when)
+        entry = history.find(log, head, table, version)
         return snapshot(table, files, Version(entry=entry, newer=head))
+
+    def version_at(self, table: str, time: datetime) -> int:
+        """Return the number of the newest version at a time.
+
+        Raises:
+            UnknownTableError: There is no such table, or it is younger.
+        """
+        return history.version_at(Log(opened(self._spark, table), table), table, time)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with stats of *columns*."""
@@ -125,9 +130,9 @@ class ParquetBackend:
             VersionExpiredError: The folder was published or vacuumed since.
         """
         store: Files = snapshot.handle.files
-        head = snapshot.handle.version.head
-        external_changes.check_readable(store, snapshot.table, snapshot.version, head, files)
-        columns = T.StructType.fromJson(json.loads(snapshot.handle.version.entry.schema))
+        entry, head = snapshot.handle.version.entry, snapshot.handle.version.head
+        external_changes.check_readable(store, snapshot.table, entry.version, head, files)
+        columns = T.StructType.fromJson(json.loads(entry.schema))
         values = {name: file_stats.partition(files, name) for name in snapshot.partition}
         return data.read(
             self._spark,
@@ -168,26 +173,22 @@ class ParquetBackend:
         """Return the rows of staged files, which are already in the table's folder."""
         return self.read(snapshot, staged.files)
 
-    def commit(self, rewrite: Rewrite) -> int:
-        """Store the layout, then replace the files in one log entry.
+    def commit(self, change: Change) -> int:
+        """Store the layouts, then exchange the files in one log entry.
 
         Raises:
             ConflictError: Another writer committed first; nothing was committed.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        Layouts(rewrite.base.handle.files).keep(rewrite.layout)
-        return self.publish(rewrite, Operation.OPTIMIZE.value)
+        for layout in change.layouts:
+            Layouts(change.base.handle.files).keep(layout)
+        return loading.load(change) if change.source is not None else self._exchange(change)
 
-    def publish(self, change: Change, operation: str) -> int:
-        """Commit *change* as the next version.
-
-        Raises:
-            ConflictError: Another writer committed first; nothing was committed.
-            UnknownOutcomeError: The commit may or may not have succeeded.
-        """
+    def _exchange(self, change: Change) -> int:
         table, store = change.base.table, change.base.handle.files
         version: Version = change.base.handle.version
-        folder, _, int96 = change.staged.handle
+        (staged,) = change.staged
+        folder, _, int96 = staged.handle
         if folder in version.aborted:
             raise StaleRewriteError(table, [folder])
         log, base = Log(store, table), version.entry
@@ -202,7 +203,7 @@ class ParquetBackend:
                 store.sync(exchange.added["path"].to_pylist())
         except FileNotFoundError as error:  # vacuum has aborted this commit
             raise StaleRewriteError(table, [folder]) from error
-        by_uri = {uri: path for path, uri in change.staged.paths.items()}
+        by_uri = {uri: path for path, uri in staged.paths.items()}
         check_present(change.sizes, lambda uri: store.size(by_uri[uri]))
         removed = [exchange.removed for exchange in change.exchanges]
         added = [exchange.added for exchange in change.exchanges]
@@ -214,15 +215,14 @@ class ParquetBackend:
             "folder": folder,
         }
         entry = commit_entries.following(
-            log, base, Operation(operation), transaction=change.id, **said
+            log, base, Operation(change.operation.value), transaction=change.id, **said
         )
         log.claim(entry)
         return entry.version
 
     def _told(self, change: Change, found: pa.Table) -> pa.Table:
         """Return the registered file table, with complete stats of the files that stay."""
-        gone = pa.concat_tables([exchange.removed for exchange in change.exchanges])["path"]
-        goes = pc.is_in(found["path"], gone)
+        goes = pc.is_in(found["path"], change.removed["path"])
         stays = missing_stats.completed(self._spark, change.base, found.filter(pc.invert(goes)))
         return pa.concat_tables([found.filter(goes), stays])
 
@@ -250,7 +250,7 @@ class ParquetBackend:
         """Adapt *definition* to what a folder of Parquet files supports."""
         return loading.accept(definition)
 
-    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
+    def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a pending table without log entries, in an empty folder.
 
         Raises:
@@ -272,17 +272,6 @@ class ParquetBackend:
             f"{snapshot.table}: a table of Parquet files has its files in its own folder, so they "
             "cannot stay where they are; say mode='copy'"
         )
-
-    def load(self, load: Load) -> int:
-        """Add the files in one log entry, which creates the table if it does not exist.
-
-        Raises:
-            ConflictError: Another writer committed first; nothing was committed.
-            UnknownOutcomeError: The commit may or may not have succeeded.
-        """
-        for layout in load.layouts:
-            Layouts(load.base.handle.files).keep(layout)
-        return loading.load(load, [staged.files for staged in load.staged])
 
     def protect(self, snapshot: Snapshot) -> str:
         """Write a note that stops vacuum from deleting files, and return a description."""

@@ -28,7 +28,7 @@ from integration.bench.results import (
     to_copy,
 )
 from integration.bench.session import CORES, SETTINGS
-from zadapter.spark.settings import FORMATS
+from zadapter.backend.plugins import formats
 
 Value = Callable[[Result, Mapping[str, Result]], float | None]
 PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "numpy", "duckdb")
@@ -103,7 +103,7 @@ def about(command: Sequence[str]) -> dict[str, object]:
             "python": platform.python_version(),
             "pyspark": pyspark.__version__,
             **{name: version(name) for name in PACKAGES},
-            "jars": [jar for format_ in FORMATS.values() for jar in format_.packages],
+            "jars": [jar for f in formats().values() if f.library for jar in f.library.packages],
         },
         "machine": {
             "cpus": os.cpu_count(),

@@ -4,8 +4,15 @@ import sys
 
 import pytest
 
-from zadapter.backend.contract import GROUP, load, names
+from zadapter.backend.plugins import GROUP, formats, load, names
 from zadapter.errors import MissingBackendError
+
+CLASS = """
+from zadapter.table.format import Format
+
+class {name}:
+    format = Format(name="lance")
+"""
 
 
 @pytest.fixture
@@ -31,7 +38,7 @@ def install(tmp_path, monkeypatch):
 
 def test_a_backend_is_what_its_entry_point_names(install):
     """Another package's is as good as our own."""
-    install("zadapter_lance", "lance = zadapter_lance:Backend", "class Backend: pass")
+    install("zadapter_lance", "lance = zadapter_lance:Backend", CLASS.format(name="Backend"))
 
     assert load("lance").__name__ == "Backend"
     assert names() == ["lance"]
@@ -67,7 +74,7 @@ def test_two_packages_of_one_name(install):
 
 def test_a_package_seen_twice_is_one_package(install):
     """An editable install beside a regular one names the same class."""
-    install("zadapter_a", "a = zadapter_a:A", "class A: pass")
+    install("zadapter_a", "a = zadapter_a:A", CLASS.format(name="A"))
     install("zadapter_again", "a = zadapter_a:A")
 
     assert load("a").__name__ == "A"
@@ -81,6 +88,22 @@ def test_a_backend_whose_needs_are_missing(install):
         load("a")
     assert "extra 'a'" in str(raised.value)
     assert isinstance(raised.value.__cause__, ImportError)
+
+
+def test_a_backend_without_a_format(install):
+    """It was written for an earlier contract."""
+    install("zadapter_a", "a = zadapter_a:A", "class A: pass")
+
+    with pytest.raises(MissingBackendError, match="backend 'a' has no attribute format"):
+        load("a")
+
+
+def test_formats_are_those_that_can_be_loaded(install):
+    """A package whose needs are missing does not stop the others."""
+    install("zadapter_a", "a = zadapter_a:A", "import no_such_package")
+    install("zadapter_b", "b = zadapter_b:B", CLASS.format(name="B"))
+
+    assert {name: form.name for name, form in formats().items()} == {"b": "lance"}
 
 
 def test_our_own_backends_are_registered():

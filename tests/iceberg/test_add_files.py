@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import file_table, snapshot
+from zadapter.migration.context import loading
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
-from zadapter.table.snapshot import Load, Source, Staged
+from zadapter.table.snapshot import Source, Staged
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.commits import add_files
 from zadapter_iceberg.commits.add_files import with_layouts
@@ -73,13 +74,12 @@ def test_the_layouts_of_files_are_written_down_once():
         )
         for said in ({}, {"adopted": [], "layouts": LEDGER})
     )
-    load = {
-        "base": snapshot(pa.schema([])),
-        "source": Source(format="x", id="y", version=1, columns="c"),
-    }
+    base = snapshot(pa.schema([]))
+    source = Source(format="x", id="y", version=1, columns="c")
 
-    assert add_files.kept(store, Load(staged=(ours,), **load)) is None
-    path = add_files.kept(store, Load(staged=(others,), id="abc", **load))
+    assert add_files.kept(store, loading(base, [ours], source)) is None
+    change = replace(loading(base, [others], source), id="abc")
+    path = add_files.kept(store, change)
 
     assert path == "_zadapter/adopted/abc.json"
     assert json.loads(written[path]) == LEDGER

@@ -7,7 +7,7 @@ import pyarrow as pa
 from tests.kit.builders import fitted
 from zadapter.backend.commit import Backoff, Clock, publish
 from zadapter.errors import ConflictError, UnknownOutcomeError, ZadapterError
-from zadapter.table.snapshot import Exchange, Rewrite, Snapshot, Staged, keys
+from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Staged, keys
 
 LAYOUT = fitted([[1.0]], 1)
 
@@ -126,7 +126,13 @@ def rewrite_of(log, *exchanges):
         for paths in exchanges
     )
     staged = Staged(files=pa.concat_tables(pair.added for pair in pairs), paths={})
-    return Rewrite(base=log.snapshot("t"), exchanges=pairs, layout=LAYOUT, staged=staged)
+    return Change(
+        base=log.snapshot("t"),
+        operation=Operation.OPTIMIZE,
+        exchanges=pairs,
+        staged=(staged,),
+        layouts=(LAYOUT,),
+    )
 
 
 def outcome_of(log, rewrite, backoff=None):

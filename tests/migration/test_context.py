@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.builders import file_table, snapshot
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
-from zadapter.migration.context import check_apart, unchanged
+from zadapter.migration.context import check_apart, loading, unchanged
 from zadapter.migration.in_place import _checked as checked
 from zadapter.migration.in_place import _cut as cut
 from zadapter.migration.in_place import _looked_at as looked_at
@@ -17,8 +17,9 @@ from zadapter.migration.in_place import _reasons as reasons
 from zadapter.migration.in_place import _with_bounds as with_bounds
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
+from zadapter.table.format import Format
 from zadapter.table.rebase_settings import MOVING
-from zadapter.table.snapshot import Load, Source
+from zadapter.table.snapshot import Source, Staged
 from zadapter.table.spec import Definition, PartitionField
 
 BARE = snapshot(pa.schema([("a", pa.int64())]))
@@ -32,7 +33,8 @@ def at(location):
 
 
 def load(**said):
-    return Load(base=replace(BARE, source=lambda: SOURCE, **said), staged=(), source=SOURCE)
+    staged = Staged(paths={}, files=file_table(["new"]))
+    return loading(replace(BARE, source=lambda: SOURCE, **said), [staged], SOURCE)
 
 
 def footer(rows, type_="int64"):
@@ -47,7 +49,9 @@ def rows_of(live, footers):
     files = files.set_column(
         files.schema.get_field_index("rows"), field, pa.array(live, pa.int64())
     )
-    transfer = SimpleNamespace(files=files, target=SimpleNamespace(field_ids=True))
+    transfer = SimpleNamespace(
+        files=files, target=SimpleNamespace(format=Format(name="x", field_ids=True))
+    )
     found = checked(transfer, BEFORE, range(len(live)), ((0, each) for each in footers))
     return [each.num_rows for _, each in found]
 
@@ -140,7 +144,7 @@ def transfer(files, *, external_files=True, kept=(), rebase="EXCEPTION", **said)
     after = Definition(columns=(LONG,), partition=tuple(map(field, kept)), **said)
     return SimpleNamespace(
         files=files,
-        target=SimpleNamespace(external_files=external_files),
+        target=SimpleNamespace(format=Format(name="x", external_files=external_files)),
         snapshot=BARE,
         definition=after,
         spark=SimpleNamespace(conf=dict.fromkeys(MOVING, rebase)),
@@ -207,7 +211,7 @@ class Old:
 
 @pytest.mark.parametrize(
     ("had", "now", "same"),
-    [(2, 2, True), (1, 2, True), (0, 2, False), (-1, -1, True), (-1, 2, False)],
+    [(2, 2, True), (1, 2, True), (0, 2, False), (None, None, True), (None, 2, False)],
 )
 def test_a_version_without_other_files_is_no_news(had, now, same):
     """In place, the old table itself gets a property. What was no table has no versions to ask."""

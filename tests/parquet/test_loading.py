@@ -15,7 +15,8 @@ from zadapter.errors import (
     UsageError,
     VersionExpiredError,
 )
-from zadapter.table.snapshot import Load, Source, Staged
+from zadapter.migration.context import loading as loading_change
+from zadapter.table.snapshot import Source, Staged
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition
 from zadapter_parquet.format.entries import Operation, decode, digest, encode
 from zadapter_parquet.log.commit_entries import following
@@ -73,11 +74,11 @@ def staged(files, base, *names):
 
 
 def load_of(base, *parts, **said):
-    return Load(base=base, staged=parts, source=SOURCE, **said)
+    return loading_change(base, parts, SOURCE, **said)
 
 
-def loaded(load_):
-    return loading.load(load_, [each.files for each in load_.staged])
+def loaded(change):
+    return loading.load(change)
 
 
 def head(files):
@@ -137,7 +138,7 @@ def test_more_files_become_the_next_version(files):
     news = Staged(
         paths={}, files=table_of(["_zadapter/data/x/a"]), handle=("_zadapter/data/x", None, False)
     )
-    load_ = Load(base=base, staged=(news,), source=replace(SOURCE, version=8))
+    load_ = loading_change(base, [news], replace(SOURCE, version=8))
 
     assert loaded(load_) == 1
     entry = Log(files, "t").head()

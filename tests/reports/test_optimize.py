@@ -39,7 +39,7 @@ REPORT = Report(
 
 def test_a_folder_that_is_no_table_yet_has_no_version():
     assert "sales.orders (parquet, no version yet)" in str(
-        replace(REPORT.plan, format="parquet", version=-1)
+        replace(REPORT.plan, format="parquet", version=None)
     )
 
 

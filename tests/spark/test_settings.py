@@ -6,11 +6,12 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from zadapter.backend.plugins import formats
 from zadapter.spark import settings
-from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES
+from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES
 
-DELTA, ICEBERG = FORMATS["delta"], FORMATS["iceberg"]
-FORMAT_SETS = [names for size in range(3) for names in combinations(FORMATS, size)]
+DELTA, ICEBERG = (formats()[name].library for name in ("delta", "iceberg"))
+LIBRARY_SETS = [sets for size in range(3) for sets in combinations([DELTA, ICEBERG], size)]
 USERS_SETTINGS = [
     {},
     {PACKAGES: "a:b:1", EXTENSIONS: "org.Mine"},
@@ -25,11 +26,11 @@ def items(stated, key):
     return [item.strip() for item in stated.get(key, "").split(",") if item.strip()]
 
 
-@pytest.mark.parametrize("formats", FORMAT_SETS)
+@pytest.mark.parametrize("libraries", LIBRARY_SETS)
 @pytest.mark.parametrize("stated", USERS_SETTINGS)
-def test_additions_complete_lists_and_take_nothing_away(stated, formats):
+def test_additions_complete_lists_and_take_nothing_away(stated, libraries):
     """Every item of the user's lists stays, first; a catalog of the user's stays alone."""
-    told = {**stated, **settings.additions(stated, formats)}
+    told = {**stated, **settings.additions(stated, libraries)}
 
     for key in (PACKAGES, EXTENSIONS):
         mine = items(stated, key)
@@ -39,23 +40,23 @@ def test_additions_complete_lists_and_take_nothing_away(stated, formats):
         assert told[CATALOG] == stated[CATALOG]
 
 
-@pytest.mark.parametrize("formats", FORMAT_SETS)
+@pytest.mark.parametrize("libraries", LIBRARY_SETS)
 @pytest.mark.parametrize("stated", USERS_SETTINGS)
-def test_additions_are_complete(stated, formats):
+def test_additions_are_complete(stated, libraries):
     """What was added once is not added again, and no artifact or extension stands twice."""
-    told = {**stated, **settings.additions(stated, formats)}
+    told = {**stated, **settings.additions(stated, libraries)}
 
-    assert settings.additions(told, formats) == {}
+    assert settings.additions(told, libraries) == {}
     artifacts = [package.rpartition(":")[0] for package in items(told, PACKAGES)]
     assert len(set(artifacts)) == len(artifacts)
-    assert {FORMATS[name].extension for name in formats} <= set(items(told, EXTENSIONS))
+    assert {library.extension for library in libraries} <= set(items(told, EXTENSIONS))
 
 
 def test_a_jar_the_user_brought_is_not_downloaded():
     """A session works offline if its jars are given as files."""
     stated = {"spark.jars": "/jars/delta-spark_4.1_2.13-4.4.0.jar,/jars/delta-storage-4.4.0.jar"}
 
-    assert PACKAGES not in settings.additions(stated, ["delta"])
+    assert PACKAGES not in settings.additions(stated, [DELTA])
 
 
 def test_only_what_spark_ships_is_left_out():

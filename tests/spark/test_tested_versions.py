@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as F
 
+from zadapter.backend.plugins import formats
 from zadapter.spark import tested_versions
-from zadapter.spark.settings import FORMATS
 from zadapter.spark.tested_versions import untested_plan, untested_session
 
-OURS = ",".join(form.extension for form in FORMATS.values())
+OURS = ",".join(form.library.extension for form in formats().values() if form.library)
 CODE = """
 import json, sys
 import zadapter, zadapter.spark

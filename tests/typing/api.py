@@ -8,7 +8,8 @@ from typing_extensions import assert_type
 
 import zadapter
 from zadapter import Backoff, Curve, Layout, Plan, Report
-from zadapter.backend.contract import Factory, load
+from zadapter.backend.contract import Factory
+from zadapter.backend.plugins import load
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError, UsageError, ZadapterError
 
 
@@ -81,7 +82,7 @@ def plan(ahead: Plan) -> None:
     """Read a plan."""
     assert_type(ahead.table, str)
     assert_type(ahead.format, str)
-    assert_type(ahead.version, int)
+    assert_type(ahead.version, int | None)
     assert_type(ahead.columns, tuple[str, ...])
     assert_type(ahead.curve, str)
     assert_type(ahead.groups, int)

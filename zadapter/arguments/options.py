@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -69,22 +70,26 @@ class Options:
             raise UsageError(f"verify= has no {self.verify!r}; there are: {known}")
         if self.row_groups < 1:
             raise UsageError(f"row_groups= takes at least 1, not {self.row_groups}")
-        parse(self.target_file_size, "target_file_size")
-        parse(self.max_group_bytes, "max_group_bytes")
-        self.weights()
+        _ = self.file_bytes, self.group_bytes, self.weights
 
     @property
     def name(self) -> str:
         """The table's path or identifier, as text."""
         return named(self.table)
 
-    def weights(self) -> dict[str, float]:
-        """Return the names of the key columns with their weights.
+    @cached_property
+    def file_bytes(self) -> int:
+        """``target_file_size`` in bytes."""
+        return parse(self.target_file_size, "target_file_size")
 
-        Raises:
-            UsageError: There is no key column, one is repeated, a name is not text, or a weight is
-                not a positive number.
-        """
+    @cached_property
+    def group_bytes(self) -> int:
+        """``max_group_bytes`` in bytes."""
+        return parse(self.max_group_bytes, "max_group_bytes")
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """Weights of the key columns, by name."""
         by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
         if not by:
             raise UsageError("no key columns; name one to four columns that filters use")

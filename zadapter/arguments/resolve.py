@@ -6,9 +6,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import Options
-from zadapter.backend.contract import Factory, load, names
+from zadapter.backend.contract import Factory
+from zadapter.backend.plugins import load, names
 from zadapter.base.names import Parts, join, resolve, split
-from zadapter.base.sizes import parse
 from zadapter.errors import (
     MissingBackendError,
     SessionError,
@@ -19,8 +19,8 @@ from zadapter.errors import (
 )
 from zadapter.layout.layout import Curve, Request, orders
 from zadapter.spark import object_stores
-from zadapter.spark.sessions import ensure, running, session
-from zadapter.spark.settings import FORMATS, installed
+from zadapter.spark.sessions import ensure_format, running, session
+from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot
 
 _NO_KEYS = (
@@ -47,9 +47,9 @@ def open_table(
         return _detected(name, spark or running() or start({}, None, [name]))
     if isinstance(backend, str):
         return _loaded(backend, name, spark)
-    if not callable(backend):
+    if not isinstance(getattr(backend, "format", None), Format):
         raise UsageError(f"backend= takes a format's name or a backend's class, not {backend!r}")
-    return ensure(spark, getattr(backend, "format", ""), name), backend
+    return ensure_format(spark, backend.format, name), backend
 
 
 def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -> SparkSession:
@@ -66,14 +66,13 @@ def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -
     """
     if backend is not None:
         load(backend)
-    wanted = installed() if backend is None else [backend]
-    formats = [name for name in wanted if name in FORMATS]
+    formats = None if backend is None else [backend]
     return session(conf, formats=formats, stores=object_stores.named(tables))
 
 
 def _loaded(name: str, table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
     factory = load(name)
-    return ensure(spark, name, table), factory
+    return ensure_format(spark, factory.format, table), factory
 
 
 def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
@@ -102,7 +101,7 @@ def _tried(
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
         found, factory = _loaded(name, table, spark)
-        if factory(found).snapshot(table).version < 0:
+        if factory(found).snapshot(table).version is None:
             return UnknownTableError(
                 f"{table}: to make a table of these files, say backend={name!r}"
             )
@@ -118,13 +117,12 @@ def request_of(options: Options, snapshot: Snapshot) -> Request:
         UnknownColumnError: The table has no such column.
         UsageError: A column cannot be a key, or an argument is invalid.
     """
-    weights = options.weights()
-    columns = tuple(_key(name, snapshot) for name in weights)
+    columns = tuple(_key(name, snapshot) for name in options.weights)
     return Request(
         columns=columns,
-        weights=tuple(weights.values()),
+        weights=tuple(options.weights.values()),
         curve=Curve(options.curve),
-        target_file_size=parse(options.target_file_size, "target_file_size"),
+        target_file_size=options.file_bytes,
         row_groups=int(options.row_groups),
     )
 

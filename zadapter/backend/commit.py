@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -25,64 +25,20 @@ from zadapter.errors import (
     VerificationError,
     ZadapterError,
 )
-from zadapter.table.snapshot import Exchange, Snapshot
-
-A = TypeVar("A", bound="Attempt")
-A_contra = TypeVar("A_contra", bound="Attempt", contravariant=True)
+from zadapter.table.snapshot import Change, Exchange, Snapshot
 
 
-class Attempt(Protocol):
-    """A change that can be committed: an exchange of files, or a load of new files."""
-
-    @property
-    def base(self) -> Snapshot:
-        """The snapshot that the change applies to."""
-
-    @property
-    def id(self) -> str:
-        """Id of the commit, which later snapshots contain in ``applied``."""
-
-    @property
-    def table_id(self) -> str | None:
-        """Id of the table that changes; None: the commit may create the table."""
-
-    def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
-        self: A, head: Snapshot, live: pa.Table
-    ) -> tuple[A, tuple[Exchange, ...]]:
-        """Return the change rebased on *head*, and the exchanges that were dropped."""
-
-
-class Versions(Protocol):
-    """Reader of the versions of a table."""
-
-    def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
-        """Return the current version of *table*."""
-
-    def files(self, snapshot: Snapshot) -> pa.Table:
-        """Return the file table of *snapshot*."""
-
-
-class Log(Versions, Protocol[A_contra]):
+class Log(Protocol):
     """The part of a backend that the commit loop needs."""
 
-    def commit(self, change: A_contra, /) -> int:
-        """Attempt one commit and return the new version."""
-
-
-@dataclass(frozen=True, slots=True)
-class Through(Generic[A]):
-    """A log that commits with a given function."""
-
-    versions: Versions
-    commit: Callable[[A], int]
-
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*."""
-        return self.versions.snapshot(table, since)
 
     def files(self, snapshot: Snapshot) -> pa.Table:
         """Return the file table of *snapshot*."""
-        return self.versions.files(snapshot)
+
+    def commit(self, change: Change) -> int:
+        """Attempt one commit and return the new version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +93,7 @@ class Clock:
 
 
 @deferred
-def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None) -> Landed:
+def publish(log: Log, change: Change, backoff: Backoff, clock: Clock | None = None) -> Landed:
     """Commit *change*, and retry after lost races and lost answers.
 
     Raises:
@@ -168,7 +124,7 @@ def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None
         with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
-            if change.table_id not in {None, head.id}:
+            if start.version is not None and start.id != head.id:
                 raise ReplacedTableError(start.table)
             if wait is None or clock.now() > end or isinstance(failure, VerificationError):
                 raise failure
@@ -177,7 +133,7 @@ def publish(log: Log[A], change: A, backoff: Backoff, clock: Clock | None = None
     raise AssertionError("unreachable")
 
 
-def _try(log: Log[A], change: A, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
+def _try(log: Log, change: Change, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
     try:
         with _doubts(change, doubtful=doubtful):
             return log.commit(change), None
@@ -186,7 +142,7 @@ def _try(log: Log[A], change: A, *, doubtful: bool) -> tuple[int | None, Zadapte
 
 
 @contextmanager
-def _doubts(change: Attempt, *, doubtful: bool) -> Iterator[None]:
+def _doubts(change: Change, *, doubtful: bool) -> Iterator[None]:
     """Raise errors that follow an attempt of unknown outcome as UnknownOutcomeError."""
     try:
         yield

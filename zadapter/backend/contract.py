@@ -1,22 +1,24 @@
-"""Protocols of a table format's backend, and discovery of installed backends."""
+"""Protocols of a table format's backend; ``backends/README.md`` explains how to write one.
 
-from collections.abc import Callable, Sequence
+A backend's ``format`` declares its capabilities as values. A backend whose format has
+``own_versions`` is a :class:`VersionedBackend`, one whose format has ``migrates`` is a
+:class:`MigrationBackend`.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import pyarrow as pa
 
 from zadapter.base.names import Parts
-from zadapter.errors import MissingBackendError
 from zadapter.layout.layout import Layout
 from zadapter.table.encoding import Encoding
+from zadapter.table.format import Format
 from zadapter.table.snapshot import (
     Change,
     Commit,
-    Load,
     Publication,
-    Rewrite,
     Snapshot,
     Source,
     Staged,
@@ -35,6 +37,10 @@ class Backend(Protocol):
     :class:`~zadapter.errors.UnsupportedError` with the name of the feature, before anything is
     written.
     """
+
+    @property
+    def format(self) -> Format:
+        """The format's name, capabilities and requirements."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*.
@@ -90,13 +96,18 @@ class Backend(Protocol):
         Columns that only identify a row may be missing.
         """
 
-    def commit(self, rewrite: Rewrite) -> int:
+    def commit(self, change: Change) -> int:
         """Exchange the files atomically and return the new version.
 
-        Every later snapshot has the rewrite's id in ``applied`` and its layout in ``layouts``.
+        If the change's base is a pending table, the commit creates the table with its definition.
+        Every later snapshot has the change's id in ``applied``, its layouts in ``layouts``, and
+        its source in ``source``, if it has one. A change with a source must not land if another
+        change with a source has landed since its base. Unless the format has ``own_versions`` or
+        ``migrates``, every change is an ``OPTIMIZE`` of an existing table.
 
         Raises:
             ConflictError: Another writer was faster; nothing was committed.
+            VerificationError: A new file is missing or has another size; nothing was committed.
             UnknownOutcomeError: It is unknown whether the commit landed.
         """
 
@@ -104,20 +115,26 @@ class Backend(Protocol):
         """Release the session state of reads and writes; keep all files."""
 
 
-@runtime_checkable
-class Versioned(Backend, Protocol):
-    """A backend that writes rows and keeps versions itself, since its format has no engine."""
+class VersionedBackend(Backend, Protocol):
+    """A backend that writes rows and keeps versions itself, since its format has no engine.
 
-    def at(self, table: str, when: int | datetime) -> Snapshot:
-        """Return an older version: by its number, or the newest version at a time.
+    ``commit`` accepts every operation.
+    """
+
+    def at(self, table: str, version: int) -> Snapshot:
+        """Return an older version.
 
         Raises:
             UnknownTableError: There is no such table or version.
             VersionExpiredError: Files of the version may be deleted.
         """
 
-    def publish(self, change: Change, operation: str) -> int:
-        """Commit *change* as the next version, with the errors of :meth:`Backend.commit`."""
+    def version_at(self, table: str, time: datetime) -> int:
+        """Return the number of the newest version at a time.
+
+        Raises:
+            UnknownTableError: There is no such table, or it is younger.
+        """
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
@@ -132,21 +149,18 @@ class Versioned(Backend, Protocol):
         """Make the visible files of the folder exactly the files of the newest version."""
 
 
-@runtime_checkable
-class Portable(Backend, Protocol):
-    """A backend whose tables can be migrated to and from other formats."""
+class MigrationBackend(Backend, Protocol):
+    """A backend whose tables can be migrated to and from other formats.
 
-    external_files: bool
-    """Whether a table can have files outside its folder."""
-    field_ids: bool
-    """Whether the format reads columns by field ids where files have them."""
+    ``commit`` accepts ``MIGRATE``, also of pending tables.
+    """
 
-    def at(self, table: str, when: int) -> Snapshot:
+    def at(self, table: str, version: int) -> Snapshot:
         """Return an older version.
 
         Raises:
             UnknownTableError: There is no such table or version.
-            VersionExpiredError: The metadata of the version is deleted.
+            VersionExpiredError: The metadata or files of the version may be deleted.
         """
 
     def define(self, snapshot: Snapshot) -> Definition:
@@ -155,10 +169,11 @@ class Portable(Backend, Protocol):
     def accept(self, definition: Definition) -> Definition:
         """Return *definition* as this format represents it, with notes on the differences."""
 
-    def create(self, table: str, definition: Definition, source: Source) -> Snapshot:
-        """Return the snapshot of *table* before its first commit, invisible to others.
+    def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
+        """Return the snapshot of a new table before its first commit, invisible to others.
 
-        Files can be written and staged for it. :meth:`load` creates the table in one commit.
+        Its version is None. Files can be written and staged for it. The commit of a change of it
+        creates the table.
 
         Args:
             table: Path or identifier.
@@ -172,22 +187,15 @@ class Portable(Backend, Protocol):
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return files at other locations as if this backend had written them.
 
+        It is called only if the format has ``external_files``.
+
         Args:
-            snapshot: The result of :meth:`create`.
+            snapshot: The result of :meth:`pending`.
             files: File table of another table, with partition values of the same names.
             uris: Locations of the files.
 
         Raises:
-            UnsupportedError: The format cannot reference files outside its folder, or cannot
-                represent one of their partition values.
-        """
-
-    def load(self, load: Load) -> int:
-        """Add files in one commit and return the version; create the table if it is missing.
-
-        Raises:
-            ConflictError: Another writer created or changed the table; nothing was committed.
-            UnknownOutcomeError: It is unknown whether the commit landed.
+            UnsupportedError: The format cannot represent one of the partition values.
         """
 
     def protect(self, snapshot: Snapshot) -> str:
@@ -201,44 +209,22 @@ class Portable(Backend, Protocol):
         """
 
 
-Factory = Callable[["SparkSession"], Backend]
-"""Constructor of a backend, such as its class. Entry points refer to it."""
+class Factory(Protocol):
+    """Constructor of a backend, such as its class. Entry points refer to it."""
 
-GROUP = "zadapter.backends"
+    @property
+    def format(self) -> Format:
+        """The backend's format, known before there is a session."""
 
-
-def names() -> list[str]:
-    """Return the names of all installed backends."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
-
-
-def load(name: str) -> Factory:
-    """Return the factory of the backend registered as *name*.
-
-    Raises:
-        MissingBackendError: No installed package provides the backend, more than one does, or a
-            dependency of the backend is missing.
-    """
-    found = list(entry_points(group=GROUP, name=name))
-    if not found:
-        raise MissingBackendError(f"no backend {name!r}; installed: {', '.join(names()) or 'none'}")
-    if len({entry.value for entry in found}) > 1:
-        raise MissingBackendError(
-            f"{len(found)} packages provide backend {name!r}: {', '.join(e.value for e in found)}; "
-            "uninstall all but one"
-        )
-    return _load(found[0])
+    def __call__(self, spark: "SparkSession", /) -> Backend:
+        """Return the backend on a session, whose settings it may change until it is closed."""
 
 
-def _load(entry: EntryPoint) -> Factory:
-    try:
-        loaded: Any = entry.load()
-    except ImportError as error:
-        raise MissingBackendError(
-            f"backend {entry.name!r} needs {error.name}; install zadapter's extra {entry.name!r}"
-        ) from error
-    except AttributeError as error:
-        raise MissingBackendError(
-            f"backend {entry.name!r} is not in what is installed: {error}; install it anew"
-        ) from error
-    return cast("Factory", loaded)
+def is_versioned(backend: Backend) -> TypeGuard[VersionedBackend]:
+    """Return whether the backend writes rows and keeps versions."""
+    return backend.format.own_versions
+
+
+def is_migratable(backend: Backend) -> TypeGuard[MigrationBackend]:
+    """Return whether the backend's tables can be migrated."""
+    return backend.format.migrates

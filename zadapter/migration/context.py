@@ -1,27 +1,34 @@
 """Context of a migration, and the steps that all modes share."""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.arguments import resolve
 from zadapter.arguments.options import Options
-from zadapter.arguments.resolve import request_of
-from zadapter.backend.contract import Portable
+from zadapter.arguments.resolve import open_table, request_of
+from zadapter.backend.contract import Backend, Factory, MigrationBackend, is_migratable
+from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import overlap
 from zadapter.base.names import join, leaves
-from zadapter.errors import UnknownTableError, UsageError
+from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.migration.copy import Transfer, keys_of, request_kept
 from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.reports.migration import Migration, Mode, Proof
-from zadapter.spark.clone import refresh
+from zadapter.reports.optimize import timing
+from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.sessions import running
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Snapshot, Source, keys
+from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Source, Staged, keys
 from zadapter.table.spec import Definition, carried
 
+_AGAIN = "the same call again finishes the migration, or starts over"
 _ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 
 
@@ -30,9 +37,9 @@ class MigrationContext:
     """Tables, options and sessions of a migration."""
 
     table: str
-    source: Portable
+    source: MigrationBackend
     target_table: str
-    target: Portable
+    target: MigrationBackend
     to: str
     mode: Mode
     options: Options | None
@@ -58,6 +65,48 @@ class SourceTable:
         """The source that the new table records."""
         of = self.transfer.snapshot
         return Source(format=of.format, id=of.id, version=of.version, columns=self.before.digest)
+
+
+@contextmanager
+def opened(
+    names: tuple[str, str],
+    formats: tuple[str | Factory | None, str | Factory],
+    mode: Mode,
+    options: Options | None,
+    spark: SparkSession | None,
+) -> Iterator[MigrationContext]:
+    """Open both tables in one clone of the user's session."""
+    (old, new), (backend, to) = names, formats
+    users = spark or running() or resolve.start({}, None, names)
+    session, factory = open_table(old, backend, users)
+    session, to_factory = open_table(new, to, session)
+    with (
+        interruptible(session.sparkContext, _AGAIN),
+        scratch(session) as own,
+        closing(_migratable(factory(own))) as source,
+        closing(_migratable(to_factory(own))) as goal,
+    ):
+        context = MigrationContext(
+            table=old,
+            source=source,
+            target_table=new,
+            target=goal,
+            to=to_factory.format.name,
+            mode=mode,
+            options=options,
+            spark=own,
+            users=session,
+        )
+        with timing(context.seconds, "total"):
+            yield context
+
+
+def _migratable(opened: Backend) -> MigrationBackend:
+    if not is_migratable(opened):
+        raise UnsupportedError(
+            f"the backend of {opened.format.name} does not support migrations; use another format"
+        )
+    return opened
 
 
 def start(context: MigrationContext) -> SourceTable:
@@ -107,7 +156,7 @@ def existing(context: MigrationContext) -> Snapshot | None:
         found = context.target.snapshot(context.target_table)
     except UnknownTableError:
         return None
-    return found if found.version >= 0 else None
+    return None if found.version is None else found
 
 
 def landed(context: MigrationContext, version: int | None) -> Snapshot:
@@ -118,6 +167,20 @@ def landed(context: MigrationContext, version: int | None) -> Snapshot:
     )
     refresh(context.users, head)
     return head
+
+
+def loading(
+    base: Snapshot, staged: Sequence[Staged], source: Source, layouts: Sequence[Layout] = ()
+) -> Change:
+    """Return the change that adds all rows of *staged*, and creates the table if it is pending."""
+    return Change(
+        base=base,
+        operation=Operation.MIGRATE,
+        exchanges=tuple(Exchange(removed=e.files.slice(0, 0), added=e.files) for e in staged),
+        staged=tuple(staged),
+        layouts=tuple(layouts),
+        source=source,
+    )
 
 
 def check_apart(old: Snapshot, new: Snapshot) -> None:
@@ -139,9 +202,9 @@ def listing(source_table: SourceTable, made: Snapshot) -> pa.Table:
     return transfer.target.files(made, keys_of(transfer, source_table.request))
 
 
-def unchanged(context: MigrationContext, source_table: SourceTable, version: int) -> bool:
+def unchanged(context: MigrationContext, source_table: SourceTable, version: int | None) -> bool:
     """Return whether the old table still has the same files; property changes add versions too."""
-    if version == source_table.origin.version or version < 0:
+    if version == source_table.origin.version or version is None:
         return version == source_table.origin.version
     then = context.source.at(context.table, version)
     return keys(context.source.files(then)) == keys(source_table.transfer.files)

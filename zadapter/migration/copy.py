@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.backend.contract import Portable
+from zadapter.backend.contract import MigrationBackend
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request, orders
@@ -34,8 +34,8 @@ _FEW = 3
 class Transfer:
     """The source and the target of a migration."""
 
-    source: Portable
-    target: Portable
+    source: MigrationBackend
+    target: MigrationBackend
     snapshot: Snapshot
     """Snapshot of the old table."""
     files: pa.Table = field(repr=False)

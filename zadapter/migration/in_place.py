@@ -121,7 +121,7 @@ def _looked_at(files: pa.Table) -> list[int]:
 
 
 def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
-    if not transfer.target.external_files:
+    if not transfer.target.format.external_files:
         yield "a table of the other format has its files in its own folder"
     if transfer.files["deletes"].null_count < transfer.files.num_rows:
         yield "row-level deletes would be lost, and deleted rows would come back"
@@ -177,7 +177,7 @@ def _checked(
         if schema not in seen:
             seen.add(schema)
             reason = unfit(footer, before.columns, partition)
-            if reason is None and transfer.target.field_ids and has_ids(footer):
+            if reason is None and transfer.target.format.field_ids and has_ids(footer):
                 reason = "its columns have ids, which the new table would read them by"
             if reason is not None:
                 raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")

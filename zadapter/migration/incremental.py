@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.backend.commit import Backoff, Through, publish
+from zadapter.backend.commit import Backoff, publish
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
 from zadapter.migration.context import (
     MigrationContext,
@@ -13,6 +13,7 @@ from zadapter.migration.context import (
     existing,
     landed,
     listing,
+    loading,
     proof,
     report,
     start,
@@ -23,7 +24,7 @@ from zadapter.reports.optimize import timing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discarding
 from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.snapshot import Snapshot, Source
 from zadapter.table.spec import check
 
 _ANEW = "migrate to another target, and drop this one"
@@ -54,8 +55,8 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
             new = staged(context.target, made, written, context.spark)
             check_rows(transfer, [new], come)
         with timing(context.seconds, "commit"):
-            load = Load(base=made, staged=(new,), source=source_table.origin)
-            made_by = publish(Through(context.target, context.target.load), load, Backoff())
+            change = loading(made, [new], source_table.origin)
+            made_by = publish(context.target, change, Backoff())
     # other writers may have rewritten the files since
     head = landed(context, made_by.version)
     added = listing(source_table, head)
@@ -94,7 +95,7 @@ def _appended(
             "not migrated from it, was made anew, or the part of its history that knows has "
             "expired; migrate to another target first"
         )
-    if had.version < 0:
+    if had.version is None:
         raise UnsupportedError(
             f"{context.table} was no table with versions when it was migrated, so nobody knows "
             f"what has come since; {_ANEW}"

@@ -1,19 +1,15 @@
 """``migrate``: create a table of another format from an existing table."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments import resolve
 from zadapter.arguments.options import By, Options, named
-from zadapter.arguments.resolve import open_table
-from zadapter.backend.commit import Backoff, Through, publish
-from zadapter.backend.contract import Factory, Portable
-from zadapter.base.interrupts import interruptible
+from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.contract import Factory
 from zadapter.base.locations import within
 from zadapter.base.translate_errors import explained
 from zadapter.errors import (
@@ -32,6 +28,8 @@ from zadapter.migration.context import (
     existing,
     landed,
     listing,
+    loading,
+    opened,
     proof,
     report,
     start,
@@ -43,21 +41,18 @@ from zadapter.migration.incremental import follow as carried_since
 from zadapter.migration.verify import check_columns
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.reports.optimize import timing
-from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.clone import refresh
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
-from zadapter.spark.sessions import running
 from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Load, Snapshot
+from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import check
-
-_AGAIN = "the same call again finishes the migration, or starts over"
 
 
 @explained
 def migrate(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
-    to: str,
+    to: str | Factory,
     target: str | PathLike[str],
     backend: str | Factory | None = None,
     mode: str = "copy",
@@ -76,10 +71,9 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
 
     Args:
         table: The old table: a path, or an identifier in the session's catalog.
-        to: Format of the new table: ``"delta"``, ``"iceberg"`` or ``"parquet"``.
+        to: Format of the new table: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class.
         target: The new table: an empty or missing folder; for Iceberg also an identifier.
-        backend: Format of the old table; None: detect it. Required for a folder that is not yet a
-            table.
+        backend: Format of the old table; None: detect it, unless it is a folder without a log.
         mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares files between both tables, and
             keeps the formats' own clean-ups from deleting them; refused if a row could be lost.
             ``"auto"`` migrates in place unless that is refused.
@@ -105,61 +99,22 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
-    asked = Options(
-        # without by=, the table keeps its layout
-        table=table, by="-" if by is None else by, curve=curve,
-        target_file_size=target_file_size, row_groups=row_groups,
-    )  # fmt: skip
-    options, names = None if by is None else asked, (named(table), named(target))
-    with _opened(names, (backend, to), Mode(mode), options, spark) as context:
+    options = None
+    if by is not None:
+        size = target_file_size
+        options = Options(
+            table=table, by=by, curve=curve, target_file_size=size, row_groups=row_groups
+        )
+    names = named(table), named(target)
+    with opened(names, (backend, to), Mode(mode), options, spark) as context:
         migrated = carried_since if follow else _migrate
         return migrated(context, dry_run=dry_run)
-
-
-@contextmanager
-def _opened(
-    names: tuple[str, str],
-    formats: tuple[str | Factory | None, str],
-    mode: Mode,
-    options: Options | None,
-    spark: SparkSession | None,
-) -> Iterator[MigrationContext]:
-    """Open both tables in one clone of the user's session."""
-    (old, new), (backend, to) = names, formats
-    users = spark or running() or resolve.start({}, None, names)
-    session, factory = open_table(old, backend, users)
-    session, to_factory = open_table(new, to, session)
-    with (
-        interruptible(session.sparkContext, _AGAIN),
-        scratch(session) as own,
-        closing(_portable(factory(own))) as source,
-        closing(_portable(to_factory(own))) as goal,
-    ):
-        context = MigrationContext(
-            table=old,
-            source=source,
-            target_table=new,
-            target=goal,
-            to=to,
-            mode=mode,
-            options=options,
-            spark=own,
-            users=session,
-        )
-        with timing(context.seconds, "total"):
-            yield context
-
-
-def _portable(opened: object) -> Portable:
-    if not isinstance(opened, Portable):
-        raise UnsupportedError(f"{type(opened).__name__} cannot migrate tables")
-    return opened
 
 
 def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     with timing(context.seconds, "plan"):
         source_table, made = start(context), None
-        with suppress(UnsupportedError):  # ``create`` refuses a location in use
+        with suppress(UnsupportedError):  # ``pending`` refuses a location in use
             made = existing(context)
         if made is not None:
             return _finished(context, source_table, made, dry_run=dry_run)
@@ -264,7 +219,7 @@ def _made(
 ) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
     """Create the new table; return its files, notes on them, and its version if known."""
     transfer = source_table.transfer
-    pending = context.target.create(context.target_table, transfer.definition, source_table.origin)
+    pending = context.target.pending(context.target_table, transfer.definition, source_table.origin)
     check_apart(transfer.snapshot, pending)
     if pending.identifier is None:
         begin(context.spark, pending.location, becoming(context, source_table))
@@ -276,15 +231,15 @@ def _made(
         else:
             carried = adopted(transfer, pending, found)
     notes = () if found is None else (context.source.protect(transfer.snapshot),)
-    load = Load(
-        base=pending,
-        staged=tuple(each.staged for each in carried),
-        source=source_table.origin,
-        layouts=tuple(layout for each in carried for layout in each.layouts),
+    change = loading(
+        pending,
+        [each.staged for each in carried],
+        source_table.origin,
+        [layout for each in carried for layout in each.layouts],
     )
     ours = [] if found is not None else [each.staged for each in carried]
     with discarding(context.spark, ours), timing(context.seconds, "commit"):
-        made_by = publish(Through(context.target, context.target.load), load, Backoff(attempts=1))
+        made_by = publish(context.target, change, Backoff(attempts=1))
     return carried, notes, made_by.version
 
 

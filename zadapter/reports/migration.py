@@ -45,8 +45,8 @@ class Migration:
 
     table: str
     format: str
-    version: int
-    """The migrated version of the old table."""
+    version: int | None
+    """The migrated version of the old table; None: a folder that is not registered as a table."""
     target: str
     to: str
     """Format of the new table."""
@@ -80,8 +80,9 @@ class Migration:
 
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
+        version = "no version yet" if self.version is None else f"version {self.version}"
         facts = {
-            "from": f"{self.table} ({self.format}, version {self.version})",
+            "from": f"{self.table} ({self.format}, {version})",
             "to": f"{self.target} ({self.to})",
             "mode": f"{self.mode.value}, {self.why}" if self.why else self.mode.value,
         }

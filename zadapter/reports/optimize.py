@@ -18,8 +18,8 @@ class Plan:
 
     table: str
     format: str
-    version: int
-    """The version that was read."""
+    version: int | None
+    """The version that was read; None: a folder that is not registered as a table."""
     columns: tuple[str, ...]
     """Key columns."""
     curve: str
@@ -53,7 +53,7 @@ class Plan:
 
     def facts(self) -> Mapping[str, str]:
         """Return the plan as readable facts, by name."""
-        version = f"version {self.version}" if self.version >= 0 else "no version yet"
+        version = f"version {self.version}" if self.version is not None else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_do:
             why = "already clustered as asked" if self.files_asked else "no file may hold such rows"

@@ -24,7 +24,7 @@ from zadapter.rewrite.verify import check_contents, check_rows, live_rows, stage
 from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
 from zadapter.table import file_stats
-from zadapter.table.snapshot import Exchange, Rewrite, Staged, Written
+from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
 
 
 @dataclass(slots=True)
@@ -81,11 +81,15 @@ def rewrite(
                 tally.read_twice |= check_contents(
                     prepared.backend, prepared.snapshot, files, made, found
                 )
-        rewrite = Rewrite(
-            base=prepared.snapshot, exchanges=exchanges, layout=work.layout, staged=made
+        change = Change(
+            base=prepared.snapshot,
+            operation=Operation.OPTIMIZE,
+            exchanges=exchanges,
+            staged=(made,),
+            layouts=(work.layout,),
         )
         with timing(tally.seconds, "commit"):
-            landed = publish(prepared.backend, rewrite, options.backoff)
+            landed = publish(prepared.backend, change, options.backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:

@@ -12,7 +12,6 @@ from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import request_of
 from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend
-from zadapter.base import sizes
 from zadapter.base.names import Parts, join
 from zadapter.base.ranks import Ints
 from zadapter.errors import MissingStatsError
@@ -153,7 +152,6 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
     """
     snapshot = backend.snapshot(options.name)
     request = request_of(options, snapshot)
-    most = sizes.parse(options.max_group_bytes, "max_group_bytes")
     predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
     if missing and not options.widen_stats:
@@ -168,7 +166,7 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
         request,
         tuple(snapshot.partition),
         snapshot.layouts,
-        max_group_bytes=most,
+        max_group_bytes=options.group_bytes,
         force=options.force,
     )
     start = time.perf_counter()

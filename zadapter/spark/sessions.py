@@ -14,9 +14,11 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from zadapter.backend import plugins
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import catalogs, java, object_stores, settings
-from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES, SPARK, Format
+from zadapter.spark import java, object_stores, settings
+from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES, SPARK
+from zadapter.table.format import Format, Library
 
 _NO_CONNECT = (
     "zadapter commits through the JVM of a classic Spark session, and a Spark Connect session "
@@ -27,7 +29,7 @@ _NO_CONNECT = (
 def session(
     conf: Mapping[str, str] | None = None,
     *,
-    formats: Sequence[str] = ("delta", "iceberg"),
+    formats: Sequence[str] | None = None,
     stores: Sequence[str] = (),
 ) -> SparkSession:
     """Return the running Spark session, or start one that supports *formats*.
@@ -50,22 +52,24 @@ def session(
 
     Args:
         conf: Spark settings. They take precedence; lists are extended.
-        formats: Formats to load, of ``"delta"``, ``"iceberg"`` and ``"parquet"``, which needs no
-            packages. A session with fewer formats starts faster.
+        formats: Formats to load, such as ``"delta"``; None: those whose extra is installed, or
+            every format if none is. A session with fewer formats starts faster.
         stores: Object stores to load, of ``"s3"``.
 
     Raises:
         SessionError: PySpark, delta-spark, Java or the running session are not supported.
         UsageError: A format or a store is unknown.
     """
-    if unknown := set(formats) - {*FORMATS, "parquet"}:
-        raise UsageError(f"no format {min(unknown)!r}; there are: delta, iceberg, parquet")
+    known = plugins.formats()
+    if unknown := {*(formats or ())} - {*known}:
+        raise UsageError(f"no format {min(unknown)!r}; there are: {', '.join(known)}")
+    wanted = installed(known) if formats is None else [known[name] for name in formats]
     if unknown := set(stores) - {object_stores.S3}:
         raise UsageError(f"no store {min(unknown)!r} to load; there is: {object_stores.S3}")
     there = running()
-    found = there or _start(dict(conf or {}), formats, stores)
-    for name in formats:
-        check(found, name)
+    found = there or _start(dict(conf or {}), wanted, stores)
+    for form in wanted:
+        _check(found, form)
     for name in stores:
         object_stores.check(found, name)
     if there and conf:
@@ -82,13 +86,18 @@ def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> Sp
         table: Path or identifier of a table. The session supports its object store.
 
     Raises:
+        MissingBackendError: No backend of the format is installed.
         SessionError: The session does not support the format or the store, or no session can
             start.
     """
-    formats = [table_format] if table_format in FORMATS else []
+    return ensure_format(spark, plugins.load(table_format).format, table)
+
+
+def ensure_format(spark: SparkSession | None, form: Format, table: str) -> SparkSession:
+    """Return a session that supports a format, as :func:`ensure` does."""
     stores = object_stores.named([table])
-    found = spark or running() or session(formats=formats, stores=stores)
-    check(found, table_format)
+    found = spark or running() or _start({}, [form], stores)
+    _check(found, form)
     for name in stores:
         object_stores.check(found, name)
     return found
@@ -97,48 +106,50 @@ def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> Sp
 def check(spark: SparkSession, table_format: str) -> None:
     """Refuse a session that does not support *table_format*.
 
-    Formats unknown to zadapter require only a classic session.
-
     Raises:
+        MissingBackendError: No backend of the format is installed.
         SessionError: It is a Spark Connect session or stopped, it runs another version of Spark or
             of the format, or jars, extensions or Delta's catalog are missing; the message lists
             the missing settings.
     """
+    _check(spark, plugins.load(table_format).format)
+
+
+def _check(spark: SparkSession, form: Format) -> None:
     if not isinstance(spark, SparkSession):
         raise SessionError(_NO_CONNECT)
     if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no public way
         raise SessionError("this Spark session is stopped; give a running one, or none")
     _refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
-    if table_format not in FORMATS:
+    if form.library is None:
         return
-    form = FORMATS[table_format]
     jvm = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    loaded = isinstance(attrgetter(form.probe)(jvm), JavaClass)
-    if missing := _missing(spark, table_format, loaded=loaded):
+    loaded = isinstance(attrgetter(form.library.probe)(jvm), JavaClass)
+    if missing := _missing(spark, form.library, loaded=loaded):
         raise SessionError(
-            f"this Spark session cannot handle {table_format}: it lacks {', '.join(missing)}. "
+            f"this Spark session cannot handle {form.name}: it lacks {', '.join(missing)}. "
             "Spark reads these when it starts, so in a new process add to the builder, "
             "or as --conf to spark-submit,\n"
             f"{settings.config_lines(missing)}"
         )
-    _refuse_loaded(jvm, table_format, form)
+    _refuse_loaded(jvm, form.name, form.library)
 
 
-def _missing(spark: SparkSession, table_format: str, *, loaded: bool) -> dict[str, str]:
+def _missing(spark: SparkSession, library: Library, *, loaded: bool) -> dict[str, str]:
     keys = (PACKAGES, EXTENSIONS, CATALOG)
     stated = {key: str(spark.conf.get(key, "")) for key in keys}
     if stated[CATALOG] in {"", "builtin"}:
         del stated[CATALOG]
-    lacking = settings.additions(stated, [table_format])
+    lacking = settings.additions(stated, [library])
     lacking.pop(PACKAGES, None) if loaded else lacking.setdefault(PACKAGES, stated[PACKAGES])
     return {key: lacking[key] for key in keys if key in lacking}
 
 
-def _refuse_loaded(jvm: Any, table_format: str, form: Format) -> None:
-    version = attrgetter(form.version_method)(jvm)()
-    packages = {PACKAGES: ",".join(form.packages)}
+def _refuse_loaded(jvm: Any, name: str, library: Library) -> None:
+    version = attrgetter(library.version_method)(jvm)()
+    packages = {PACKAGES: ",".join(library.packages)}
     line = settings.config_lines(packages).strip()
-    _refuse_version(table_format, version, form.version, f"in a new process, {line}")
+    _refuse_version(name, version, library.version, f"in a new process, {line}")
 
 
 def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
@@ -148,17 +159,29 @@ def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
         )
 
 
-def _refuse_installed(formats: Sequence[str]) -> None:
-    _refuse_version("PySpark", pyspark.__version__, SPARK, "pip install 'pyspark>=4.1,<4.2'")
-    if "delta" not in formats:
-        return
+def installed(formats: Mapping[str, Format]) -> list[Format]:
+    """Return the formats whose Python package is installed, or all formats if none is."""
+    packages = {form.name: form.library.python_package for form in formats.values() if form.library}
+    there = {name for name, package in packages.items() if _version(package) is not None}
+    return [form for name, form in formats.items() if name in (there or packages)]
+
+
+def _version(package: str) -> str | None:
+    """Return the version of an installed Python package, or None."""
     try:
-        found = importlib.metadata.version("delta-spark")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return  # only its jar is required
-    _refuse_version(
-        "delta-spark", found, FORMATS["delta"].version, "pip install 'delta-spark>=4.4,<4.5'"
-    )
+        return None
+
+
+def _refuse_installed(libraries: Sequence[Library]) -> None:
+    _refuse_version("PySpark", pyspark.__version__, SPARK, "pip install 'pyspark>=4.1,<4.2'")
+    for library in libraries:
+        found = _version(library.python_package)
+        # without the package, its jar suffices
+        if library.requirement is not None and found is not None:
+            remedy = f"pip install '{library.requirement}'"
+            _refuse_version(library.python_package, found, library.version, remedy)
 
 
 def running() -> SparkSession | None:
@@ -187,19 +210,15 @@ def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:
             running.conf.set(key, value)
 
 
-def _start(conf: dict[str, str], formats: Sequence[str], stores: Sequence[str]) -> SparkSession:
-    _refuse_installed(formats)
+def _start(conf: dict[str, str], formats: Sequence[Format], stores: Sequence[str]) -> SparkSession:
+    libraries = [form.library for form in formats if form.library]
+    _refuse_installed(libraries)
     stated = {**settings.stated_outside(), **conf}
     remote = "SPARK_REMOTE" in os.environ or "spark.remote" in stated
     if remote or stated.get("spark.api.mode", os.environ.get("SPARK_API_MODE")) == "connect":
         raise SessionError(_NO_CONNECT)
-    added = {**settings.local_defaults(stated), **settings.additions(stated, formats)}
+    added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
     added |= object_stores.additions({**stated, **added}, stores)
-    if "iceberg" in formats and stated.get(settings.MASTER, "local").startswith("local"):
-        embedded = catalogs.embedded(stated)
-        added |= embedded
-        if embedded:
-            catalogs.make_folder(stated)
     if _has_jvm():
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)

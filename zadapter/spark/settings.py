@@ -6,14 +6,14 @@ The user's configuration takes precedence. Lists are extended, never replaced.
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.metadata import distributions
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 from pyspark.find_spark_home import _find_spark_home
+
+from zadapter.table.format import Library
 
 PACKAGES = "spark.jars.packages"
 EXCLUDES = "spark.jars.excludes"
@@ -31,66 +31,8 @@ READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
 """Settings that a running JVM ignores."""
 
 SPARK = "4.1"
-"""Minor version of Spark that all formats are built for."""
+"""Minor version of Spark that the formats' libraries are built for."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """Requirements of one table format."""
-
-    version: str
-    """Minor version whose internals zadapter supports."""
-    extra: str
-    """Python package that zadapter's extra of the same name installs."""
-    packages: tuple[str, ...]
-    """Maven coordinates."""
-    excludes: tuple[str, ...] = ()
-    """Dependencies of the packages that Spark already has; a second copy takes seconds to load."""
-    extension: str
-    catalog: str | None
-    """Class of ``spark_catalog``, unless the user has configured another one."""
-    probe: str
-    """A class that can be loaded if and only if the packages are present."""
-    version_method: str
-    """Static method that returns the loaded version."""
-
-
-FORMATS: Mapping[str, Format] = {
-    "delta": Format(
-        version="4.4",
-        extra="delta-spark",
-        packages=(f"io.delta:delta-spark_{SPARK}_2.13:4.4.0",),
-        excludes=(
-            "com.fasterxml.jackson.core:jackson-annotations",
-            "com.fasterxml.jackson.core:jackson-core",
-            "com.fasterxml.jackson.core:jackson-databind",
-            "org.apache.hadoop:hadoop-client-api",
-            "org.apache.hadoop:hadoop-client-runtime",
-            "org.apache.logging.log4j:log4j-api",
-            "org.apache.logging.log4j:log4j-core",
-            "org.apache.logging.log4j:log4j-slf4j2-impl",
-            "org.apache.parquet:parquet-hadoop",
-            "org.roaringbitmap:RoaringBitmap",
-            "org.slf4j:slf4j-api",
-        ),
-        extension="io.delta.sql.DeltaSparkSessionExtension",
-        catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        probe="org.apache.spark.sql.delta.DeltaLog",
-        version_method="io.delta.package.VERSION",
-    ),
-    "iceberg": Format(
-        version="1.12",
-        extra="pyiceberg",
-        packages=(
-            f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:1.12.0",
-            "org.xerial:sqlite-jdbc:3.46.1.3",
-        ),
-        extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        catalog=None,
-        probe="org.apache.iceberg.spark.SparkCatalog",
-        version_method="org.apache.iceberg.IcebergBuild.version",
-    ),
-}
 
 _SUBMIT_FLAGS = {
     "--master": MASTER,
@@ -102,37 +44,29 @@ _SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
 _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
 
-def installed() -> list[str]:
-    """Return the formats whose extra is installed, or all formats if none is."""
-    # delta_spark is delta-spark (PEP 503)
-    names = (each.metadata["Name"] for each in distributions())
-    there = {re.sub(r"[-_.]+", "-", name).lower() for name in names}
-    return [name for name, form in FORMATS.items() if form.extra in there] or list(FORMATS)
-
-
-def additions(stated: Mapping[str, str], formats: Iterable[str]) -> dict[str, str]:
-    """Return the settings that *formats* require and *stated* lacks.
+def additions(stated: Mapping[str, str], libraries: Sequence[Library]) -> dict[str, str]:
+    """Return the settings that *libraries* require and *stated* lacks.
 
     A package is not added if *stated* has its artifact, in any version, in ``spark.jars.packages``
     or as a file in ``spark.jars``. A configured ``spark_catalog`` is not replaced.
     """
-    wanted = [FORMATS[name] for name in formats if name in FORMATS]
-    packages = [p for form in wanted for p in form.packages if not has(stated, p)]
-    excludes = [e for form in wanted for e in form.excludes] if packages else []
+    packages = [p for library in libraries for p in library.packages if not has(stated, p)]
+    excludes = [e for library in libraries for e in library.excludes] if packages else []
+    catalogs = (library.catalog for library in libraries if library.catalog)
     merged = {
         PACKAGES: completed(stated, PACKAGES, packages),
         EXCLUDES: completed(stated, EXCLUDES, excludes),
-        EXTENSIONS: completed(stated, EXTENSIONS, [form.extension for form in wanted]),
-        CATALOG: stated.get(CATALOG) or next((c for form in wanted if (c := form.catalog)), ""),
+        EXTENSIONS: completed(stated, EXTENSIONS, [library.extension for library in libraries]),
+        CATALOG: stated.get(CATALOG) or next(iter(catalogs), ""),
     }
     return {key: value for key, value in merged.items() if value != stated.get(key, "")}
 
 
-def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
+def local_defaults(stated: Mapping[str, str], libraries: Sequence[Library] = ()) -> dict[str, str]:
     """Return settings for a single machine, or none if the master is a cluster.
 
-    Spark's defaults suit a cluster: 200 shuffle partitions, 50 partitions for the state of the
-    smallest Delta table, and 1 GiB for the driver, which does all the work on a local master.
+    Spark's defaults suit a cluster: 200 shuffle partitions, and 1 GiB for the driver, which does
+    all the work on a local master.
     """
     master = stated.get(MASTER, "local[*]")
     if not master.startswith("local"):
@@ -141,11 +75,12 @@ def local_defaults(stated: Mapping[str, str]) -> dict[str, str]:
     defaults = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": str(2 * cores),
-        "spark.databricks.delta.snapshotPartitions": str(cores),
         MEMORY: f"{_memory_mib()}m",
     }
     if options := _java_options(stated):
         defaults[JAVA_OPTIONS] = " ".join(options)
+    for library in libraries:
+        defaults |= library.local_settings(stated, cores)
     return {key: value for key, value in defaults.items() if key not in stated}
 
 

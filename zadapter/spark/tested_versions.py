@@ -9,18 +9,18 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from zadapter.spark.settings import EXTENSIONS, FORMATS
+from zadapter.backend import plugins
+from zadapter.spark.settings import EXTENSIONS
+from zadapter.table.format import Library
 
 VERSIONS = frozenset({"4.1.4"})
 """Versions of Spark with which ``tests/spark/rewrite/test_shuffle.py`` has passed."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}
-_EXTENSIONS = {form.extension for form in FORMATS.values()}
 _EXCHANGE = "org.apache.spark.sql.execution.exchange.ShuffleExchangeExec"
-_OPERATORS = ("org.apache.spark.sql.execution.", "org.apache.spark.sql.delta.", "io.delta.",
-              "org.apache.iceberg.")  # fmt: skip
-"""Packages of the operators of Spark and of the formats."""
+_OPERATORS = "org.apache.spark.sql.execution."
+"""Package of Spark's operators."""
 
 
 def untested_session(spark: SparkSession) -> str | None:
@@ -31,8 +31,9 @@ def untested_session(spark: SparkSession) -> str | None:
         return f"{_PLUGINS}={plugins}"
     if (shuffle := _setting(spark, _SHUFFLE)) not in _SORT_SHUFFLE:
         return f"{_SHUFFLE}={shuffle}"
+    extensions = {library.extension for library in _libraries()}
     names = [name.strip() for name in _setting(spark, EXTENSIONS).split(",")]
-    if unknown := [name for name in names if name and name not in _EXTENSIONS]:
+    if unknown := [name for name in names if name and name not in extensions]:
         return f"{EXTENSIONS}={unknown[0]}"
     # a service file in a jar, or code, may also register extensions
     rules = spark._jsparkSession.sessionState().columnarRules()  # noqa: SLF001
@@ -47,14 +48,20 @@ def untested_plan(exchange: Any) -> str | None:
     """
     if _class(exchange) != _EXCHANGE:
         return f"the operator {_class(exchange)}"
+    tested = (_OPERATORS, *(name for library in _libraries() for name in library.operators))
     plans = [exchange]
     while plans:
         plan = plans.pop()
-        if not _class(plan).startswith(_OPERATORS):
+        if not _class(plan).startswith(tested):
             return f"the operator {_class(plan)}"
         children = plan.children()
         plans += [children.apply(at) for at in range(children.size())]
     return None
+
+
+def _libraries() -> list[Library]:
+    """Return the libraries of all installed formats, which bring extensions and operators."""
+    return [form.library for form in plugins.formats().values() if form.library]
 
 
 def _setting(spark: SparkSession, key: str) -> str:

@@ -1,9 +1,10 @@
-"""Values that backends and the core exchange: snapshots, staged files, rewrites."""
+"""Values that backends and the core exchange: snapshots, staged files, changes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from zadapter.base.names import Parts
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError
 from zadapter.layout.layout import Layout, LayoutStore
+from zadapter.table import file_stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +23,26 @@ class Source:
     format: str
     id: str
     """Id of the other table (``Snapshot.id``)."""
-    version: int
+    version: int | None
+    """None: the table had no versions."""
     columns: str
     """Digest of its columns' names, types and ids. It detects a column that was replaced under the
     same name."""
+
+    @property
+    def number(self) -> int:
+        """The version as logs store it: -1 if the table had no versions."""
+        return -1 if self.version is None else self.version
+
+    def stored(self) -> dict[str, Any]:
+        """Return the source as logs store it."""
+        return {**asdict(self), "version": self.number}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> "Source":
+        """Return the source of a log's entry."""
+        version = int(stored["version"])
+        return cls(**{**stored, "version": None if version < 0 else version})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +52,8 @@ class Snapshot:
     table: str
     """The table as the caller named it."""
     format: str
-    version: int
+    version: int | None
+    """None: a folder that is not registered as a table, or a table that is not created yet."""
     location: str
     """Root folder of the table, as a URI."""
     identifier: str | None = None
@@ -83,11 +102,6 @@ class Staged(Written):
     files: pa.Table = field(repr=False)
     """File table of the files that hold rows."""
 
-    def sizes(self, files: pa.Table) -> dict[str, int]:
-        """Return the bytes of *files*, by URI."""
-        rows = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-        return {self.paths[path]: size for path, size in rows}
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exchange:
@@ -97,31 +111,55 @@ class Exchange:
     added: pa.Table = field(repr=False)
 
 
-C = TypeVar("C", bound="Change")
+class Operation(str, Enum):
+    """Kind of a change, as the format's history shows it."""
+
+    OPTIMIZE = "optimize"
+    """Keeps all rows, and places them by the change's layout."""
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    MIGRATE = "migrate"
+    """Adds rows of another table, the change's source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Exchanges that become visible in one commit."""
+    """Files that leave a table and files that join it, in one commit."""
 
     base: Snapshot
+    """The snapshot that the change applies to. A change of a pending table creates the table, with
+    the definition that the pending snapshot holds."""
+    operation: Operation
     exchanges: tuple[Exchange, ...]
-    staged: Staged
+    """Removed and added files. Other writers may make some of them stale, but not parts of one."""
+    staged: tuple[Staged, ...]
+    """The staged files, which contain the added files of the exchanges."""
+    layouts: tuple[Layout, ...] = ()
+    """Layouts of the added files."""
+    source: Source | None = None
+    """The table and version whose rows the change adds, for a migration."""
     id: str = field(default_factory=lambda: uuid4().hex)
 
     @property
-    def table_id(self) -> str | None:
-        """Id of the table that changes; None: the change registers a folder as a table."""
-        return self.base.id if self.base.version >= 0 else None
+    def added(self) -> pa.Table:
+        """File table of the added files."""
+        return _joined(self.base, [exchange.added for exchange in self.exchanges])
+
+    @property
+    def removed(self) -> pa.Table:
+        """File table of the removed files."""
+        return _joined(self.base, [exchange.removed for exchange in self.exchanges])
 
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of each added file, by URI."""
-        return self.staged.sizes(pa.concat_tables(each.added for each in self.exchanges))
+        uris = {path: uri for staged in self.staged for path, uri in staged.paths.items()}
+        added = self.added
+        rows = zip(added["path"].to_pylist(), added["size"].to_pylist(), strict=True)
+        return {uris[path]: size for path, size in rows}
 
-    def rebased(  # noqa: PYI019 - typing.Self is younger than Python 3.10
-        self: C, head: Snapshot, live: pa.Table
-    ) -> tuple[C, tuple[Exchange, ...]]:
+    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Change", tuple[Exchange, ...]]:
         """Rebase the exchanges whose removed files are still live on *head*.
 
         Args:
@@ -132,57 +170,26 @@ class Change:
             The rebased change, and the exchanges that were dropped.
 
         Raises:
-            StaleRewriteError: All exchanges are stale.
+            StaleRewriteError: All exchanges are stale, or another writer has migrated rows.
             UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
         alive = keys(live)
-        if {path for path, _ in alive} & set(self.staged.files["path"].to_pylist()):
+        staged = {path for each in self.staged for path in each.files["path"].to_pylist()}
+        if {path for path, _ in alive} & staged:
             raise UnknownOutcomeError(self.base.table, self.id)
+        if self.source is not None and head.source() != self.base.source():
+            raise StaleRewriteError(self.base.table, ["the version that was migrated"])
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):
             gone = [path for e in stale for path, _ in keys(e.removed) - (alive if same else set())]
-            raise StaleRewriteError(self.base.table, sorted(gone))
+            raise StaleRewriteError(self.base.table, sorted(gone) or ["the table's definition"])
         kept = tuple(e for e in self.exchanges if e not in stale)
         return replace(self, base=head, exchanges=kept), stale
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rewrite(Change):
-    """Exchanges that keep the rows and place them by a layout."""
-
-    layout: Layout
-
-
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """Files with rows of another table. The load creates the table if it does not exist yet."""
-
-    base: Snapshot
-    staged: tuple[Staged, ...]
-    source: Source
-    layouts: tuple[Layout, ...] = ()
-    """Layouts of the files."""
-    id: str = field(default_factory=lambda: uuid4().hex)
-
-    @property
-    def table_id(self) -> None:
-        """None: the load may create the table. ``rebased`` checks an existing table."""
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Bytes of each added file, by URI."""
-        return {uri: size for each in self.staged for uri, size in each.sizes(each.files).items()}
-
-    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Load", tuple[Exchange, ...]]:  # noqa: ARG002 - all that is live stays
-        """Rebase the load on *head*.
-
-        Raises:
-            StaleRewriteError: Another load has landed, or the table's definition has changed.
-        """
-        if (head.source(), head.definition) != (self.base.source(), self.base.definition):
-            raise StaleRewriteError(self.base.table, ["the version that was migrated"])
-        return replace(self, base=head), ()
+def _joined(base: Snapshot, tables: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else file_stats.empty({}, base.partition)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from typing import TypeVar
 
@@ -14,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.arguments.options import named
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
-from zadapter.backend.commit import Backoff, Through, publish
-from zadapter.backend.contract import Factory, Versioned
+from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.interrupts import interruptible
 from zadapter.base.names import quote
 from zadapter.base.translate_errors import explained
@@ -30,7 +29,7 @@ from zadapter.spark.clone import UNPUSHED, scratch, set_all
 from zadapter.spark.files import discard, discarding
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
-from zadapter.table.snapshot import Change, Exchange, Snapshot
+from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
 from zadapter.tables.read import pruned
 
 T = TypeVar("T")
@@ -138,14 +137,14 @@ def overwrite(
         snapshot = opened.snapshot(named(table))
         live = opened.files(snapshot)
         fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
-        change = _staged(opened, snapshot, fitting, own, live)
-        come = {str(value) for value in change.staged.files["partition"].to_pylist()}
+        change = _staged(opened, snapshot, fitting, own, live, Operation.OVERWRITE)
+        come = {str(value) for value in change.added["partition"].to_pylist()}
         same = pa.array([str(value) in come for value in live["partition"].to_pylist()], pa.bool_())
         (exchange,) = change.exchanges
         if snapshot.partition:
             exchange = replace(exchange, removed=live.filter(same))
             change = replace(change, exchanges=(exchange,))
-        return _landed(opened, change, "overwrite", backoff or Backoff(), own)
+        return _landed(opened, change, backoff or Backoff(), own)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -157,7 +156,7 @@ def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
 @contextmanager
 def _writing(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
-) -> Iterator[tuple[Versioned, SparkSession, SparkSession]]:
+) -> Iterator[tuple[VersionedBackend, SparkSession, SparkSession]]:
     """Yield the table's backend, the backend's session, and the user's session."""
     session, factory = open_table(named(table), backend, spark)
     with (
@@ -165,7 +164,7 @@ def _writing(
         scratch(session, expressions=True) as own,
         closing(factory(own)) as opened,
     ):
-        if not isinstance(opened, Versioned):
+        if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: Spark writes rows to tables of this format; zadapter does so only to "
                 "those of plain Parquet"
@@ -205,23 +204,27 @@ def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
 
 
 def _staged(
-    opened: Versioned, snapshot: Snapshot, rows: DataFrame, spark: SparkSession, gone: pa.Table
+    opened: VersionedBackend,
+    snapshot: Snapshot,
+    rows: DataFrame,
+    spark: SparkSession,
+    gone: pa.Table,
+    operation: Operation,
 ) -> Change:
     """Write and verify *rows*, and return the change that replaces *gone* by them."""
     written = opened.write(snapshot, rows, None, Encoding())
     with discarding(spark, [written]):
         made = staged(opened, snapshot, written, spark)
     exchange = Exchange(removed=gone, added=made.files)
-    return Change(base=snapshot, exchanges=(exchange,), staged=made)
+    return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(made,))
 
 
 def _landed(
-    opened: Versioned, change: Change, operation: str, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, change: Change, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     """Commit *change*, and discard its staged files if it certainly did not land."""
-    with discarding(spark, [change.staged]):
-        log = Through(opened, partial(opened.publish, operation=operation))
-        return publish(log, change, backoff).version
+    with discarding(spark, change.staged):
+        return publish(opened, change, backoff).version
 
 
 def _anew(change: Callable[[], T]) -> T:
@@ -233,17 +236,17 @@ def _anew(change: Callable[[], T]) -> T:
 
 
 def _append(
-    opened: Versioned, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     snapshot = opened.snapshot(table)
     nothing = opened.files(snapshot).slice(0, 0)
     fitting = _fitting(_on(spark, rows), opened.read(snapshot, nothing))
-    change = _staged(opened, snapshot, fitting, spark, nothing)
-    return _landed(opened, change, "append", backoff, spark)
+    change = _staged(opened, snapshot, fitting, spark, nothing, Operation.APPEND)
+    return _landed(opened, change, backoff, spark)
 
 
 def _delete(
-    opened: Versioned, table: str, where: str, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, table: str, where: str, backoff: Backoff, spark: SparkSession
 ) -> int:
     snapshot = opened.snapshot(table)
     asked = pruned(opened, snapshot, where, spark, later=True)
@@ -255,15 +258,15 @@ def _delete(
         return 0
     # rows for which the condition is null are kept
     staying = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
-    change = _staged(opened, snapshot, staying, spark, found)
+    change = _staged(opened, snapshot, staying, spark, found, Operation.DELETE)
     (exchange,) = change.exchanges
     came, went = (file_stats.total(t, "rows") for t in (exchange.added, exchange.removed))
     if came != went - going:
         with suppress(Exception):
-            discard(spark, change.staged)
+            discard(spark, *change.staged)
         raise VerificationError(
             f"{table}: {went - going} rows were to stay, {came} were written; nothing was "
             "committed. Is the condition the same whenever it is asked?"
         )
-    _landed(opened, change, "delete", backoff, spark)
+    _landed(opened, change, backoff, spark)
     return going

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import named
 from zadapter.arguments.resolve import open_table
-from zadapter.backend.contract import Factory, Versioned
+from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.table.snapshot import Commit, Publication
@@ -137,10 +137,10 @@ def vacuum(
 @contextmanager
 def _versioned(
     table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
-) -> Iterator[Versioned]:
+) -> Iterator[VersionedBackend]:
     session, factory = open_table(named(table), backend, spark)
     with closing(factory(session)) as opened:
-        if not isinstance(opened, Versioned):
+        if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: its format keeps its own versions; use DESCRIBE HISTORY, RESTORE and "
                 "VACUUM for Delta, and the procedures of Iceberg's catalog"

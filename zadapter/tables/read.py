@@ -17,10 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.arguments.options import named
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import condition
-from zadapter.backend.contract import Backend, Factory, Versioned
+from zadapter.backend.contract import Backend, Factory, is_versioned
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.base.translate_errors import explained
-from zadapter.errors import UnsupportedError
+from zadapter.errors import UnsupportedError, UsageError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
@@ -203,7 +203,7 @@ def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
 
 
 def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
-    if not isinstance(opened, Versioned):
+    if not is_versioned(opened):
         raise UnsupportedError(
             f"{snapshot.table}: a {snapshot.format} file may know columns by names of the past; "
             "leave row_groups out, and readers of the format find them"
@@ -233,11 +233,15 @@ def _row_groups(
 def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Snapshot:
     if version is None:
         return opened.snapshot(table)
-    if not isinstance(opened, Versioned):
+    if not is_versioned(opened):
         raise UnsupportedError(
             f"{table}: Spark reads older versions of this format, "
             "with VERSION AS OF or TIMESTAMP AS OF"
         )
+    if isinstance(version, bool) or not isinstance(version, (int, datetime)):
+        raise UsageError(f"version= takes a whole number or a datetime, not {version!r}")
+    if isinstance(version, datetime):
+        version = opened.version_at(table, version)
     return opened.at(table, version)
 
 

@@ -15,7 +15,7 @@ from zadapter.base.key_text import texts
 from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
 from zadapter.table.file_stats import partition
-from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
 from zadapter_delta.commits.rewrites import COMMIT_TAG, as_new, refuse_another, set_property, sizes
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -102,12 +102,13 @@ def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
     return getattr(rows._jdf, "as")(encoder).collectAsList()  # noqa: SLF001
 
 
-def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
+def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | Add]) -> int:
     """Add files in one commit, which creates the table if it does not exist.
 
     Args:
         jvm: The session's JVM.
-        load_: The load to commit.
+        change: The files to add.
+        source: The version whose rows they hold.
         added: AddFile actions: Delta's objects, or dicts for adopted files.
 
     Raises:
@@ -116,17 +117,16 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
         VerificationError: A new file is missing or has another size; nothing was committed.
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
-    located, base = load_.base.handle
-    new = load_.base.version < 0
+    located, base = change.base.handle
+    new = change.base.version is None
     transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
     modes = jvm.root.org.apache.spark.sql.SaveMode
     operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
-    said = load_.source
-    name = application(said)
+    name = application(source)
     adopted = [add for add in added if isinstance(add, dict)]
     if not new:
-        refuse_another(jvm, load_.base)
-        check_present(load_.sizes, sizes(jvm, located.log))
+        refuse_another(jvm, change.base)
+        check_present(change.sizes, sizes(jvm, located.log))
     actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
     if adopted:
         actions.addAll(_java(jvm, adopted))
@@ -137,15 +137,15 @@ def load(jvm: Jvm, load_: Load, added: Sequence[JavaObject | Add]) -> int:
             transaction.readWholeTable()
         # reading it makes a concurrent load from the same source a conflict
         transaction.txnVersion(name)
-        mark = {"appId": name, "version": said.version, "lastUpdated": int(time.time() * 1e3)}
+        mark = {"appId": name, "version": source.number, "lastUpdated": int(time.time() * 1e3)}
         marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
-        tags = jvm.map({COMMIT_TAG: load_.id, **tag(said)})
+        tags = jvm.map({COMMIT_TAG: change.id, **tag(source)})
         actions.add(marked)
         return int(transaction.commit(jvm.seq_of(actions), operation, tags))
     except Exception as error:
         if jvm.is_conflict(error):
-            raise ConflictError(f"{load_.base.table}: {first_line(error)}") from error
-        raise UnknownOutcomeError(load_.base.table, load_.id) from error
+            raise ConflictError(f"{change.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
 def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:

@@ -17,7 +17,7 @@ from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.table.orphan_files import remove_named, removing
-from zadapter.table.snapshot import Rewrite, Snapshot
+from zadapter.table.snapshot import Change, Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG
 from zadapter_delta.table.commit_info import commit_info
@@ -106,7 +106,7 @@ def _copied(
     )
 
 
-def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> int:
+def commit(jvm: Jvm, change: Change, removed: list[Any], added: list[Any]) -> int:
     """Replace *removed* by *added*, based on the snapshot that the rewrite was planned on.
 
     Raises:
@@ -115,22 +115,22 @@ def commit(jvm: Jvm, rewrite: Rewrite, removed: list[Any], added: list[Any]) -> 
         VerificationError: A new file is missing or has another size; nothing was committed.
         UnknownOutcomeError: The commit failed otherwise; only the history shows its outcome.
     """
-    located, base = rewrite.base.handle
+    located, base = change.base.handle
     transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
     transaction.trackFilesRead(jvm.seq(removed))
     now = int(time.time() * 1000)
     actions = [*added, *(add.removeWithTimestamp(now, False) for add in removed)]  # noqa: FBT003
     transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
     tracking = jvm.module(jvm.delta, "RowTracking")
-    tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: rewrite.id}))
-    refuse_another(jvm, rewrite.base)
-    check_present(rewrite.sizes, sizes(jvm, located.log))
+    tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: change.id}))
+    refuse_another(jvm, change.base)
+    check_present(change.sizes, sizes(jvm, located.log))
     try:
-        return int(transaction.commit(jvm.seq(actions), _operation(jvm, rewrite), tags))
+        return int(transaction.commit(jvm.seq(actions), _operation(jvm, change), tags))
     except Exception as error:
         if jvm.is_conflict(error):
-            raise ConflictError(f"{rewrite.base.table}: {first_line(error)}") from error
-        raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+            raise ConflictError(f"{change.base.table}: {first_line(error)}") from error
+        raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
 def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
@@ -143,7 +143,7 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
     """
     log = afresh(jvm, planned.handle.located).log
     head = log.update(False, jvm.option(), planned.handle.located.catalog_table)  # noqa: FBT003
-    if str(head.metadata().id()) != planned.id or int(head.version()) < planned.version:
+    if str(head.metadata().id()) != planned.id or int(head.version()) < (planned.version or 0):
         raise ReplacedTableError(planned.table)
 
 
@@ -195,8 +195,8 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
         raise
 
 
-def _operation(jvm: Jvm, rewrite: Rewrite) -> JavaObject:
-    columns = jvm.seq(join(column) for column in rewrite.layout.request.columns)
+def _operation(jvm: Jvm, change: Change) -> JavaObject:
+    columns = jvm.seq(join(column) for column in change.layouts[0].request.columns)
     optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
     return optimize(jvm.seq(), columns, False, jvm.option(), False)  # noqa: FBT003
 

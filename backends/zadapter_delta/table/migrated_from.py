@@ -6,7 +6,6 @@ the ``txn`` action (PROTOCOL.md, "Transaction Identifiers").
 """
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from zadapter.base.java_errors import causes
@@ -30,7 +29,7 @@ def application(source: Source) -> str:
 
 def tag(source: Source) -> dict[str, str]:
     """Return the tag of a commit that loads rows from *source*."""
-    return {PROPERTY: json.dumps(asdict(source))}
+    return {PROPERTY: json.dumps(source.stored())}
 
 
 def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
@@ -46,7 +45,7 @@ def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
             return None
         known = (said.get("tags") or {}).get(PROPERTY)
         if known is not None:
-            return Source(**json.loads(known))
+            return Source.restored(json.loads(known))
         version = _before(said, version)
     return None
 

@@ -59,7 +59,7 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
     return Snapshot(
         table=table,
         format="delta",
-        version=int(snapshot.version()),
+        version=version if (version := int(snapshot.version())) >= 0 else None,
         location=str(located.log.dataPath()),
         schema=arrow,
         partition={name: _partition_type(arrow.field(name).type) for name in partitioned},

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from zadapter.base.locations import unescaped
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
-from zadapter.table.snapshot import Load, Snapshot, Written
+from zadapter.table.snapshot import Change, Snapshot, Written
 from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.commits.rewrites import Files
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -117,12 +117,12 @@ def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
                 found["values"].append(value)
 
 
-def kept(store: Store, load: Load) -> str | None:
+def kept(store: Store, change: Change) -> str | None:
     """Store the layouts of adopted files, and return the side file's path; None if none."""
-    adopted = [staged.handle for staged in load.staged if staged.handle.adopted is not None]
+    adopted = [staged.handle for staged in change.staged if staged.handle.adopted is not None]
     if not adopted:
         return None
-    path = f"_zadapter/adopted/{load.id}.json"
+    path = f"_zadapter/adopted/{change.id}.json"
     store.write(
         path, json.dumps({k: v for each in adopted for k, v in each.layouts.items()}).encode()
     )

@@ -18,7 +18,7 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
-from zadapter.table.snapshot import Load, Snapshot
+from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.commits.rewrites import COMMIT, Files, made, size_of
@@ -107,12 +107,13 @@ def _qualified(jvm: Jvm, table: str) -> Parts:
     return parts
 
 
-def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
+def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
     """Add files in one commit, which creates the table if it does not exist.
 
     Args:
         jvm: The session's JVM.
-        load_: The load to commit.
+        change: The files to add.
+        source: The version whose rows they hold.
         adopted: Path of the side file with the layouts of adopted files; None: no file is adopted.
 
     Raises:
@@ -121,15 +122,15 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
         UnsupportedError: The catalog refuses the commit.
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
-    version: Version = load_.base.handle
-    table = load_.base.table
-    added = [_files(jvm, staged.handle, staged.files) for staged in load_.staged]
+    version: Version = change.base.handle
+    table = change.base.table
+    added = [_files(jvm, staged.handle, staged.files) for staged in change.staged]
     try:
         transaction = version.creation or version.located.table.newTransaction()
-        _say(jvm, transaction, load_, adopted)
-        _append(jvm, transaction, load_, added)
+        _say(jvm, transaction, change, source, adopted)
+        _append(jvm, transaction, change, source, added)
         if version.creation is None:
-            check_present(load_.sizes, lambda uri: size_of(version.located, uri))
+            check_present(change.sizes, lambda uri: size_of(version.located, uri))
         transaction.commitTransaction()
     except (StaleRewriteError, VerificationError):
         raise
@@ -139,16 +140,18 @@ def load(jvm: Jvm, load_: Load, adopted: str | None) -> int:
         if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
             why = f"{table}: the catalog refuses the commit: {first_line(error)}"
             raise UnsupportedError(why) from error
-        raise UnknownOutcomeError(table, load_.id) from error
+        raise UnknownOutcomeError(table, change.id) from error
     try:
-        return made(version.located, table, load_.id, load_.base.version)
+        return made(version.located, table, change.id, version.snapshot_id or 0)
     except Exception as error:  # it was committed, so the new files must not be discarded
-        raise UnknownOutcomeError(table, load_.id) from error
+        raise UnknownOutcomeError(table, change.id) from error
 
 
-def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) -> None:
-    said: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(load_.source)}
-    for layout in load_.layouts[:1]:
+def _say(
+    jvm: Jvm, transaction: JavaObject, change: Change, source: Source, adopted: str | None
+) -> None:
+    said: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(source)}
+    for layout in change.layouts[:1]:
         said["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
         said["zadapter.curve"] = layout.request.curve.value
         said["zadapter.layout-id"] = layout.id
@@ -164,22 +167,28 @@ def _say(jvm: Jvm, transaction: JavaObject, load_: Load, adopted: str | None) ->
     update.commit()
 
 
-def _append(jvm: Jvm, transaction: JavaObject, load_: Load, added: Sequence[JavaObject]) -> None:
+def _append(
+    jvm: Jvm,
+    transaction: JavaObject,
+    change: Change,
+    source: Source,
+    added: Sequence[JavaObject],
+) -> None:
     """Stage the files; a concurrent write is a conflict, because it may load the same rows."""
-    if load_.base.handle.creation is not None:
+    if change.base.handle.creation is not None:
         update = transaction.newAppend()
         for files in added:
             bulk_calls.add_all(jvm, update, "AppendFiles", "appendFile", files)
     else:
         update = transaction.newOverwrite()
-        if load_.base.version:
-            update = update.validateFromSnapshot(load_.base.version)
+        if change.base.version:
+            update = update.validateFromSnapshot(change.base.version)
         everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
         update = update.conflictDetectionFilter(everything).validateNoConflictingData()
         for files in added:
             bulk_calls.add_all(jvm, update, "OverwriteFiles", "addFile", files)
-    update.set(COMMIT, load_.id)
-    update.set(migrated_from.PROPERTY, migrated_from.text(load_.source))
+    update.set(COMMIT, change.id)
+    update.set(migrated_from.PROPERTY, migrated_from.text(source))
     update.commit()
 
 

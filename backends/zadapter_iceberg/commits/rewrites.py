@@ -26,7 +26,7 @@ from zadapter.errors import (
     UnsupportedError,
     VerificationError,
 )
-from zadapter.table.snapshot import Rewrite, keys
+from zadapter.table.snapshot import Change, keys
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table.lookup import Located, ancestors, news
 from zadapter_iceberg.table.snapshots import ROW_LINEAGE
@@ -61,7 +61,7 @@ class Files:
     said: tuple[str, ...] = field(default=(), repr=False)
 
 
-def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
+def commit(jvm: Jvm, located: Located, change: Change) -> int:
     """Replace files, and set the table's layout properties, in one transaction.
 
     Raises:
@@ -72,30 +72,30 @@ def commit(jvm: Jvm, located: Located, rewrite: Rewrite) -> int:
     """
     try:
         transaction = located.table.newTransaction()
-        _name_layout(transaction, rewrite)
-        late = _exchange(jvm, transaction, located, rewrite)
-        check_present(rewrite.sizes, lambda uri: size_of(located, uri))
+        _name_layout(transaction, change)
+        late = _exchange(jvm, transaction, located, change)
+        check_present(change.sizes, lambda uri: size_of(located, uri))
         if late:
-            _swap(transaction, located, rewrite, late)
+            _swap(transaction, located, change, late)
         else:
             transaction.commitTransaction()
     except (ConflictError, VerificationError):
         raise
     except Exception as error:
-        raise _outcome(jvm, located, rewrite, error) from error
+        raise _outcome(jvm, located, change, error) from error
     try:
-        return made(located, rewrite.base.table, rewrite.id, rewrite.base.version)
+        return made(located, change.base.table, change.id, change.base.handle.snapshot_id or 0)
     except Exception as error:  # it was committed, so the new files must not be discarded
-        raise UnknownOutcomeError(rewrite.base.table, rewrite.id) from error
+        raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
-def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
-    request = rewrite.layout.request
+def _name_layout(transaction: JavaObject, change: Change) -> None:
+    request = change.layouts[0].request
     said = dict(transaction.table().properties())
     wanted = {
         "zadapter.columns": ",".join(join(column) for column in request.columns),
         "zadapter.curve": request.curve.value,
-        "zadapter.layout-id": rewrite.layout.id,
+        "zadapter.layout-id": change.layouts[0].id,
     }
     changed = {key: value for key, value in wanted.items() if said.get(key) != value}
     if changed:
@@ -106,24 +106,24 @@ def _name_layout(transaction: JavaObject, rewrite: Rewrite) -> None:
 
 
 def _exchange(
-    jvm: Jvm, transaction: JavaObject, located: Located, rewrite: Rewrite
+    jvm: Jvm, transaction: JavaObject, located: Located, change: Change
 ) -> dict[str, JavaObject]:
     """Stage the exchange, and return the equality deletes that it replaces by copies, by path."""
-    files: Files = rewrite.staged.handle
-    late: dict[str, JavaObject] = rewrite.base.handle.late(_removed(rewrite))
-    _check(transaction, located, rewrite, moves=_moves(rewrite))
-    update = transaction.newRewrite().validateFromSnapshot(rewrite.base.version)
+    files: Files = change.staged[0].handle
+    late: dict[str, JavaObject] = change.base.handle.late(_removed(change))
+    _check(transaction, located, change, moves=_moves(change))
+    update = transaction.newRewrite().validateFromSnapshot(change.base.version)
     if late:
         update.dataSequenceNumber(files.sequence)
     for delete in late.values():
         update.deleteFile(delete)
         update.addFile(_copied(jvm, located, delete), delete.dataSequenceNumber())
-    update.set(COMMIT, rewrite.id)
+    update.set(COMMIT, change.id)
     if located.branch is not None:
         update.toBranch(located.branch)
-    for path in _removed(rewrite):
+    for path in _removed(change):
         update.deleteFile(files.removed[path].file())
-    for exchange in rewrite.exchanges:
+    for exchange in change.exchanges:
         for path, _ in keys(exchange.added):
             update.addFile(files.added[path])
     update.commit()
@@ -148,7 +148,7 @@ def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
 
 
 def _swap(
-    transaction: JavaObject, located: Located, rewrite: Rewrite, late: Mapping[str, JavaObject]
+    transaction: JavaObject, located: Located, change: Change, late: Mapping[str, JavaObject]
 ) -> None:
     """Commit the staged metadata of *transaction* on top of its start metadata.
 
@@ -161,9 +161,9 @@ def _swap(
     made = transaction.table().operations().current()
     head = made.ref(located.branch or "main")
     dropped = made.snapshot(head.snapshotId()).removedDeleteFiles(operations.io())
-    seen = rewrite.base.handle.sequence
+    seen = change.base.handle.sequence
     if any(d.location() not in late and d.dataSequenceNumber() > seen for d in dropped):
-        raise ConflictError(f"{rewrite.base.table}: equality deletes have arrived meanwhile")
+        raise ConflictError(f"{change.base.table}: equality deletes have arrived meanwhile")
     operations.commit(transaction.startMetadata(), made)
 
 
@@ -177,11 +177,11 @@ def size_of(located: Located, uri: str) -> int | None:
         raise
 
 
-def _removed(rewrite: Rewrite) -> list[str]:
-    return [path for exchange in rewrite.exchanges for path, _ in keys(exchange.removed)]
+def _removed(change: Change) -> list[str]:
+    return [path for exchange in change.exchanges for path, _ in keys(exchange.removed)]
 
 
-def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves: bool) -> None:
+def _check(transaction: JavaObject, located: Located, change: Change, *, moves: bool) -> None:
     """Check for conflicts that Iceberg does not detect.
 
     Raises:
@@ -189,29 +189,29 @@ def _check(transaction: JavaObject, located: Located, rewrite: Rewrite, *, moves
             deletes were added for rows that move to a partition spec where these do not apply.
         ConflictError: Snapshots that have to be checked have expired.
     """
-    table = rewrite.base.table
+    table = change.base.table
     if located.branch is not None and located.branch not in dict(transaction.table().refs()):
         # Iceberg would create it again, from main
         raise StaleRewriteError(table, [f"branch {located.branch}"])
     now = int(located.table.operations().current().formatVersion())
-    if (now >= ROW_LINEAGE) != rewrite.base.handle.has_row_ids:
+    if (now >= ROW_LINEAGE) != change.base.handle.has_row_ids:
         raise StaleRewriteError(table, ["rows without an id"])
-    planned = rewrite.staged.handle.planned
-    found = news(located.table, rewrite.base.version, planned) if moves else ()
+    planned = change.staged[0].handle.planned
+    found = news(located.table, change.base.version, planned) if moves else ()
     # Iceberg itself detects later ones
     if any(each.summary().get("added-equality-delete-files") is not None for each in found):
         raise StaleRewriteError(table, ["rows by an equality delete"])
 
 
-def _moves(rewrite: Rewrite) -> bool:
+def _moves(change: Change) -> bool:
     """Return whether rows move to another partition spec, where other equality deletes apply."""
-    files: Files = rewrite.staged.handle
+    files: Files = change.staged[0].handle
     specs = {int(file.specId()) for file in files.added.values()}
-    return any(int(files.removed[path].file().specId()) not in specs for path in _removed(rewrite))
+    return any(int(files.removed[path].file().specId()) not in specs for path in _removed(change))
 
 
-def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> Exception:
-    table = rewrite.base.table
+def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Exception:
+    table = change.base.table
     if jvm.threw(error, "ValidationException"):
         return ConflictError(f"{table}: {first_line(error)}")
     if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
@@ -220,7 +220,7 @@ def _outcome(jvm: Jvm, located: Located, rewrite: Rewrite, error: Exception) -> 
     believed = not jvm.is_a(located.table.operations(), _HADOOP)
     if believed and jvm.threw(error, "CommitFailedException"):
         return ConflictError(f"{table}: {first_line(error)}")
-    return UnknownOutcomeError(table, rewrite.id)
+    return UnknownOutcomeError(table, change.id)
 
 
 def made(located: Located, table: str, commit_id: str, since: int) -> int:

@@ -16,7 +16,7 @@ _SAID = re.compile(r"(\w+):(.+)@(-?\d+)#(\w*)\Z")
 
 def text(of: Source) -> str:
     """Return a source as the value of the property."""
-    return f"{of.format}:{of.id}@{of.version}#{of.columns}"
+    return f"{of.format}:{of.id}@{of.number}#{of.columns}"
 
 
 def source(version: Version) -> Source | None:
@@ -27,5 +27,6 @@ def source(version: Version) -> Source | None:
     for snapshot in ancestors(version.pinned, version.snapshot_id, None):
         said = _SAID.match(snapshot.summary().get(PROPERTY) or "")
         if said:
-            return Source(format=said[1], id=said[2], version=int(said[3]), columns=said[4])
+            names = "format", "id", "version", "columns"
+            return Source.restored(dict(zip(names, said.groups(), strict=True)))
     return None

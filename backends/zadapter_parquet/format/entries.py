@@ -22,6 +22,8 @@ FORMAT = 2
 """Current format version. Entries of a newer one are refused."""
 _FORMATS = (1, FORMAT)
 """Readable format versions. In version 1, engines that walk the folder read hidden data files."""
+UNREGISTERED = -1
+"""Version in the entry of a folder that is not registered, or of a pending table."""
 _NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
 """Errors from reading JSON that zadapter has not written."""
 LARGEST = 64 << 20
@@ -108,7 +110,7 @@ def encode(entry: Entry) -> bytes:
     said["parts"] = [asdict(part) for part in entry.parts]
     said["summary"] = dict(entry.summary)
     said["properties"] = dict(entry.properties)
-    said["source"] = None if entry.source is None else asdict(entry.source)
+    said["source"] = None if entry.source is None else entry.source.stored()
     said["moves"] = None if entry.moves is None else asdict(entry.moves)
     body = json.dumps({**said, "format": FORMAT}, sort_keys=True, separators=(",", ":"))
     return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
@@ -161,7 +163,7 @@ def _entry(said: dict[str, Any]) -> Entry:
             "parts": parts,
             "summary": MappingProxyType(said["summary"]),
             "properties": MappingProxyType(said.get("properties", {})),
-            "source": Source(**said["source"]) if said.get("source") else None,
+            "source": Source.restored(said["source"]) if said.get("source") else None,
             "moves": None if said["moves"] is None else _part(said["moves"]),
         }
     )

@@ -10,7 +10,7 @@ from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
-from zadapter_parquet.format.entries import Entry, digest
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, digest
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files
 
@@ -50,7 +50,7 @@ def snapshot(
     return Snapshot(
         table=table,
         format="parquet",
-        version=entry.version,
+        version=None if entry.version == UNREGISTERED else entry.version,
         location=files.uri,
         schema=schema,
         partition={name: schema.field(name).type for name in entry.partition},

@@ -9,7 +9,6 @@ from zadapter.errors import (
     ConflictError,
     ForeignChangeError,
     UnknownTableError,
-    UsageError,
     VersionExpiredError,
 )
 from zadapter.table.file_stats import total
@@ -21,31 +20,33 @@ from zadapter_parquet.operations import external_changes, moving
 from zadapter_parquet.store.contract import Files
 
 
-def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
-    """Return the entry of a version by number, or of the newest version at a time.
+def find(log: Log, head: Entry, table: str, version: int) -> Entry:
+    """Return the entry of a version.
 
     Raises:
-        UsageError: *when* is neither an integer nor a datetime.
         UnknownTableError: There is no such version.
         VersionExpiredError: The version's files may have been deleted.
     """
-    if isinstance(when, bool) or not isinstance(when, (int, datetime)):
-        raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
-    entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
+    entry = log.entry(version)
     if entry.version < head.oldest:
         raise VersionExpiredError(table, entry.version, head.oldest)
     return entry
 
 
-def _at(log: Log, head: Entry, table: str, when: datetime) -> Entry:
-    wanted = int(when.timestamp() * 1_000)
+def version_at(log: Log, table: str, time: datetime) -> int:
+    """Return the number of the newest version at a time.
+
+    Raises:
+        UnknownTableError: The first version is younger.
+    """
+    wanted = int(time.timestamp() * 1_000)
     if log.entry(0).timestamp > wanted:
-        raise UnknownTableError(f"{table}: its first version is younger than {when}")
-    low, high = 0, head.version + 1  # timestamps rise from version to version
+        raise UnknownTableError(f"{table}: its first version is younger than {time}")
+    low, high = 0, log.head().version + 1  # timestamps rise from version to version
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if log.entry(middle).timestamp <= wanted else (low, middle)
-    return log.entry(low)
+    return low
 
 
 def history(log: Log) -> list[Commit]:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,7 @@ from zadapter.base.names import Parts, leaves
 from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout.layout import orders
 from zadapter.table import file_stats
-from zadapter.table.snapshot import Load, Snapshot, Source
+from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import (
     COMMENT,
     Definition,
@@ -27,13 +26,12 @@ from zadapter.table.spec import (
     stored,
     without_partition,
 )
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import moving
-from zadapter_parquet.operations.registration import UNREGISTERED
 from zadapter_parquet.rows import staging
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, probe
@@ -119,18 +117,18 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
     return snapshot(table, files, Version(entry=entry, found=_no_files(bare)))
 
 
-def load(load_: Load, added: Sequence[pa.Table]) -> int:
+def load(change: Change) -> int:
     """Add files in one commit, which creates the table if it does not exist.
 
     Raises:
         ConflictError: Another writer committed first; nothing was committed.
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
-    base, table = load_.base, load_.base.table
+    base, table = change.base, change.base.table
     store: Files = base.handle.files
     version: Version = base.handle.version
-    files = pa.concat_tables(added) if added else _no_files(base)
-    folders = {staged.handle[0] for staged in load_.staged}
+    files = change.added if change.exchanges else _no_files(base)
+    folders = {staged.handle[0] for staged in change.staged}
     if folders & version.aborted:
         raise StaleRewriteError(table, sorted(folders))
     log = Log(store, table)
@@ -139,7 +137,7 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     except FileNotFoundError as error:  # vacuum has aborted this commit
         raise StaleRewriteError(table, sorted(folders)) from error
     if version.entry.version == UNREGISTERED:
-        return _begin(log, load_, files)
+        return _begin(log, change, files)
     if not log.has(version.entry):
         raise ReplacedTableError(table)
     current = moving.settled(log, store, table, version.entry)
@@ -147,25 +145,25 @@ def load(load_: Load, added: Sequence[pa.Table]) -> int:
     (folder,) = folders
     entry = commit_entries.following(
         log, current, Operation.MIGRATE,
-        transaction=load_.id, folder=folder, source=load_.source, **said,
+        transaction=change.id, folder=folder, source=change.source, **said,
     )  # fmt: skip
     log.claim(entry)
     return entry.version
 
 
-def _begin(log: Log, load_: Load, files: pa.Table) -> int:
+def _begin(log: Log, change: Change, files: pa.Table) -> int:
     """Commit the first version of the table."""
-    table, store = load_.base.table, load_.base.handle.files
+    table, store = change.base.table, change.base.handle.files
     probe(store)
     last = log.newest()
     if _is_table(last):
         raise ConflictError(f"{table} was made by somebody else meanwhile")
-    entry = _first(store, load_, files)
+    entry = _first(store, change, files)
     if last is not None:
         # versions of the dropped table must not be restored
         entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
     # without a guard, engines that skip hidden files would read an empty table
-    standing = guard_files.put(store, [guard_files.INCOMPLETE], load_.id)
+    standing = guard_files.put(store, [guard_files.INCOMPLETE], change.id)
     try:
         log.claim(entry)
     except ConflictError:
@@ -184,11 +182,11 @@ def _no_files(base: Snapshot) -> pa.Table:
     return file_stats.empty(kept, base.partition)
 
 
-def _first(store: Files, load_: Load, files: pa.Table) -> Entry:
-    made = commit_entries.first(store, load_.base.handle.version.entry, files)
+def _first(store: Files, change: Change, files: pa.Table) -> Entry:
+    made = commit_entries.first(store, change.base.handle.version.entry, files)
     return replace(
         made,
-        transaction=load_.id,
+        transaction=change.id,
         files=files.num_rows,
         size=file_stats.total(files, "size"),
         rows=file_stats.total(files, "rows"),

@@ -15,7 +15,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.locations import map_files
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.table.footers import Footer, file_table, parse
-from zadapter_parquet.format.entries import Entry, Operation, digest
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
@@ -24,9 +24,6 @@ from zadapter_parquet.rows import rows
 from zadapter_parquet.rows.unreadable import has_int96, obstacles
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files, Found, probe
-
-UNREGISTERED = -1
-"""Version of a folder that is not registered, or of a pending table."""
 
 _LOGS = {
     "_delta_log": "Delta",

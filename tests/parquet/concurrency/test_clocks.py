@@ -61,7 +61,7 @@ class Past:
     def at(self, milliseconds):
         """The version that is read as of a time; None, if there was none."""
         try:
-            return self.folder.backend.at(self.folder.table, moment(milliseconds)).version
+            return self.folder.backend.version_at(self.folder.table, moment(milliseconds))
         except UnknownTableError:
             return None
 

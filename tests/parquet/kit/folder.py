@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.kit.builders import fitted
-from tests.parquet.kit.world import Loop
 from zadapter.backend.commit import Backoff, publish
 from zadapter.table.footers import file_table
-from zadapter.table.snapshot import Change, Exchange, Rewrite, Written, chosen
+from zadapter.table.snapshot import Change, Exchange, Operation, Written, chosen
 from zadapter_parquet import ParquetBackend
+from zadapter_parquet.format.entries import UNREGISTERED
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import external_changes, move_plan, registration
@@ -57,7 +57,7 @@ class Folder:
         self.root, self.table, self.backend = Path(root), str(root), Backend(None)
 
     def snapshot(self, version=None):
-        if version in {None, registration.UNREGISTERED}:
+        if version in {None, UNREGISTERED}:
             return self.backend.snapshot(self.table)
         return self.backend.at(self.table, version)
 
@@ -98,7 +98,7 @@ class Folder:
 
     def commits(self):
         """Return the ids of all commits, none if the folder is not registered."""
-        if self.snapshot().version == registration.UNREGISTERED:
+        if self.snapshot().version is None:
             return set()
         return {commit.id for commit in self.backend.history(self.table)}
 
@@ -140,8 +140,14 @@ class Folder:
         numbers = sorted(self._read(going["path"].to_pylist(), snapshot))
         staged = self.stage(snapshot, numbers, LAYOUT.id)
         exchange = Exchange(removed=going, added=staged.files)
-        rewrite = Rewrite(base=snapshot, exchanges=(exchange,), staged=staged, layout=LAYOUT)
-        return publish(self.backend, rewrite, AT_ONCE)
+        change = Change(
+            base=snapshot,
+            operation=Operation.OPTIMIZE,
+            exchanges=(exchange,),
+            staged=(staged,),
+            layouts=(LAYOUT,),
+        )
+        return publish(self.backend, change, AT_ONCE)
 
     def vacuum(self, older_than):
         return self.backend.vacuum(self.table, older_than, dry_run=False)
@@ -161,5 +167,11 @@ class Folder:
 
     def _publish(self, operation, snapshot, going, staged, **said):
         exchange = Exchange(removed=going, added=staged.files)
-        change = Change(base=snapshot, exchanges=(exchange,), staged=staged, **said)
-        return publish(Loop(self.backend, operation), change, AT_ONCE)
+        change = Change(
+            base=snapshot,
+            operation=Operation(operation),
+            exchanges=(exchange,),
+            staged=(staged,),
+            **said,
+        )
+        return publish(self.backend, change, AT_ONCE)

@@ -18,7 +18,7 @@ from tests.parquet.kit.network import Network, Scheduler
 from zadapter.backend.commit import Backoff, publish
 from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.table.file_stats import schema, total
-from zadapter.table.snapshot import Change, Exchange, Staged
+from zadapter.table.snapshot import Change, Exchange, Operation, Staged
 from zadapter_parquet import ParquetBackend
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
@@ -103,12 +103,15 @@ class World:
 
     def _publish(self, operation, base, removed, staged):
         change = Change(
-            base=base, exchanges=(Exchange(removed=removed, added=staged.files),), staged=staged
+            base=base,
+            operation=Operation(operation),
+            exchanges=(Exchange(removed=removed, added=staged.files),),
+            staged=(staged,),
         )
         self.outcomes[change.id] = "died"
         try:
             publish(
-                Loop(self.backend, operation),
+                self.backend,
                 change,
                 Backoff(attempts=self.seed % 4 + 1, initial=0.0),
             )
@@ -172,18 +175,3 @@ class World:
         assert self.store.seen <= versions, "the folder was no version"
         publishing.publish(self.store, "t", dry_run=False)
         assert self.store.look() == tuple(sorted(expected.elements())), "the folder is older"
-
-
-@dataclass
-class Loop:
-    backend: ParquetBackend
-    operation: str
-
-    def snapshot(self, table, since=None):
-        return self.backend.snapshot(table, since)
-
-    def files(self, head):
-        return self.backend.files(head)
-
-    def commit(self, change, /):
-        return self.backend.publish(change, self.operation)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from zadapter.spark import catalogs
+from zadapter_iceberg import local_catalog
 
 
 def test_a_local_session_gets_a_catalog(tmp_path):
     """It lies in Spark's warehouse, wherever that is."""
-    found = catalogs.embedded({"spark.sql.warehouse.dir": f"file://{tmp_path}/a%20b"})
+    found = local_catalog.settings({"spark.sql.warehouse.dir": f"file://{tmp_path}/a%20b"}, 2)
 
     assert found["spark.sql.catalog.iceberg.uri"] == f"jdbc:sqlite:{tmp_path}/a b/iceberg.db"
     assert found["spark.sql.catalog.iceberg.warehouse"] == f"file://{tmp_path}/a%20b/iceberg"
@@ -24,4 +24,4 @@ def test_a_local_session_gets_a_catalog(tmp_path):
 )
 def test_what_the_user_named_is_left_alone(stated):
     """Where there is an Iceberg catalog, or no local warehouse, none is added."""
-    assert catalogs.embedded(stated) == {}
+    assert local_catalog.settings(stated, 2) == {}

@@ -1,0 +1,40 @@
+"""The Delta Lake format: capabilities, and requirements of a Spark session."""
+
+from zadapter.table.format import Format, Library, Settings
+
+
+def _local_settings(_: Settings, cores: int) -> Settings:
+    """Return one partition per core for a table's state, where Delta's default is 50."""
+    return {"spark.databricks.delta.snapshotPartitions": str(cores)}
+
+
+FORMAT = Format(
+    name="delta",
+    migrates=True,
+    external_files=True,
+    library=Library(
+        version="4.4",
+        packages=("io.delta:delta-spark_4.1_2.13:4.4.0",),
+        excludes=(
+            "com.fasterxml.jackson.core:jackson-annotations",
+            "com.fasterxml.jackson.core:jackson-core",
+            "com.fasterxml.jackson.core:jackson-databind",
+            "org.apache.hadoop:hadoop-client-api",
+            "org.apache.hadoop:hadoop-client-runtime",
+            "org.apache.logging.log4j:log4j-api",
+            "org.apache.logging.log4j:log4j-core",
+            "org.apache.logging.log4j:log4j-slf4j2-impl",
+            "org.apache.parquet:parquet-hadoop",
+            "org.roaringbitmap:RoaringBitmap",
+            "org.slf4j:slf4j-api",
+        ),
+        extension="io.delta.sql.DeltaSparkSessionExtension",
+        catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        probe="org.apache.spark.sql.delta.DeltaLog",
+        version_method="io.delta.package.VERSION",
+        operators=("org.apache.spark.sql.delta.", "io.delta."),
+        local_settings=_local_settings,
+        python_package="delta-spark",
+        requirement="delta-spark>=4.4,<4.5",
+    ),
+)

@@ -1,0 +1,62 @@
+"""Discovery of installed backends by entry points of the group ``zadapter.backends``."""
+
+from contextlib import suppress
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from zadapter.backend.contract import Factory
+from zadapter.errors import MissingBackendError
+from zadapter.table.format import Format
+
+GROUP = "zadapter.backends"
+
+
+def names() -> list[str]:
+    """Return the names of all installed backends."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def load(name: str) -> Factory:
+    """Return the factory of the backend registered as *name*.
+
+    Raises:
+        MissingBackendError: No installed package provides the backend, more than one does, or a
+            dependency of the backend is missing.
+    """
+    entries = list(entry_points(group=GROUP, name=name))
+    if not entries:
+        raise MissingBackendError(f"no backend {name!r}; installed: {', '.join(names()) or 'none'}")
+    if len({entry.value for entry in entries}) > 1:
+        raise MissingBackendError(
+            f"{len(entries)} packages provide backend {name!r}: "
+            f"{', '.join(entry.value for entry in entries)}; uninstall all but one"
+        )
+    return _load(entries[0])
+
+
+def _load(entry: EntryPoint) -> Factory:
+    try:
+        loaded: Any = entry.load()
+    except ImportError as error:
+        raise MissingBackendError(
+            f"backend {entry.name!r} needs {error.name}; install zadapter's extra {entry.name!r}"
+        ) from error
+    except AttributeError as error:
+        raise MissingBackendError(
+            f"backend {entry.name!r} is not in what is installed: {error}; install it anew"
+        ) from error
+    if not isinstance(getattr(loaded, "format", None), Format):
+        raise MissingBackendError(
+            f"backend {entry.name!r} has no attribute format of type zadapter.table.format.Format; "
+            "install a version of it that supports this version of zadapter"
+        )
+    return cast("Factory", loaded)
+
+
+def formats() -> dict[str, Format]:
+    """Return the formats of all installed backends that can be loaded, by name."""
+    found = {}
+    for entry in entry_points(group=GROUP):
+        with suppress(MissingBackendError):
+            found[entry.name] = _load(entry).format
+    return found

@@ -1,0 +1,56 @@
+"""Description of a table format: its capabilities, and its requirements of a Spark session."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Settings = Mapping[str, str]
+"""Spark settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """The Java library of a format, which a Spark session must have loaded."""
+
+    version: str
+    """Minor version whose internals the backend supports."""
+    packages: tuple[str, ...]
+    """Maven coordinates."""
+    excludes: tuple[str, ...] = ()
+    """Dependencies of the packages that Spark already has; a second copy takes seconds to load."""
+    extension: str
+    """Class for ``spark.sql.extensions``."""
+    catalog: str | None = None
+    """Class of ``spark_catalog``, unless the user has configured another one."""
+    probe: str
+    """A class that can be loaded if and only if the packages are present."""
+    version_method: str
+    """Static method that returns the loaded version."""
+    operators: tuple[str, ...]
+    """Java packages of the format's own operators in Spark's plans."""
+    local_settings: Callable[[Settings, int], Settings] = lambda _settings, _cores: {}
+    """Returns further settings of a new session on a local master, given those that are set and the
+    number of cores."""
+    python_package: str
+    """Python package that zadapter's extra for the format installs."""
+    requirement: str | None = None
+    """Requirement of the Python package, if its version must be ``version``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A table format, as its backend declares it."""
+
+    name: str
+    """Name for ``backend=`` and ``to=``, which the backend's entry point has, too."""
+    library: Library | None = None
+    """The format's Java library; None: Spark alone reads and writes the format."""
+    migrates: bool = False
+    """Whether tables can be migrated to and from other formats: the backend is a
+    :class:`~zadapter.backend.contract.MigrationBackend`."""
+    own_versions: bool = False
+    """Whether the backend itself writes rows and keeps versions, since the format has no engine: it
+    is a :class:`~zadapter.backend.contract.VersionedBackend`."""
+    external_files: bool = False
+    """Whether a table can have files outside its folder."""
+    field_ids: bool = False
+    """Whether the format reads columns by field ids where files have them."""
