@@ -10,6 +10,7 @@ def _local_settings(_: Settings, cores: int) -> Settings:
 
 FORMAT = Format(
     name="delta",
+    log="_delta_log",
     migrates=True,
     external_files=True,
     library=Library(

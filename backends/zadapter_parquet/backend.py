@@ -51,7 +51,7 @@ from zadapter_parquet.store.open import opened
 class ParquetBackend:
     """Folders of Parquet files, each with a log of versions and a stats table."""
 
-    format = Format(name="parquet", own_versions=True, migrates=True)
+    format = Format(name="parquet", log="_zadapter/log", own_versions=True, migrates=True)
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

@@ -7,14 +7,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from zadapter.backend.plugins import formats
 from zadapter.base.interrupts import Interrupted
 from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
 from zadapter.table.snapshot import Written
 
 _NOTES, _NOTE = "_zadapter", "migration-"
-_LOGS = ("_delta_log", f"{_NOTES}/log")
-"""Log folders, which exist only in the folder of a Delta or plain Parquet table."""
 
 
 def begin(spark: SparkSession, folder: str, what: str) -> None:
@@ -68,7 +67,7 @@ def refuse_others(spark: SparkSession, folder: str) -> None:
         files = jvm.org.apache.hadoop.fs.Path(folder).getFileSystem(_conf(spark))
     except Exception:  # noqa: BLE001 - a store that only the catalog's own classes can read
         return
-    for log in _LOGS:
+    for log in filter(None, (form.log for form in formats().values())):
         if files.exists(jvm.org.apache.hadoop.fs.Path(folder, log)):
             raise UsageError(f"{folder} holds {log}, so another table lies there; name another one")
 

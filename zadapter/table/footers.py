@@ -66,6 +66,8 @@ class Footer:
 def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     """Return a file table with size, rows, and stats of every column with one value per row.
 
+    Partition values are left to the format.
+
     Args:
         snapshot: The table's version, for its columns and their names in the files.
         footers: Footers by path.
@@ -88,6 +90,7 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
         "path": list(footers),
         "size": [footer.size for footer in found],
         "rows": [footer.rows for footer in found],
+        "partition": structs([], made.field("partition").type, len(found)),
         "stats": structs(stats, made.field("stats").type, len(found)),
     }
     return pa.table(

@@ -44,6 +44,8 @@ class Format:
     """Name for ``backend=`` and ``to=``, which the backend's entry point has, too."""
     library: Library | None = None
     """The format's Java library; None: Spark alone reads and writes the format."""
+    log: str | None = None
+    """Folder of the log, relative to the table's, if only tables of the format have it."""
     migrates: bool = False
     """Whether tables can be migrated to and from other formats: the backend is a
     :class:`~zadapter.backend.contract.MigrationBackend`."""

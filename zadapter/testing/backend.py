@@ -1,89 +1,46 @@
-"""Tests of the backend contract, for backends of this project and of third parties.
+"""Tests that every backend must pass."""
 
-Subclass :class:`BackendContract` in a pytest module. Define a ``backend`` fixture (the backend
-under test on a running session) and the methods ``make`` (create a table), ``append`` and
-``rows_behind``. The methods must not use zadapter.
-"""
-
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
+import zadapter
 from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts
 from zadapter.errors import ConflictError, UnknownTableError
-from zadapter.layout.build import fit
-from zadapter.layout.layout import Layout, Request
-from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
-from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
+from zadapter.testing.tables import (
+    ROWS,
+    Tables,
+    in_order,
+    more_rows,
+    new_name,
+    one_file_layout,
+    rewrite_of,
+    rows_of,
+)
 
-ROWS = 1_000
-_numbers = count()
-
-
-def one_file_layout() -> Layout:
-    """Return a layout with all rows in one file, in the order of column ``a``."""
-    request = Request(columns=(("a",),), weights=(1.0,), target_file_size=1 << 20, row_groups=2)
-    sample = pa.array(range(0, ROWS, 10), pa.int64())
-    return fit(request, [sample], [()], np.zeros(len(sample), np.int64), [1])
-
-
-def rewrite_of(
-    spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
-) -> Change:
-    """Stage the rows of *files* as one file, and return the rewrite that commits it."""
-    layout = one_file_layout()
-    rows = backend.read(snapshot, files).coalesce(1)
-    made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
-    exchange = Exchange(removed=files, added=made.files)
-    return Change(
-        base=snapshot,
-        operation=Operation.OPTIMIZE,
-        exchanges=(exchange,),
-        staged=(made,),
-        layouts=(layout,),
-    )
+MANY = 20_000
 
 
-class BackendContract:
-    """Tests that every backend must pass."""
-
-    def make(self, spark: SparkSession, name: str, rows: DataFrame) -> str:
-        """Create a table with one file per partition of *rows*; return its path or identifier."""
-        raise NotImplementedError
-
-    def append(self, spark: SparkSession, table: str, rows: DataFrame) -> None:
-        """Append *rows* to *table* without zadapter."""
-        raise NotImplementedError
-
-    def rows_behind(self, spark: SparkSession, table: str) -> Sequence[Any]:
-        """Return all rows of *table*, sorted, without zadapter."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def table(self, spark: SparkSession) -> str:
-        """Create a table of 1 000 rows in four files, with columns a (bigint) and b (string)."""
-        rows = spark.range(ROWS).selectExpr("id a", "nullif(concat('v', id % 7), 'v3') b")
-        return self.make(spark, f"contract{next(_numbers)}", rows.repartition(4))
+class BackendContract(Tables):
+    """Tests of :class:`~zadapter.backend.contract.Backend`."""
 
     def test_files_account_for_every_row(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """The file table counts all live rows, and contains each file once."""
+        """The file table counts all live rows, and has each file once, with its partition."""
         files = backend.files(backend.snapshot(table))
 
         assert len(self.rows_behind(spark, table)) == total(files, "rows")
         assert len(set(files["path"].to_pylist())) == files.num_rows
+        assert files["partition"].null_count == 0
 
     def test_files_are_where_their_uris_say(
         self, spark: SparkSession, backend: Backend, table: str
@@ -122,7 +79,7 @@ class BackendContract:
 
         found = [tuple(row) for part in parts for row in part.select("a", "b").collect()]
 
-        assert self.rows_behind(spark, table) == _sorted(found)
+        assert self.rows_behind(spark, table) == in_order(found)
 
     def test_staged_files_are_invisible(
         self, spark: SparkSession, backend: Backend, table: str
@@ -149,7 +106,7 @@ class BackendContract:
 
         found = backend.read_staged(snapshot, *rewrite.staged).select("a", "b").collect()
 
-        assert before == _sorted(tuple(row) for row in found)
+        assert before == in_order(found)
 
     @pytest.mark.parametrize("plain", [frozenset({("b",)}), frozenset()])
     def test_rows_are_encoded_as_asked(
@@ -207,7 +164,7 @@ class BackendContract:
         """Rows appended after the snapshot are kept, and the rewrite lands without a new write."""
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        self.append(spark, table, spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b"))
+        self.append(spark, table, more_rows(spark))
         before = self.rows_behind(spark, table)
 
         landed = publish(backend, rewrite, Backoff(initial=0.0))
@@ -228,17 +185,47 @@ class BackendContract:
 
         assert before == self.rows_behind(spark, table)
 
+    def test_optimize_clusters_all_rows(self, spark: SparkSession, backend: Backend) -> None:
+        """All rows stay, files hold ranges of the key, and a second run has nothing to do."""
+        table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
+        before = self.rows_behind(spark, table)
+        asked = _optimized(backend, spark)
+
+        report = zadapter.optimize(table, **asked)
+
+        assert (report.rows, report.files_removed) == (MANY, 4)
+        assert before == self.rows_behind(spark, table)
+        files = zadapter.files(table, backend=backend.format.name, spark=spark)
+        few = zadapter.files(table, where="a = 5", backend=backend.format.name, spark=spark)
+        assert few.num_rows == 1 < files.num_rows
+        assert zadapter.optimize(table, **asked).nothing_to_do
+
+    def test_optimize_takes_up_new_files(self, spark: SparkSession, backend: Backend) -> None:
+        """Rows appended since the last run are clustered, and few others are rewritten."""
+        table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
+        asked = _optimized(backend, spark)
+        first = zadapter.optimize(table, **asked)
+        self.append(spark, table, more_rows(spark))
+        before = self.rows_behind(spark, table)
+
+        second = zadapter.optimize(table, **asked)
+
+        assert 0 < second.rows < first.rows
+        assert before == self.rows_behind(spark, table)
+
     def test_no_such_table(self, backend: Backend) -> None:
         """The error for a missing table contains its name."""
         with pytest.raises(UnknownTableError, match="no_such_table"):
             backend.snapshot("no_such_table")
 
 
+def _optimized(backend: Backend, spark: SparkSession) -> dict[str, Any]:
+    """Return arguments of ``zadapter.optimize`` that cut the table into a few files."""
+    size = {"target_file_size": "32KB", "row_groups": 2}
+    return {"by": "a", "backend": backend.format.name, "spark": spark, **size}
+
+
 def _assert_within(values: Iterable[Any], stats: dict[str, Any]) -> None:
     held = list(values)
     assert stats["min"] is None or stats["min"] <= min(held)
     assert stats["max"] is None or stats["max"] >= max(held)
-
-
-def _sorted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return sorted(rows, key=lambda row: tuple((value is None, value) for value in row))

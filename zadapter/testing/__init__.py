@@ -1,0 +1,15 @@
+"""Tests of the backend contract, for backends of this project and of third parties.
+
+In a pytest module, subclass :class:`BackendContract` and, if the format declares ``migrates`` or
+``own_versions``, :class:`MigrationContract` or :class:`VersionsContract`. Define the fixtures
+``spark`` (a running session) and ``backend`` (the backend on it), and the methods of
+:class:`Tables`. The backend must be installed, since the tests also call ``zadapter.optimize`` and
+``zadapter.migrate`` with its name.
+"""
+
+from zadapter.testing.backend import BackendContract
+from zadapter.testing.migration import MigrationContract
+from zadapter.testing.tables import Tables, in_order
+from zadapter.testing.versions import VersionsContract
+
+__all__ = ["BackendContract", "MigrationContract", "Tables", "VersionsContract", "in_order"]

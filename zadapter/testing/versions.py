@@ -1,0 +1,98 @@
+"""Tests that every backend must pass whose format declares ``own_versions``."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import zadapter
+from zadapter.backend.contract import VersionedBackend
+from zadapter.errors import UnknownTableError, VersionExpiredError
+from zadapter.testing.tables import ROWS, Tables, in_order, more_rows
+
+
+class VersionsContract(Tables):
+    """Tests of :class:`~zadapter.backend.contract.VersionedBackend`."""
+
+    def test_every_write_is_a_version(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """The history lists them with what they did, and each can be read by its number."""
+        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        before = self.rows_behind(spark, table)
+        zadapter.optimize(table, by="a", **asked)
+        zadapter.append(table, more_rows(spark), **asked)
+        zadapter.delete(table, f"a < {ROWS}", **asked)
+
+        commits = backend.history(table)
+
+        operations = [commit.operation for commit in commits]
+        assert operations[:3] == ["delete", "append", "optimize"]
+        for commit, rows in zip(commits, (5, ROWS + 5, ROWS), strict=False):
+            snapshot = backend.at(table, commit.version)
+            assert backend.read(snapshot, backend.files(snapshot)).count() == rows
+            assert backend.version_at(table, commit.timestamp) == commit.version
+        old = zadapter.read(table, version=commits[2].version, **asked)
+        assert before == in_order(old.select("a", "b").collect())
+
+    def test_an_older_version_can_be_restored(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """As a new version with the rows of the old one."""
+        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.optimize(table, by="a", **asked)
+        version, before = backend.snapshot(table).version, self.rows_behind(spark, table)
+        assert version is not None
+        zadapter.overwrite(table, more_rows(spark), **asked)
+
+        made = backend.restore(table, version)
+
+        assert made == backend.snapshot(table).version
+        assert before == self.rows_behind(spark, table)
+
+    def test_vacuum_deletes_only_what_older_versions_need(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """The newest version stays readable; older ones expire; a dry run deletes nothing."""
+        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.optimize(table, by="a", **asked)
+        old = backend.snapshot(table).version
+        assert old is not None
+        zadapter.optimize(table, by="b", **asked)
+        before = self.rows_behind(spark, table)
+
+        ahead = backend.vacuum(table, timedelta(0), dry_run=True)
+        done = backend.vacuum(table, timedelta(0), dry_run=False)
+
+        assert ahead
+        assert sorted(ahead) == sorted(done)
+        assert before == self.rows_behind(spark, table)
+        with pytest.raises(VersionExpiredError):
+            backend.at(table, old)
+
+    def test_the_folder_becomes_the_newest_version(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """Engines that list the folder read the rows of the newest version."""
+        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.append(table, more_rows(spark), **asked)
+        zadapter.delete(table, "a % 2 = 0", **asked)
+        before = self.rows_behind(spark, table)
+
+        backend.publish_folder(table, dry_run=False)
+
+        assert before == in_order(spark.read.parquet(table).select("a", "b").collect())
+        assert before == self.rows_behind(spark, table)
+
+    def test_there_is_no_version_before_the_first(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """Nor one of a later number."""
+        zadapter.append(table, more_rows(spark), backend=backend.format.name, spark=spark)
+        first = backend.history(table)[-1].timestamp
+
+        with pytest.raises(UnknownTableError):
+            backend.version_at(table, first - timedelta(days=1))
+        with pytest.raises(UnknownTableError):
+            backend.at(table, 99)
