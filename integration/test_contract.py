@@ -7,17 +7,13 @@ from pyspark.sql import functions as F
 
 import zadapter
 from integration.parquet.lake import live
-from zadapter.testing import BackendContract
+from zadapter.testing import BackendContract, MigrationContract, VersionsContract, in_order
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
 
 
-def in_order(rows):
-    return sorted((tuple(row) for row in rows), key=lambda r: tuple((v is None, v) for v in r))
-
-
-class TestDelta(BackendContract):
+class TestDelta(BackendContract, MigrationContract):
     """Delta keeps the contract."""
 
     @pytest.fixture
@@ -28,9 +24,12 @@ class TestDelta(BackendContract):
     def _folder(self, tmp_path):
         self.folder = tmp_path
 
-    def make(self, spark, name, rows):
-        rows.write.format("delta").save(f"{self.folder}/{name}")
+    def target(self, name):
         return f"{self.folder}/{name}"
+
+    def make(self, spark, name, rows):
+        rows.write.format("delta").save(self.target(name))
+        return self.target(name)
 
     def append(self, spark, table, rows):
         rows.write.format("delta").mode("append").save(table)
@@ -41,7 +40,7 @@ class TestDelta(BackendContract):
         )
 
 
-class TestParquet(BackendContract):
+class TestParquet(BackendContract, MigrationContract, VersionsContract):
     """Parquet keeps the contract."""
 
     @pytest.fixture
@@ -52,9 +51,12 @@ class TestParquet(BackendContract):
     def _folder(self, tmp_path):
         self.folder = tmp_path
 
-    def make(self, spark, name, rows):
-        rows.write.parquet(f"{self.folder}/{name}")
+    def target(self, name):
         return f"{self.folder}/{name}"
+
+    def make(self, spark, name, rows):
+        rows.write.parquet(self.target(name))
+        return self.target(name)
 
     def append(self, spark, table, rows):
         zadapter.append(table, rows, backend="parquet")
@@ -63,7 +65,7 @@ class TestParquet(BackendContract):
         return in_order(row.values() for row in live(table).to_pylist())
 
 
-class TestIceberg(BackendContract):
+class TestIceberg(BackendContract, MigrationContract):
     """Iceberg keeps the contract."""
 
     @pytest.fixture
@@ -75,11 +77,14 @@ class TestIceberg(BackendContract):
     def _catalog(self, catalog):
         self.catalog = catalog
 
+    def target(self, name):
+        return f"ice.contract.{name}"
+
     def make(self, spark, name, rows):
         spark.sql("CREATE NAMESPACE IF NOT EXISTS ice.contract")
-        writer = rows.writeTo(f"ice.contract.{name}")
+        writer = rows.writeTo(self.target(name))
         writer.option("use-table-distribution-and-ordering", "false").create()
-        return f"ice.contract.{name}"
+        return self.target(name)
 
     def append(self, spark, table, rows):
         rows.writeTo(table).append()

@@ -238,6 +238,23 @@ def accepts(arguments):
     return command.make_context(name, rest, parent=Context(group)) is not None
 
 
+def test_the_page_on_backends_quotes_the_toy():
+    """Its functions are those of the module that passes the conformance suite."""
+    toy = ast.parse(read("tests/toybackend/zadapter_toy.py"))
+    known = {ast.dump(node) for node in ast.walk(toy) if isinstance(node, ast.FunctionDef)}
+    python = [block for block in blocks("backends/README.md") if block.language == "python"]
+
+    quoted = [
+        node
+        for block in python
+        for node in ast.parse(block.text).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+    assert len(quoted) > 15
+    assert [node.name for node in quoted if ast.dump(node) not in known] == []
+
+
 def test_versions_of_packages_are_those_that_are_loaded():
     """Settings to copy have the coordinates that a session of zadapter gets."""
     loaded = {each for f in formats().values() if f.library for each in f.library.packages}
