@@ -93,6 +93,7 @@ class MigrationContract(Tables):
         self, spark: SparkSession, backend: MigrationBackend, table: str, tmp_path: Path
     ) -> None:
         """The rows arrive, with a proof; what was appended later follows."""
+        self.append(spark, table, more_rows(spark))
         format_, between, name = backend.format.name, str(tmp_path / "t"), self.target(new_name())
         other = "delta" if format_ == "parquet" else "parquet"
 
