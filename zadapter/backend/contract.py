@@ -221,7 +221,9 @@ def load(name: str) -> Factory:
     """
     found = list(entry_points(group=GROUP, name=name))
     if not found:
-        raise MissingBackendError(f"no backend {name!r}; installed: {', '.join(names()) or 'none'}")
+        raise MissingBackendError(
+            f"unknown backend {name!r}; installed: {', '.join(names()) or 'none'}"
+        )
     if len({entry.value for entry in found}) > 1:
         raise MissingBackendError(
             f"{len(found)} packages provide backend {name!r}: {', '.join(e.value for e in found)}; "
@@ -235,10 +237,10 @@ def _load(entry: EntryPoint) -> Factory:
         loaded: Any = entry.load()
     except ImportError as error:
         raise MissingBackendError(
-            f"backend {entry.name!r} needs {error.name}; install zadapter's extra {entry.name!r}"
+            f"backend {entry.name!r} requires {error.name}; install the extra {entry.name!r}"
         ) from error
     except AttributeError as error:
         raise MissingBackendError(
-            f"backend {entry.name!r} is not in what is installed: {error}; install it anew"
+            f"backend {entry.name!r} cannot be loaded: {error}; reinstall its package"
         ) from error
     return cast("Factory", loaded)

@@ -19,8 +19,8 @@ from zadapter.spark import catalogs, java, object_stores, settings
 from zadapter.spark.settings import CATALOG, EXTENSIONS, FORMATS, PACKAGES, SPARK, Format
 
 _NO_CONNECT = (
-    "zadapter commits through the JVM of a classic Spark session, and a Spark Connect session "
-    "has none; start a classic one, for example with zadapter.spark.session()"
+    "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "
+    "start a classic session, for example with zadapter.spark.session()"
 )
 
 
@@ -59,9 +59,11 @@ def session(
         UsageError: A format or a store is unknown.
     """
     if unknown := set(formats) - {*FORMATS, "parquet"}:
-        raise UsageError(f"no format {min(unknown)!r}; there are: delta, iceberg, parquet")
+        raise UsageError(
+            f"unknown format {min(unknown)!r}; expected one of: delta, iceberg, parquet"
+        )
     if unknown := set(stores) - {object_stores.S3}:
-        raise UsageError(f"no store {min(unknown)!r} to load; there is: {object_stores.S3}")
+        raise UsageError(f"unknown store {min(unknown)!r}; expected one of: {object_stores.S3}")
     there = running()
     found = there or _start(dict(conf or {}), formats, stores)
     for name in formats:
@@ -107,7 +109,7 @@ def check(spark: SparkSession, table_format: str) -> None:
     if not isinstance(spark, SparkSession):
         raise SessionError(_NO_CONNECT)
     if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no public way
-        raise SessionError("this Spark session is stopped; give a running one, or none")
+        raise SessionError("this Spark session is stopped; pass a running session, or none")
     _refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
     if table_format not in FORMATS:
         return
@@ -116,9 +118,9 @@ def check(spark: SparkSession, table_format: str) -> None:
     loaded = isinstance(attrgetter(form.probe)(jvm), JavaClass)
     if missing := _missing(spark, table_format, loaded=loaded):
         raise SessionError(
-            f"this Spark session cannot handle {table_format}: it lacks {', '.join(missing)}. "
-            "Spark reads these when it starts, so in a new process add to the builder, "
-            "or as --conf to spark-submit,\n"
+            f"this Spark session does not support {table_format}: it lacks {', '.join(missing)}. "
+            "Spark reads these settings at startup: in a new process, set in the builder, or with "
+            "--conf of spark-submit,\n"
             f"{settings.config_lines(missing)}"
         )
     _refuse_loaded(jvm, table_format, form)
@@ -144,7 +146,7 @@ def _refuse_loaded(jvm: Any, table_format: str, form: Format) -> None:
 def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
     if not settings.same_minor(found, supported):
         raise SessionError(
-            f"{name} {found} is loaded, but zadapter works with {name} {supported}: {remedy}"
+            f"{name} {found} is loaded, but zadapter requires {name} {supported}: {remedy}"
         )
 
 
@@ -209,16 +211,16 @@ def _start(conf: dict[str, str], formats: Sequence[str], stores: Sequence[str]) 
             return builder.getOrCreate()
         except PySparkRuntimeError as error:
             raise SessionError(
-                "Spark's JVM did not start; it said why above, for example that it could not "
-                f"download {added.get(PACKAGES) or 'a package'}"
+                "Spark's JVM did not start; see the reason in its output above, for example a "
+                f"failed download of {added.get(PACKAGES) or 'a package'}"
             ) from error
 
 
 def _refuse_hidden(added: Mapping[str, str]) -> None:
     if PACKAGES in added and PACKAGES in settings.submit_args():
         raise SessionError(
-            "PYSPARK_SUBMIT_ARGS names packages, and then Spark loads no others; "
-            f"name them all there: --packages {added[PACKAGES]}"
+            "PYSPARK_SUBMIT_ARGS sets packages, so Spark ignores all others; "
+            f"set all packages there: --packages {added[PACKAGES]}"
         )
 
 
