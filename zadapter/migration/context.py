@@ -69,7 +69,7 @@ def start(context: MigrationContext) -> SourceTable:
     snapshot = context.source.snapshot(context.table)
     if snapshot.format == context.to:
         raise UsageError(
-            f"{context.table} is a table of {context.to} already; see zadapter.optimize()"
+            f"{context.table} is already a {context.to} table; use zadapter.optimize()"
         )
     before = context.source.define(snapshot)
     every = [
@@ -128,8 +128,8 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
     """
     if overlap(old.location, new.location):
         raise UsageError(
-            f"{old.table} and {new.table} lie within each other, where clean-ups of the one would "
-            "delete files of the other; name another target"
+            f"the folders of {old.table} and {new.table} overlap, so a clean-up of one table would "
+            "delete files of the other; pass another target"
         )
 
 
@@ -216,6 +216,6 @@ def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
 
 def _told(request: Request | None, *, anew: bool) -> str:
     if request is None:
-        return "none; rows stay as they lie"
+        return "none; the order of rows is kept"
     columns = ", ".join(join(parts) for parts in request.columns)
-    return f"{request.curve.value} by {columns}, {'fitted anew' if anew else 'kept'}"
+    return f"{request.curve.value} by {columns}, {'newly fitted' if anew else 'kept'}"

@@ -181,7 +181,7 @@ class Load:
             StaleRewriteError: Another load has landed, or the table's definition has changed.
         """
         if (head.source(), head.definition) != (self.base.source(), self.base.definition):
-            raise StaleRewriteError(self.base.table, ["the version that was migrated"])
+            raise StaleRewriteError(self.base.table, ["the migrated version"])
         return replace(self, base=head), ()
 
 
