@@ -30,7 +30,7 @@ def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
         VersionExpiredError: The version's files may have been deleted.
     """
     if isinstance(when, bool) or not isinstance(when, (int, datetime)):
-        raise UsageError(f"version= takes a whole number or a datetime, not {when!r}")
+        raise UsageError(f"version= must be an integer or a datetime, not {when!r}")
     entry = log.entry(when) if isinstance(when, int) else _at(log, head, table, when)
     if entry.version < head.oldest:
         raise VersionExpiredError(table, entry.version, head.oldest)
@@ -40,7 +40,7 @@ def find(log: Log, head: Entry, table: str, when: int | datetime) -> Entry:
 def _at(log: Log, head: Entry, table: str, when: datetime) -> Entry:
     wanted = int(when.timestamp() * 1_000)
     if log.entry(0).timestamp > wanted:
-        raise UnknownTableError(f"{table}: its first version is younger than {when}")
+        raise UnknownTableError(f"{table}: version not found; the first one is newer than {when}")
     low, high = 0, head.version + 1  # timestamps rise from version to version
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,7 +93,7 @@ def restore(files: Files, table: str, version: int) -> int:
         )
         if log.claimed(entry):
             return entry.version
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 _CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")
