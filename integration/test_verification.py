@@ -124,7 +124,7 @@ class Stories:
 
         for corrupt in CORRUPTIONS.values():
             broken = self.through(corrupt)
-            with pytest.raises(VerificationError, match="rows written are not the rows read"):
+            with pytest.raises(VerificationError, match="rows written differ from the rows read"):
                 self.optimize(table, backend=broken, verify="checksum")
 
         assert rows == self.read(table)
