@@ -154,7 +154,7 @@ class Stories:
 
         report = self.optimize(table, backend=self.through(_lost), verify="checksum")
 
-        assert str(report.verification) == "checksum, the rows read twice"
+        assert str(report.verification) == "checksum, with a second read of the rows"
         assert len(self.read(table)) == ROWS
         assert report.share_after < 0.5
 
