@@ -88,7 +88,7 @@ def test_flipped_bits_in_a_data_file(table, tmp_path):
     file.write_bytes(data)
     table.changed(file)
 
-    named = "(Spark may have logged which)" if table.format == "iceberg" else file.name
+    named = "(see the log of Spark)" if table.format == "iceberg" else file.name
     check_refused(table, table.optimize, DataFileError, named, "damaged", "restore")
     check_refused(table, lambda: table.migrate(tmp_path / "new"), DataFileError, named)
 
@@ -126,7 +126,7 @@ def no_file_larger(spark, most):
 def test_no_room(table, spark):
     """What was written before the disk was full is removed, or it would stay full."""
     with no_file_larger(spark, 30_000):
-        check_refused(table, table.optimize, StoreError, "no room is left", "make room")
+        check_refused(table, table.optimize, StoreError, "no space left", "free space")
 
     assert not table.optimize().nothing_to_do
 

@@ -48,7 +48,7 @@ class TestDelta(Stories):
 
         assert written, (output, errors[-3000:])
         assert process.returncode == 0, errors
-        assert "the same call again finishes the migration" in json.loads(output)[0]
+        assert "Repeat the call to finish the migration" in json.loads(output)[0]
         assert data_files(target) == set()
         assert self.rows(spark, name) == rows
         made = zadapter.migrate(name, to="parquet", target=target, backend=self.format, spark=spark)

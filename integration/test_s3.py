@@ -71,7 +71,7 @@ class Stories:
             self.optimize(f"s3a://{bucket}/t", spark)
 
     def test_there_is_no_such_bucket(self, spark):
-        with pytest.raises(errors.UnknownTableError, match=r"s3a://nowhere/t.*no such bucket"):
+        with pytest.raises(errors.UnknownTableError, match=r"s3a://nowhere/t.*bucket not found"):
             self.optimize("s3a://nowhere/t", spark)
 
     def test_a_key_may_read_only(self, spark, s3):

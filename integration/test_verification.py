@@ -124,7 +124,7 @@ class Stories:
 
         for corrupt in CORRUPTIONS.values():
             broken = self.through(corrupt)
-            with pytest.raises(VerificationError, match="rows written are not the rows read"):
+            with pytest.raises(VerificationError, match="rows written differ from the rows read"):
                 self.optimize(table, backend=broken, verify="checksum")
 
         assert rows == self.read(table)
@@ -154,7 +154,7 @@ class Stories:
 
         report = self.optimize(table, backend=self.through(_lost), verify="checksum")
 
-        assert str(report.verification) == "checksum, the rows read twice"
+        assert str(report.verification) == "checksum, with a second read of the rows"
         assert len(self.read(table)) == ROWS
         assert report.share_after < 0.5
 

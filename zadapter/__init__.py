@@ -81,6 +81,6 @@ def __getattr__(name: str) -> Any:
         if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
             raise
         raise MissingBackendError(
-            f"zadapter.{name} needs PySpark; install zadapter with its extra 'delta'"
+            f"zadapter.{name} requires PySpark; install zadapter with the extra 'delta'"
         ) from error
     return getattr(module, name)

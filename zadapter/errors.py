@@ -53,7 +53,7 @@ class UnknownColumnError(UsageError):
         self.known = tuple(known)
         near = get_close_matches(column.lower(), [name.lower() for name in known], n=1)
         nearest = next((name for name in known if near and name.lower() == near[0]), None)
-        hint = f"did you mean {nearest!r}?" if nearest else f"it has: {', '.join(known)}"
+        hint = f"did you mean {nearest!r}?" if nearest else f"available: {', '.join(known)}"
         super().__init__(f"the table has no column {column!r}; {hint}")
 
 
@@ -86,8 +86,8 @@ class MissingStatsError(UnsupportedError):
         self.columns = tuple(columns)
         super().__init__(
             f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them "
-            "would exclude no file; pass widen_stats=True (command line: --widen-stats) to add "
-            "them to the columns the table collects stats for, or cluster by other columns"
+            "would not prune any files; pass widen_stats=True (command line: --widen-stats) to "
+            "collect stats for them, or cluster by other columns"
         )
 
 
@@ -107,8 +107,8 @@ class StaleRewriteError(ConflictError):
         self.table = table
         self.gone = tuple(gone)
         super().__init__(
-            f"{table}: {len(gone)} of the files being rewritten changed meanwhile, "
-            f"{gone[0]!r} among them; run optimize() again to take up the new state"
+            f"{table} was changed by another writer: {len(gone)} conflicts, first: {gone[0]!r}; "
+            "nothing was committed. Retry to use the new version"
         )
 
 
@@ -124,9 +124,9 @@ class ReplacedTableError(ConflictError):
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(
-            f"{table} was dropped and made again while it was being changed; nothing was committed "
-            "to the new table. Files written for the old one stay until VACUUM or "
-            "remove_orphan_files takes them. Run the command again to change the new table"
+            f"{table} was dropped and created again during the change; nothing was committed to "
+            "the new table. Files written for the old one remain until VACUUM or "
+            "remove_orphan_files deletes them. Retry to change the new table"
         )
 
 
@@ -144,7 +144,7 @@ class VersionExpiredError(ZadapterError):
         self.version = version
         self.oldest = oldest
         super().__init__(
-            f"{table}: version {version} has expired; the oldest that can be read is {oldest}"
+            f"{table}: version {version} has expired; the oldest readable version is {oldest}"
         )
 
 
@@ -160,7 +160,9 @@ class ForeignChangeError(ZadapterError):
         self.table = table
         self.paths = tuple(paths)
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        super().__init__(f"{table}: {paths[0]!r}{more} {what} behind the table's log; {advice}")
+        super().__init__(
+            f"{table}: another program {what} {paths[0]!r}{more} outside the table's log; {advice}"
+        )
 
 
 class CorruptLogError(ZadapterError):
@@ -203,7 +205,7 @@ class UnknownOutcomeError(ZadapterError):
         self.table = table
         self.commit_id = commit_id
         super().__init__(
-            f"{table}: it is not known whether commit {commit_id} landed; look for this id in the "
-            "table's history. If it is there, all is well; if not, what was written waits for "
-            "vacuum"
+            f"{table}: the outcome of commit {commit_id} is unknown; look for this id in the "
+            "table's history. If it is there, the commit succeeded; if not, nothing was "
+            "committed, and a clean-up will delete the written files"
         )

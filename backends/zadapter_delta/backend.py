@@ -133,7 +133,7 @@ class DeltaBackend:
         if self._collected[:2] != (base, paths):
             found = self._collect(base, paths)
             if found.size() != len(paths):
-                raise UnsupportedError(f"{found.size()} of {len(paths)} files found in the log")
+                raise UnsupportedError(f"the log has only {found.size()} of {len(paths)} files")
             self._collected = base, paths, found
         return self._collected[2]
 

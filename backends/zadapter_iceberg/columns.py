@@ -77,13 +77,13 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
             continue
         if source is None:
             raise UnsupportedError(
-                f"partition field {field['name']!r} is made of a column that was dropped; "
-                "ALTER TABLE … DROP PARTITION FIELD first"
+                f"the source column of partition field {field['name']!r} was dropped; "
+                "run ALTER TABLE … DROP PARTITION FIELD first"
             )
         if table[source].type == "uuid" and field["transform"] != "identity":
             raise UnsupportedError(
-                f"partition field {field['name']!r} is made of a uuid, which Spark's functions "
-                "take for a text"
+                f"partition field {field['name']!r} transforms a uuid, which Spark's functions "
+                "treat as a string"
             )
         expression = _expression(field["name"], field["transform"], quote(source))
         found.append(Field(field["name"], source, expression))

@@ -209,7 +209,7 @@ class ParquetBackend:
         added = [exchange.added for exchange in change.exchanges]
         # engines shift timestamps if some files store INT96 and others do not
         if int96 != base.int96 and not commit_entries.is_whole(base, removed):
-            raise StaleRewriteError(table, ["how files store moments"])
+            raise StaleRewriteError(table, ["timestamp encoding"])
         said = commit_entries.exchanged(store, base, removed, added) | {
             "int96": int96,
             "folder": folder,
@@ -259,7 +259,7 @@ class ParquetBackend:
         try:
             files = opened(self._spark, table, make=True)
         except OSError as error:
-            raise UsageError(f"{table} can be no folder: {error.strerror}; name another") from error
+            raise UsageError(f"cannot create {table}: {error.strerror}; pass another") from error
         return loading.pending(table, files, definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
@@ -269,8 +269,8 @@ class ParquetBackend:
             UnsupportedError: Always.
         """
         raise UnsupportedError(
-            f"{snapshot.table}: a table of Parquet files has its files in its own folder, so they "
-            "cannot stay where they are; say mode='copy'"
+            f"{snapshot.table}: a Parquet table cannot reference files outside its own folder; "
+            "pass mode='copy'"
         )
 
     def protect(self, snapshot: Snapshot) -> str:

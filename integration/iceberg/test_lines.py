@@ -137,5 +137,5 @@ def test_a_field_and_a_column_that_differ_in_case_only(lake, spark):
     rows = spark.range(10).selectExpr("id AS a", "id AS c", "id AS C_BUCKET")
     name = lake.make(rows, "bucket(4, c)")
 
-    with pytest.raises(UnsupportedError, match="differ in case only"):
+    with pytest.raises(UnsupportedError, match="differ only in case"):
         lake.optimize(name)

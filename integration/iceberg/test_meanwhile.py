@@ -72,7 +72,7 @@ def test_i15_a_clean_up_right_before_an_attempt_stops_it(lake, spark, attempts):
             actions.deleteOrphanFiles(lake.java(name)).olderThan(later).execute()
             return super().commit(rewrite)
 
-    with pytest.raises(VerificationError, match="gone"):
+    with pytest.raises(VerificationError, match="is missing; nothing was"):
         lake.optimize(name, backend=Lost, backoff=AT_ONCE)
 
     assert before == lake.read(name)

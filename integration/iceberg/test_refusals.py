@@ -21,14 +21,14 @@ def table(lake, spark):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("ice.db.nowhere", "no such table in the Iceberg catalogs of this session: ice"),
-        ("ice.nospace.t", "no such table in the Iceberg catalogs"),
-        ("nocatalog.db.t", "no such table in the Iceberg catalogs"),
-        ("/no/such/path", "no Iceberg table there"),
+        ("ice.db.nowhere", "table not found in the Iceberg catalogs of this session: ice"),
+        ("ice.nospace.t", "table not found in the Iceberg catalogs"),
+        ("nocatalog.db.t", "table not found in the Iceberg catalogs"),
+        ("/no/such/path", "no Iceberg table found"),
         ("{}.files", "is a metadata table"),
-        ("{}.branch_nope", "no branch 'nope'; there are: main"),
-        ("{}.tag_v1", "a state of the past"),
-        ("{}.other", "there is no such table"),
+        ("{}.branch_nope", "unknown branch 'nope'; expected one of: main"),
+        ("{}.tag_v1", "is a past snapshot"),
+        ("{}.other", "table not found"),
     ],
 )
 def test_what_is_no_table_is_named(table, spark, name, says):
@@ -77,7 +77,7 @@ def test_a_wrong_argument_is_named(lake, table, arguments, error, says):
 @pytest.mark.parametrize(
     ("properties", "says"),
     [
-        ({"write.format.default": "orc"}, "is written as orc"),
+        ({"write.format.default": "orc"}, "write.format.default=orc"),
         ({"encryption.key-id": "k"}, "encrypted"),
     ],
 )

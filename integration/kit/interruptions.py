@@ -208,7 +208,7 @@ class Stories:
                 os.kill(os.getpid(), signal.SIGINT)
                 return super().commit(rewrite)
 
-        with pytest.raises(KeyboardInterrupt, match="committed before, and to stay"):
+        with pytest.raises(KeyboardInterrupt, match="versions committed by this call"):
             zadapter.optimize(name, by=["a"], target_file_size="64KB", backend=Stopped, spark=spark)
 
         assert data_files(folder) > before
@@ -228,7 +228,7 @@ class Stories:
                 os.kill(os.getpid(), signal.SIGINT)
                 raise UnknownOutcomeError(rewrite.base.table, rewrite.id)
 
-        with pytest.raises(KeyboardInterrupt, match="not known whether commit"):
+        with pytest.raises(KeyboardInterrupt, match="the outcome of commit"):
             zadapter.optimize(
                 name,
                 by=["a"],

@@ -79,7 +79,7 @@ def test_what_delta_alone_has_is_named(lakes, delta, to):
         assert word in lost
     assert ("NOT NULL" in lost) == (to == "parquet")
     carried = items(report, Status.CARRIED)
-    for word in ("partitions by v", "property mine", "comment of the table", "1 comments"):
+    for word in ("partition field v", "property mine", "table comment", "1 column comments"):
         assert word in carried
     assert not report.refused
 
@@ -90,12 +90,12 @@ def test_what_iceberg_alone_has_is_named(lakes, iceberg, to):
     report = tell(lakes, "iceberg", iceberg, to)
 
     translated = items(report, Status.TRANSLATED)
-    for word in ("partitions by day(t)", "partitions by bucket[4](id)", "field ids"):
+    for word in ("partition field day(t)", "partition field bucket[4](id)", "field ids"):
         assert word in translated
     lost = items(report, Status.LOST)
     for word in ("branches and tags audit", "WRITE ORDERED BY", "identifier fields", "write.wap"):
         assert word in lost
-    assert "partitions by v" in items(report, Status.CARRIED)
+    assert "partition field v" in items(report, Status.CARRIED)
 
 
 @pytest.mark.parametrize("mode", ["copy", "in_place", "auto"])

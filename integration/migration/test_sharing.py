@@ -49,7 +49,7 @@ def clean(lakes, format_, table):
         with refused_or_harmless():  # a retention that is shorter than the table's
             lakes.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
     elif format_ == "parquet":
-        with pytest.raises(UnsupportedError, match="has the same files"):
+        with pytest.raises(UnsupportedError, match="shares its files"):
             zadapter.vacuum(
                 table, older_than=timedelta(0), dry_run=False, backend="parquet", spark=lakes.spark
             )
@@ -157,7 +157,7 @@ def test_what_drops_them_all_the_same_is_said(lakes, spark):
 
     report = lakes.migrate("delta", "managed_one", "iceberg", mode="in_place")
 
-    assert "DROP TABLE deletes them all the same" in report.notes[0]
+    assert "DROP TABLE still deletes them" in report.notes[0]
     spark.sql("DROP TABLE managed_one")
 
 
@@ -166,12 +166,12 @@ def test_files_of_a_third_table_stay_where_they_are(lakes, spark):
     table, clone = lakes.make("delta", spark.range(20)), lakes.name("delta")
     lakes.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{table}`")
 
-    with pytest.raises(UnsupportedError, match="outside its folder"):
+    with pytest.raises(UnsupportedError, match="outside the table's folder"):
         lakes.migrate("delta", clone, "iceberg", mode="in_place")
 
     report = lakes.migrate("delta", clone, "iceberg", mode="auto")
     assert report.mode.value == "copy"
-    assert "say mode" not in str(report)
+    assert "pass mode" not in str(report)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_second_call_says_what_the_first_has_done(lakes, spark, to, mode):
     again = lakes.migrate("iceberg", table, to, target)
     planned = lakes.migrate("iceberg", table, to, target, dry_run=True)
 
-    assert (again.mode.value, again.why) == (mode, "made by an earlier call")
+    assert (again.mode.value, again.why) == (mode, "created by an earlier call")
     assert again.proof.rows == 20
     assert (planned.proof, planned.target_version) == (None, None)
 
@@ -221,5 +221,5 @@ def test_files_with_ids_of_another_table_are_copied(lakes):
 def test_columns_that_iceberg_has_itself_are_refused(lakes, spark):
     table = lakes.make("delta", spark.range(3).selectExpr("id AS _pos"))
 
-    with pytest.raises(UnsupportedError, match="column of its own"):
+    with pytest.raises(UnsupportedError, match="its name is reserved by Iceberg"):
         lakes.migrate("delta", table, "iceberg")

@@ -48,7 +48,7 @@ def test_tables_are_made_on_hdfs_and_come_back(lakes, spark, hdfs, to, mode):
     rows = spark.range(100).selectExpr("id", "id % 3 AS p")
     rows.repartition(3).write.partitionBy("p").parquet(files)
 
-    with pytest.raises(UsageError, match="within each other"):
+    with pytest.raises(UsageError, match="overlap"):
         lakes.migrate("parquet", files, to, f"{files}/inner")
     report = lakes.migrate("parquet", files, to, target, mode=mode)
     back = lakes.migrate(to, target, "parquet", f"{hdfs}/lake/{uuid4().hex}")

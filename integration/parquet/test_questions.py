@@ -49,11 +49,11 @@ def test_what_is_no_condition_table_or_frame_is_named(lake, spark):
     for wrong in (5, None):
         with pytest.raises(UsageError, match="where= "):
             zadapter.delete(table, wrong, backend="parquet", spark=spark)
-        with pytest.raises(UsageError, match="is no table"):
+        with pytest.raises(UsageError, match="is not a table"):
             zadapter.read(wrong, backend="parquet", spark=spark)
-        with pytest.raises(UsageError, match="rows are a DataFrame"):
+        with pytest.raises(UsageError, match="rows must be a Spark DataFrame"):
             zadapter.append(table, wrong, backend="parquet", spark=spark)
-    with pytest.raises(UsageError, match="where= takes SQL"):
+    with pytest.raises(UsageError, match="where= must be a SQL string"):
         zadapter.files(table, where=True, backend="parquet", spark=spark)
-    with pytest.raises(UsageError, match="is no table"):
+    with pytest.raises(UsageError, match="is not a table"):
         zadapter.delete("", "true", backend="parquet", spark=spark)

@@ -47,7 +47,7 @@ def test_a_backend_is_what_its_entry_point_names(install):
 def test_no_backend_at_all(install):
     """Nothing is installed."""
     assert names() == []
-    with pytest.raises(MissingBackendError, match="no backend 'delta'; installed: none"):
+    with pytest.raises(MissingBackendError, match="unknown backend 'delta'; installed: none"):
         load("delta")
 
 
@@ -56,7 +56,7 @@ def test_an_unknown_backend(install):
     install("zadapter_b", "b = zadapter_b:B")
     install("zadapter_a", "a = zadapter_a:A")
 
-    with pytest.raises(MissingBackendError, match="no backend 'c'; installed: a, b"):
+    with pytest.raises(MissingBackendError, match="unknown backend 'c'; installed: a, b"):
         load("c")
 
 
@@ -84,9 +84,9 @@ def test_a_backend_whose_needs_are_missing(install):
     """The error has the extra to install."""
     install("zadapter_a", "a = zadapter_a:A", "import no_such_package")
 
-    with pytest.raises(MissingBackendError, match="needs no_such_package") as raised:
+    with pytest.raises(MissingBackendError, match="requires no_such_package") as raised:
         load("a")
-    assert "extra 'a'" in str(raised.value)
+    assert "install the extra 'a'" in str(raised.value)
     assert isinstance(raised.value.__cause__, ImportError)
 
 

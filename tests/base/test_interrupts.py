@@ -97,7 +97,7 @@ def test_a_commit_under_way_ends_first(context, landed):
     with pytest.raises(Interrupted) as ended:
         run()
 
-    says = "committed before, and to stay: 7" if landed else "whether commit c0ffee landed"
+    says = "versions committed by this call: 7" if landed else "outcome of commit c0ffee is unknown"
     assert says in str(ended.value)
 
 

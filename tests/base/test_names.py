@@ -64,7 +64,7 @@ def test_known_names(text, parts):
 )
 def test_what_is_no_name(text):
     """Nothing is guessed."""
-    with pytest.raises(UsageError, match="no column name"):
+    with pytest.raises(UsageError, match="is not a column name"):
         split(text)
 
 
@@ -100,9 +100,9 @@ def test_case_does_not_matter(asked, found, type_):
         (("user", "nam"), "did you mean 'User.Name'?"),
         (("USER", "home.twn"), "did you mean 'User.`home.town`'?"),
         (("oddname",), "did you mean '`odd ``name```'?"),
-        (("quite another thing",), "it has: id, User, tags, `odd ``name```"),
+        (("quite another thing",), "available: id, User, tags, `odd ``name```"),
         (("id", "x"), "did you mean 'id'?"),
-        (("tags", "quite another"), "it has: id, User, tags, `odd ``name```"),
+        (("tags", "quite another"), "available: id, User, tags, `odd ``name```"),
     ],
 )
 def test_an_unknown_column_shows_the_way(asked, hint):

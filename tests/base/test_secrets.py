@@ -30,7 +30,7 @@ HOLDING = (
     "Authorization: Bearer {}",
     "got 401 for Bearer {}",
     "no such bucket: s3://AKID:{}@bucket/table",
-    "--conf takes key=value, not 'fs.s3a.secret.key:{}'",
+    "--conf must be key=value, not 'fs.s3a.secret.key:{}'",
     "https://acct.blob.core.windows.net/c/f.parquet?sv=2024&sig={}&se=2030",
     "https://b.s3.amazonaws.com/k?X-Amz-Signature={}&X-Amz-Expires=1",
     "jdbc:postgresql://host:5432/catalog?user=me&password={}",
@@ -73,10 +73,10 @@ def test_what_is_around_a_secret_stays(secret):
         "hdfs://namenode:9000/lake/a@b/part-0.parquet is missing",
         "abfss://container@acct.dfs.core.windows.net/lake/events",
         "'token=a/part-00000.parquet' and lake/key=5/part-0.parquet were changed",
-        "the table has no column 'user_token'; it has: `key`, secret",
+        "the table has no column 'user_token'; available: `key`, secret",
         "where: `key` = 3 AND design = 4",
-        "--by names a twice; name each column once",
-        "lake/events: 3 of the files being rewritten changed meanwhile",
+        "--by: duplicate column a; pass each column once",
+        "lake/events was changed by another writer: 3 conflicts, first: 'a.parquet'",
     ],
 )
 def test_what_is_no_secret_stays(text):
@@ -111,8 +111,8 @@ def test_errors_and_results_mask_by_themselves():
     table = "s3://K:hidden@b/t"
     plan = Plan(table=table, **CONSTANTS)
 
-    assert "hidden" not in str(UsageError(f"{table} is no table"))
-    assert "hidden" not in repr(UsageError(f"{table} is no table"))
+    assert "hidden" not in str(UsageError(f"{table} is not a table"))
+    assert "hidden" not in repr(UsageError(f"{table} is not a table"))
     assert "hidden" not in str(UnknownOutcomeError(table, "1"))
     assert UnknownOutcomeError(table, "1").table == table
     assert "hidden" not in f"{plan!r} {plan} {plan.facts()}"

@@ -41,7 +41,7 @@ def test_bytes_are_exact(size, unit):
 )
 def test_what_is_no_size(wrong):
     """The error shows what was given, and how to write it."""
-    with pytest.raises(UsageError, match="is no size; write") as raised:
+    with pytest.raises(UsageError, match="is not a size; pass") as raised:
         parse(wrong)
 
     assert repr(wrong) in str(raised.value)

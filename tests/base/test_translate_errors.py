@@ -56,29 +56,33 @@ READING = (
         (
             ["OSError: Couldn't deserialize thrift: TProtocolException: Invalid data\n"],
             DataFileError,
-            ["a file of lake/t (Spark may have logged which) is damaged"],
+            ["a file of lake/t (see the log of Spark) is damaged"],
         ),
         (
             [ABORTED.format("x"), "java.io.IOException: No space left on device"],
             StoreError,
-            ["no room is left for a file of lake/t", "make room", "spark.local.dir"],
+            ["no space left for a file of lake/t", "free space", "spark.local.dir"],
         ),
         (
             [ABORTED.format("java.io.IOException: No space left on device")],
             StoreError,
-            ["no room is left"],
+            ["no space left"],
         ),
         (
             ["OSError: [Errno 28] No space left on device: '/lake/t/_zadapter/new/7'"],
             StoreError,
-            ["no room is left for /lake/t/_zadapter/new/7"],
+            ["no space left for /lake/t/_zadapter/new/7"],
         ),
         (
             ["java.nio.file.AccessDeniedException: s3a://b/t/x: getFileStatus: Status Code: 403"],
             StoreError,
-            ["refuses access to s3a://b/t/x", "credentials"],
+            ["access to s3a://b/t/x is denied", "credentials"],
         ),
-        (["PermissionError: [Errno 13] Permission denied: '/t/x'"], StoreError, ["/t/x", "rights"]),
+        (
+            ["PermissionError: [Errno 13] Permission denied: '/t/x'"],
+            StoreError,
+            ["/t/x", "permissions"],
+        ),
         (
             [
                 ABORTED.format(
@@ -102,7 +106,7 @@ READING = (
         (
             [ABORTED.format("z"), "org.example.OddException: \n\nsome text\nmore of it"],
             EngineError,
-            ["OddException: some text", "as the exception's cause"],
+            ["OddException: some text", "exception's __cause__"],
         ),
         (
             [

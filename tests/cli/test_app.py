@@ -61,7 +61,7 @@ def test_without_pyspark_the_complaint_says_what_to_install():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
 
-    said = "error: zadapter.plan needs PySpark; install zadapter with its extra 'delta'\n"
+    said = "error: zadapter.plan requires PySpark; install zadapter with the extra 'delta'\n"
     assert answer.stderr == said
     assert answer.returncode == 2
 
@@ -70,7 +70,7 @@ def test_an_unknown_backend_is_one_line_before_spark_starts():
     """No traceback: the user mistyped, nothing is broken."""
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id", "--backend", "detla")
 
-    assert answer.stderr == "error: no backend 'detla'; installed: delta, iceberg, parquet\n"
+    assert answer.stderr == "error: unknown backend 'detla'; installed: delta, iceberg, parquet\n"
     assert answer.stdout == ""
     assert answer.exit_code == 2
 
@@ -79,12 +79,12 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
     """The call is right, so the exit code is another one than that of a wrong call."""
 
     def refuse(*_, **__):
-        raise SessionError("Spark needs Java 17 or 21")
+        raise SessionError("Spark requires Java 17 or 21")
 
     monkeypatch.setattr("zadapter.arguments.resolve.start", refuse)
     answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
 
-    assert answer.stderr == "error: Spark needs Java 17 or 21\n"
+    assert answer.stderr == "error: Spark requires Java 17 or 21\n"
     assert answer.exit_code == 1
 
 
@@ -133,7 +133,7 @@ def test_keys_that_cannot_be_meant_are_refused(typed):
     """A slip of the keyboard must not become another layout."""
     answer = zadapter_says("plan", "lake/events", "--by", typed)
 
-    assert answer.stderr.startswith("error: --by ")
+    assert answer.stderr.startswith("error: --by: ")
     assert answer.exit_code == 2
 
 
@@ -145,7 +145,7 @@ def test_settings_are_pairs():
         "d": "",
     }
     for typed in ("spark.master", "=local"):
-        with pytest.raises(UsageError, match="--conf takes key=value"):
+        with pytest.raises(UsageError, match="--conf must be key=value"):
             app.parse_conf([typed])
 
 
@@ -174,7 +174,7 @@ def test_a_setting_without_a_value_is_named():
     """The name is no secret, and says which one is wrong."""
     answer = zadapter_says("plan", "t", "--by", "a", "--conf", "fs.s3a.secret.key:hidden")
 
-    said = "error: --conf takes key=value; 'fs.s3a.secret.key' has no '='\n"
+    said = "error: --conf must be key=value; 'fs.s3a.secret.key' has no '='\n"
     assert answer.stderr == said
 
 
@@ -196,7 +196,7 @@ def test_a_setting_without_a_value_is_named():
         (
             ValueError("token=hidden"),
             1,
-            "error: ValueError: token=*** (the same call in Python shows where)\n",
+            "error: ValueError: token=*** (repeat the call in Python for the traceback)\n",
         ),
     ],
 )

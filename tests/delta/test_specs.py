@@ -95,9 +95,9 @@ def test_files_are_cut_by_whole_columns():
     made = accept(of(*["long"] * 4, partition=cut))
 
     assert [each.name for each in made.partition] == ["c0", "other"]
-    assert [item.what for item in made.items] == ["partitions by day(c2)", "partitions by c3.x"]
+    assert [item.what for item in made.items] == ["partition field day(c2)", "partition field c3.x"]
     assert {item.status for item in made.items} == {Status.TRANSLATED}
-    assert "Delta cuts files by columns" in made.items[0].how
+    assert "Delta partitions by columns only" in made.items[0].how
 
 
 @pytest.mark.parametrize("letter", ODD)
@@ -128,8 +128,8 @@ def test_names_that_parquet_cannot_have_are_mapped(letter, wrap):
     made = accept(Definition(columns=(wrap(f"a{letter}b"),)))
 
     assert made.properties == {MAPPING: "name"}
-    assert "other names for in files" in made.renamed
-    assert told(made) == [("names of columns", Status.TRANSLATED)]
+    assert "require column mapping" in made.renamed
+    assert told(made) == [("column names", Status.TRANSLATED)]
 
 
 @pytest.mark.parametrize("name", ["a.b", "ä", "a-b", "`"])
@@ -236,7 +236,7 @@ def test_files_are_not_cut_by_bytes():
 
     assert made.partition == ()
     assert [(item.what, item.how) for item in made.items] == [
-        ("partitions by c0", "files are not cut by it: its log has texts, and no bytes")
+        ("partition field c0", "not a partition field: Delta stores partition values as strings")
     ]
 
 
@@ -250,5 +250,5 @@ def test_days_are_a_column_that_delta_computes(type_):
     assert made.partition == (PartitionField("c0_day", ("c0_day",)),)
     assert made.columns[1:] == (column("date", "c0_day"),)
     assert made.computed == {"c0_day": "CAST(`c0` AS DATE)"}
-    assert told(made) == [("partitions by day(c0)", Status.TRANSLATED)]
+    assert told(made) == [("partition field day(c0)", Status.TRANSLATED)]
     assert (moments.partition, len(moments.columns), moments.computed) == ((), 1, {})

@@ -93,14 +93,14 @@ def test_a_column_that_got_another_name_is_found_out():
     """Files that were written before have the old one."""
     found = renamed(schemas(struct((1, "a", "long")), struct((1, "b c", "long"))))
 
-    assert found == "a and `b c` are names of one column"
+    assert found == "a and `b c` are names of the same column"
 
 
 def test_a_name_that_was_used_twice_is_found_out():
     """The column was dropped, and another one added: old files still have the old one."""
     dropped = schemas(struct((1, "a", "long")), struct(), struct((2, "a", "long")))
 
-    assert renamed(dropped) == "there have been two columns a"
+    assert renamed(dropped) == "the table has had two columns a"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,9 @@ def test_names_are_compared_however_deep(wrap):
     same = struct((1, "a", wrap(before)))
 
     assert renamed(schemas(same, same)) is None
-    assert renamed(schemas(same, struct((1, "a", wrap(after))))).endswith("names of one column")
+    assert renamed(schemas(same, struct((1, "a", wrap(after))))).endswith(
+        "names of the same column"
+    )
 
 
 def test_columns_that_readers_are_given_besides_are_refused():

@@ -97,7 +97,7 @@ def test_arrays_agree_with_single_points(curve, positions, data):
 def test_single_points_have_no_limit_of_size(curve, positions):
     """200 bits do not fit an array, but a number."""
     assert curve([(1 << 100) - 1, 0], bits=100).bit_length() == 200
-    with pytest.raises(UsageError, match="at most 62"):
+    with pytest.raises(UsageError, match="the maximum is 62"):
         positions(np.zeros((1, 2), np.int64), bits=100)
 
 

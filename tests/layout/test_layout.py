@@ -215,8 +215,8 @@ def test_a_request_comes_back_as_it_was_written(names, weight, size, data):
     ("wrong", "message"),
     [
         ({"columns": ()}, "no key columns"),
-        ({"columns": (("a",), ("a",))}, "repeat: a, a"),
-        ({"weights": (1.0,)}, "2 key columns need as many weights"),
+        ({"columns": (("a",), ("a",))}, "duplicate key columns: a, a"),
+        ({"weights": (1.0,)}, "2 key columns require as many weights"),
         ({"weights": (1.0, 0.0)}, "positive"),
         ({"weights": (1.0, -1.0)}, "positive"),
         ({"weights": (float("nan"), 1.0)}, "positive"),

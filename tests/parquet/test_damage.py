@@ -187,7 +187,7 @@ def test_a11_only_regular_files_are_entries(folder, make):
     os.chdir(place.parent)
     make(place.name)
 
-    with pytest.raises(CorruptLogError, match=f"{place.name} is no regular file"):
+    with pytest.raises(CorruptLogError, match=f"{place.name} is not a regular file"):
         folder.snapshot()
 
 

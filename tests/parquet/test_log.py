@@ -54,7 +54,7 @@ def test_an_entry_survives_its_bytes():
 
 @given(cut=st.integers(0, len(encode(ENTRY)) - 2))
 def test_a_torn_entry_is_never_believed(cut):
-    with pytest.raises(CorruptLogError, match="torn"):
+    with pytest.raises(CorruptLogError, match="incomplete or was modified"):
         decode(encode(ENTRY)[:cut], 0)
 
 
@@ -69,7 +69,7 @@ def test_a_changed_entry_is_never_believed(at, to):
 
 
 def test_an_entry_in_the_wrong_place_is_named():
-    with pytest.raises(CorruptLogError, match="entry 3 of the log says that it is 0"):
+    with pytest.raises(CorruptLogError, match="log entry 3 has version 0"):
         decode(encode(ENTRY), 3)
 
 
@@ -113,7 +113,7 @@ def test_the_head_is_the_last_version(log, versions):
 def test_no_log(files):
     with pytest.raises(UnknownTableError, match="has no log of zadapter"):
         Log(files, "t").head()
-    with pytest.raises(UnknownTableError, match="no version 7"):
+    with pytest.raises(UnknownTableError, match="version 7 not found"):
         Log(files, "t").entry(7)
 
 
@@ -123,7 +123,7 @@ def test_an_entry_that_does_not_follow_is_named(files, log):
     forged = replace(log.entry(1), rows=99)
     files.write(path_of(1), encode(forged))
 
-    with pytest.raises(CorruptLogError, match="entry 2 of the log does not follow entry 1"):
+    with pytest.raises(CorruptLogError, match="log entry 2 does not follow entry 1"):
         log.head()
 
 
@@ -140,7 +140,7 @@ def test_a_link_out_of_the_table_is_not_followed(tmp_path):
     files = LocalFiles(tmp_path / "table")
 
     for act in (files.read, files.size, files.opened, lambda path: files.delete([path])):
-        with pytest.raises(CorruptLogError, match="leads out of the table"):
+        with pytest.raises(CorruptLogError, match="outside the table"):
             act("link/secret")
     assert (tmp_path / "secret").exists()
 

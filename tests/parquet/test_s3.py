@@ -39,17 +39,17 @@ def test_a_server_without_a_scheme_and_tls():
     ("cause", "error", "words"),
     [
         (f"{S3A}.UnknownStoreException: `s3a://b/t': getFileStatus: NoSuchBucket",
-         errors.UnknownTableError, "no such bucket"),
+         errors.UnknownTableError, "bucket not found"),
         ("java.nio.file.AccessDeniedException: s3a://b/t/x: putObject: Access Denied (403)",
-         errors.StoreError, "refuses access to s3a://b/t/x; check the credentials"),
+         errors.StoreError, "access to s3a://b/t/x is denied; check the credentials"),
         (f"{S3A}.auth.NoAuthWithAWSException: No AWS Credentials provided",
          errors.StoreError, "check the credentials"),
         (f"{S3A}.AWSClientIOException: getFileStatus on s3a://b/t: Unable to execute HTTP request",
-         errors.StoreError, "does not answer"),
+         errors.StoreError, "does not respond"),
         ("org.apache.http.NoHttpResponseException: 127.0.0.1:9000 failed to respond",
-         errors.StoreError, "does not answer"),
-        ("java.net.ConnectException: Connection refused", errors.StoreError, "does not answer"),
-        ("java.net.UnknownHostException: no.such.host", errors.StoreError, "does not answer"),
+         errors.StoreError, "does not respond"),
+        ("java.net.ConnectException: Connection refused", errors.StoreError, "does not respond"),
+        ("java.net.UnknownHostException: no.such.host", errors.StoreError, "does not respond"),
     ],
 )  # fmt: skip
 def test_what_hadoop_throws_says_what_to_do(cause, error, words):

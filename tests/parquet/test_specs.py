@@ -67,7 +67,7 @@ def test_not_null_is_lost_however_deep(strict):
     made = accept(Definition(columns=(strict,)))
 
     assert made.items == (
-        Note("NOT NULL", Status.LOST, "readers of plain files take every column for nullable"),
+        Note("NOT NULL", Status.LOST, "readers of Parquet files treat all columns as nullable"),
     )
     assert '"nullable": false' not in json.dumps(made.columns)
     assert '"containsNull": false' not in json.dumps(made.columns)
@@ -81,8 +81,8 @@ def test_folders_say_the_values_of_some_types(type_):
     said = type_ not in {"float", "double", "timestamp", "timestamp_ntz", "binary"}
 
     assert [each.name for each in cut.partition] == (["c0"] if said else [])
-    assert [item.what for item in cut.items] == ([] if said else ["partitions by c0"])
-    assert all("the name of a folder" in item.how for item in cut.items)
+    assert [item.what for item in cut.items] == ([] if said else ["partition field c0"])
+    assert all("folder names cannot" in item.how for item in cut.items)
 
 
 def test_folders_are_not_cut_by_what_their_names_cannot_say():
@@ -93,7 +93,7 @@ def test_folders_are_not_cut_by_what_their_names_cannot_say():
 
     assert made.partition == ()
     assert [item.how for item in made.items] == [
-        "files are not cut by it: the name of a folder cannot say one of its values"
+        "not a partition field: a folder name cannot represent one of its values"
     ]
 
 
@@ -114,9 +114,9 @@ def test_folders_are_cut_by_whole_columns():
     made = accept(of("date", STRICT, partition=cut))
 
     assert made.partition == ()
-    assert [item.what for item in made.items if "partitions" in item.what] == [
-        "partitions by day(c0)",
-        "partitions by c1.x",
+    assert [item.what for item in made.items if "partition field" in item.what] == [
+        "partition field day(c0)",
+        "partition field c1.x",
     ]
 
 

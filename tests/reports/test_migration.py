@@ -41,7 +41,7 @@ def test_a_migration_says_what_it_has_proven():
     done = replace(
         PLAN,
         mode=Mode.IN_PLACE,
-        why="since that is safe",
+        why="since it is safe",
         target_version=0,
         proof=PROOF,
         notes=("x keeps it", "y too"),
@@ -49,14 +49,14 @@ def test_a_migration_says_what_it_has_proven():
     )
 
     assert list(done.facts().items())[2:] == [
-        ("mode", "in_place, since that is safe"),
+        ("mode", "in_place, since it is safe"),
         ("layout", "adaptive by a, kept"),
         ("files", "2 of 3 MB"),
         ("shared files", "x keeps it; y too"),
         ("rows", "12,345 in both"),
         ("checksum", "ab in both"),
-        ("schema", "3 columns as was said"),
-        ("filters", "24 find the same rows; they read 50.0% of the rows before, 12.5% now"),
+        ("schema", "3 columns as defined"),
+        ("filters", "24 match the same rows; they read 50.0% of the rows before, 12.5% now"),
         ("seconds", "plan 1.2, total 2.0"),
         ("committed", "version 0"),
     ]

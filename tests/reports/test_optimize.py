@@ -31,7 +31,7 @@ REPORT = Report(
     bytes_added=11 << 30,
     rows=1_200_001,
     share_after=0.07,
-    stale=("12 files, a.parquet the first: changed by another writer",),
+    stale=("12 files changed by another writer, first: a.parquet",),
     seconds={"plan": 1.25, "write": 20.0, "total": 22.5},
     verification=Verification(by="counts"),
 )
@@ -67,7 +67,7 @@ def test_a_report_shows_its_facts():
         "verified by     counts",
         "seconds         plan 1.2, write 20.0, total 22.5",
         "committed       version 42, unknown",
-        "left as it was  12 files, a.parquet the first: changed by another writer",
+        "not rewritten   12 files changed by another writer, first: a.parquet",
     ]
 
 
@@ -76,7 +76,8 @@ def test_a_report_says_how_rows_were_compared():
     found = Verification(by="checksum", read_twice=True, untested="Spark 9.0")
 
     assert (
-        "verified by     checksum, the rows read twice; by plain Spark, since untested with Spark 9"
+        "verified by     checksum, with a second read of the rows; plain Spark operations, "
+        "untested with Spark 9"
     ) in str(replace(REPORT, verification=found))
 
 
@@ -84,14 +85,14 @@ def test_what_is_not_known_is_not_claimed():
     """Rows that no log counts, and commits that were not made."""
     assert "rows            unknown" in str(replace(PLAN, rows=None))
     assert "committed       nothing" in str(replace(REPORT, versions=(), stale=()))
-    assert "left as it was" not in str(replace(REPORT, stale=()))
+    assert "not rewritten" not in str(replace(REPORT, stale=()))
 
 
 @pytest.mark.parametrize(
     ("files", "asked", "why"),
     [
-        (950, 950, "already clustered as asked"),
-        (950, 0, "no file may hold such rows"),
+        (950, 950, "already clustered"),
+        (950, 0, "no file matches the condition"),
         (0, 0, "the table has no files"),
     ],
 )

@@ -9,7 +9,8 @@ from zadapter.errors import SessionError
 from zadapter.spark import java
 
 NO_JAVA = (
-    "Spark needs Java 17 or 21: install Java 17 or 21, or zadapter's extra 'java', which brings one"
+    "Spark requires Java 17 or 21; install one of them, or the extra 'java' of zadapter, which "
+    "includes one"
 )
 
 

@@ -63,5 +63,5 @@ def test_a_server_of_ones_own(monkeypatch, variable):
 
 
 def test_a_store_that_nobody_knows():
-    with pytest.raises(UsageError, match="no store 'gcs' to load"):
+    with pytest.raises(UsageError, match="unknown store 'gcs'; expected one of: s3"):
         session(stores=["gcs"])

@@ -61,7 +61,9 @@ def test_a_running_session_takes_what_can_change(spark):
 
 def test_unknown_formats_are_refused():
     """A typo is no format; the message names the formats there are."""
-    with pytest.raises(UsageError, match="no format 'detla'; there are: delta, iceberg, parquet"):
+    with pytest.raises(
+        UsageError, match="unknown format 'detla'; expected one of: delta, iceberg, parquet"
+    ):
         zadapter.spark.session(formats=["detla"])
 
 
@@ -124,7 +126,7 @@ def test_packages_that_would_hide_ours_are_reported():
         PYSPARK_SUBMIT_ARGS="--packages a:b:1 pyspark-shell",
     )
 
-    assert "SessionError: PYSPARK_SUBMIT_ARGS names packages" in said
+    assert "SessionError: PYSPARK_SUBMIT_ARGS sets packages" in said
     assert f"--packages a:b:1,{DELTA.packages[0]}" in said
 
 

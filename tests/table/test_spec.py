@@ -119,7 +119,7 @@ def test_types_without_a_match_are_refused_and_stay():
 
     assert made.columns == of(nested).columns
     assert made.refused == [
-        Note("column c0", Status.REFUSED, "there is no type for variant; cast it, or leave it out")
+        Note("column c0", Status.REFUSED, "type variant is not supported; cast or omit the column")
     ]
 
 
@@ -176,8 +176,8 @@ def test_partitions_that_go_are_said_as_they_were_made():
 
     assert [each.name for each in made.partition] == ["d"]
     assert [(item.what, item.status, item.how) for item in made.items] == [
-        ("partitions by day(t)", Status.TRANSLATED, "files are not cut by it: so it is"),
-        ("partitions by s.`x y`", Status.TRANSLATED, "files are not cut by it: so it is"),
+        ("partition field day(t)", Status.TRANSLATED, "not a partition field: so it is"),
+        ("partition field s.`x y`", Status.TRANSLATED, "not a partition field: so it is"),
     ]
 
 
@@ -199,10 +199,10 @@ def test_what_is_carried_is_listed_but_not_what_is_lost():
     assert {item.status for item in found} == {Status.CARRIED}
     assert [item.what for item in found] == [
         "2 columns",
-        "1 comments of columns",
-        "partitions by bucket[4](c1)",
+        "1 column comments",
+        "partition field bucket[4](c1)",
         "property a",
-        "comment of the table",
+        "table comment",
     ]
 
 
@@ -210,7 +210,7 @@ def test_all_that_is_refused_is_named():
     refused = [Note("a", Status.REFUSED, "so"), Note("b", Status.REFUSED, "and so")]
     definition = of("long").with_items(refused[0], Note("c", Status.LOST, "gone"), refused[1])
 
-    with pytest.raises(UnsupportedError, match=r"t cannot become a table of delta: a: so; b: and"):
+    with pytest.raises(UnsupportedError, match=r"t cannot be migrated to delta: a: so; b: and"):
         check(definition, "t", "delta")
 
 

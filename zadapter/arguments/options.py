@@ -15,10 +15,10 @@ from zadapter.layout.layout import Curve
 from zadapter.reports.optimize import VERIFICATIONS
 
 _TYPES: Sequence[tuple[str, Any, str]] = (
-    ("where", (str, type(None)), "SQL as text"),
+    ("where", (str, type(None)), "a SQL string"),
     ("widen_stats", bool, "True or False"),
     ("force", bool, "True or False"),
-    ("row_groups", Integral, "a whole number"),
+    ("row_groups", Integral, "an integer"),
     ("backoff", Backoff, "a zadapter.Backoff"),
 )
 
@@ -32,7 +32,7 @@ def named(table: object) -> str:
         UsageError: *table* is neither text nor a path, or it is empty.
     """
     if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
-        raise UsageError(f"{table!r} is no table; give a path or an identifier")
+        raise UsageError(f"{table!r} is not a table; pass a path or an identifier")
     return str(fspath(table))
 
 
@@ -60,16 +60,16 @@ class Options:
         for name, types, wanted in _TYPES:
             given = getattr(self, name)
             if not isinstance(given, types) or (types is Integral and isinstance(given, bool)):
-                raise UsageError(f"{name}= takes {wanted}, not {given!r}")
+                raise UsageError(f"{name}= must be {wanted}, not {given!r}")
         named(self.table)
         if self.curve not in [curve.value for curve in Curve]:
             known = ", ".join(curve.value for curve in Curve)
-            raise UsageError(f"no curve {self.curve!r}; there are: {known}")
+            raise UsageError(f"unknown curve {self.curve!r}; expected one of: {known}")
         if self.verify not in VERIFICATIONS:
             known = ", ".join(VERIFICATIONS)
-            raise UsageError(f"verify= has no {self.verify!r}; there are: {known}")
+            raise UsageError(f"unknown verify={self.verify!r}; expected one of: {known}")
         if self.row_groups < 1:
-            raise UsageError(f"row_groups= takes at least 1, not {self.row_groups}")
+            raise UsageError(f"row_groups= must be at least 1, not {self.row_groups}")
         _ = self.file_bytes, self.group_bytes, self.weights
 
     @property
@@ -92,7 +92,7 @@ class Options:
         """Weights of the key columns, by name."""
         by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
         if not by:
-            raise UsageError("no key columns; name one to four columns that filters use")
+            raise UsageError("no key columns; pass one to four columns that filters use")
         return {name: _weight(name, weight) for name, weight in by.items()}
 
 
@@ -100,16 +100,16 @@ def _listed(by: Any) -> list[str]:
     named = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
     for name in named:
         if not isinstance(name, str):
-            raise UsageError(f"by= takes column names, not {name!r}")
+            raise UsageError(f"by= must contain column names, not {name!r}")
     if len(set(named)) < len(named):
-        raise UsageError(f"key columns repeat: {', '.join(named)}; name each once")
+        raise UsageError(f"duplicate key columns: {', '.join(named)}; pass each column once")
     return named
 
 
 def _weight(name: Any, weight: Any) -> float:
     if not isinstance(name, str):
-        raise UsageError(f"by= takes column names, not {name!r}")
+        raise UsageError(f"by= must contain column names, not {name!r}")
     number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else -inf
     if not 0 < number < inf:
-        raise UsageError(f"by= gives {name} the weight {weight!r}; give a positive number")
+        raise UsageError(f"the weight of {name} in by= is {weight!r}; pass a positive number")
     return number

@@ -24,10 +24,10 @@ from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot
 
 _NO_KEYS = (
-    (pa.types.is_struct, "a struct; name one of its fields"),
-    (pa.types.is_list, "an array"),
-    (pa.types.is_map, "a map"),
-    (lambda type_: not orders(type_), "of a type without an order that stats keep"),
+    (pa.types.is_struct, "a struct; pass one of its fields"),
+    (pa.types.is_list, "an array; pass other columns"),
+    (pa.types.is_map, "a map; pass other columns"),
+    (lambda type_: not orders(type_), "of a type without min and max; pass other columns"),
 )
 
 
@@ -48,7 +48,7 @@ def open_table(
     if isinstance(backend, str):
         return _loaded(backend, name, spark)
     if not isinstance(getattr(backend, "format", None), Format):
-        raise UsageError(f"backend= takes a format's name or a backend's class, not {backend!r}")
+        raise UsageError(f"backend= must be a format name or a backend class, not {backend!r}")
     return ensure_format(spark, backend.format, name), backend
 
 
@@ -87,7 +87,9 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
             return found
         reasons.append(found)
     if not reasons:
-        raise MissingBackendError("no backend is installed; install zadapter's extra 'delta'")
+        raise MissingBackendError(
+            "no backend is installed; install zadapter with the extra 'delta'"
+        )
     if len(reasons) == 1:
         raise reasons[0]
     # first the backends that looked for the table, then those that could not
@@ -103,7 +105,7 @@ def _tried(
         found, factory = _loaded(name, table, spark)
         if factory(found).snapshot(table).version is None:
             return UnknownTableError(
-                f"{table}: to make a table of these files, say backend={name!r}"
+                f"{table} has no log; pass backend={name!r} to create a table from its files"
             )
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error
@@ -131,15 +133,15 @@ def _key(name: str, snapshot: Snapshot) -> Parts:
     parts, type_ = resolve(split(name), snapshot.schema)
     if parts[0] in snapshot.partition:
         raise UsageError(
-            f"{join(parts)!r} is a partition column, so each file holds one value of it already; "
-            "cluster by other columns"
+            f"{join(parts)!r} is a partition column, so each file contains one value of it "
+            "already; pass other columns"
         )
     for is_a, what in _NO_KEYS:
         if is_a(type_):
             raise UsageError(f"{join(parts)!r} cannot be a key: it is {what}")
     if parts in snapshot.without_bounds:
         raise UsageError(
-            f"{join(parts)!r} cannot be a key: {snapshot.format} keeps no min and max of its type "
-            f"({type_}), so clustering by it would exclude no file"
+            f"{join(parts)!r} cannot be a key: {snapshot.format} stores no min and max of its type "
+            f"({type_}), so clustering by it would not prune any files; pass other columns"
         )
     return parts

@@ -52,7 +52,7 @@ def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool)
     analysed = _plan(_where(rows, text)).analyzed()
     if not analysed.subqueries().isEmpty():
         raise UsageError(
-            f"the condition {_short(text)} has a subquery; run it first and write its result"
+            f"the condition {_short(text)} has a subquery; run it first and use its result"
         )
     used = analysed.references().toSeq()
     names = {str(used.apply(number).name()).lower() for number in range(used.size())}
@@ -65,13 +65,13 @@ def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool)
 
 def _text(where: object) -> str:
     if not isinstance(where, str):
-        raise UsageError(f"where= takes SQL as text, not {where!r}")
+        raise UsageError(f"where= must be a SQL string, not {where!r}")
     if not where.strip():
-        raise UsageError("the condition is empty; leave it out to mean every row")
+        raise UsageError("where= is empty; omit it to select all rows")
     try:
         where.encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"where={where!r} is no text in Unicode: {error.reason}") from error
+        raise UsageError(f"where={where!r} is not valid Unicode: {error.reason}") from error
     return where
 
 
@@ -87,8 +87,8 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
         if "StackOverflowError" not in str(error):
             raise _rejected(text, error) from error
         raise UsageError(
-            f"the condition {_short(text)} is nested too deep; drop the parentheses around "
-            "chains of AND or OR, and write lists as IN (...)"
+            f"the condition {_short(text)} is nested too deeply; remove the parentheses around "
+            "chains of AND or OR, and use IN (...) for lists"
         ) from error
 
 
@@ -192,8 +192,8 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
         if _is_replaced(name, spark):
             raise UsageError(
-                f"where= calls {name}(), which in this session is not Spark's own function; "
-                "register yours under another name, or write the condition without it"
+                f"where= calls {name}(), which a function of this session replaces; register that "
+                "function under another name, or remove the call from the condition"
             )
 
 

@@ -56,9 +56,9 @@ class Backoff:
 
     def __post_init__(self) -> None:
         if self.attempts % 1 or self.attempts < 1:
-            raise UsageError(f"a backoff takes a whole number of attempts, at least 1: {self}")
+            raise UsageError(f"attempts= must be a whole number, at least 1: {self}")
         if not min(self.initial, self.longest, self.deadline) >= 0:  # also rejects NaN
-            raise UsageError(f"a backoff needs at least one attempt and no negative time: {self}")
+            raise UsageError(f"initial=, longest= and deadline= must not be negative: {self}")
 
     def waits(self, jitter: Callable[[], float]) -> Iterator[float]:
         """Yield the seconds to wait before the second, third, … attempt.

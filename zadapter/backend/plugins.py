@@ -25,7 +25,9 @@ def load(name: str) -> Factory:
     """
     entries = list(entry_points(group=GROUP, name=name))
     if not entries:
-        raise MissingBackendError(f"no backend {name!r}; installed: {', '.join(names()) or 'none'}")
+        raise MissingBackendError(
+            f"unknown backend {name!r}; installed: {', '.join(names()) or 'none'}"
+        )
     if len({entry.value for entry in entries}) > 1:
         raise MissingBackendError(
             f"{len(entries)} packages provide backend {name!r}: "
@@ -39,11 +41,11 @@ def _load(entry: EntryPoint) -> Factory:
         loaded: Any = entry.load()
     except ImportError as error:
         raise MissingBackendError(
-            f"backend {entry.name!r} needs {error.name}; install zadapter's extra {entry.name!r}"
+            f"backend {entry.name!r} requires {error.name}; install the extra {entry.name!r}"
         ) from error
     except AttributeError as error:
         raise MissingBackendError(
-            f"backend {entry.name!r} is not in what is installed: {error}; install it anew"
+            f"backend {entry.name!r} cannot be loaded: {error}; reinstall its package"
         ) from error
     if not isinstance(getattr(loaded, "format", None), Format):
         raise MissingBackendError(

@@ -57,7 +57,7 @@ class Watch:
         numbers = [each for each in self.versions if each is not None]
         done = "nothing was committed"
         if self.versions:
-            done = f"committed before, and to stay: {', '.join(map(str, numbers)) or 'a version'}"
+            done = f"versions committed by this call: {', '.join(map(str, numbers)) or 'unknown'}"
         said = (f"interrupted; {unknown or done}", self.advice)
         return Interrupted(self.number or signal.SIGINT, ". ".join(filter(None, said)))
 

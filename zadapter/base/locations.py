@@ -169,9 +169,9 @@ def check_present(sizes: Mapping[str, int], size_of: Callable[[str], int | None]
     for (uri, size), now in zip(sizes.items(), found, strict=True):
         if now != size:
             raise VerificationError(
-                f"{uri} was written and {'is gone' if now is None else 'has changed'}; nothing was "
-                "committed. A clean-up takes files that are not committed yet: have VACUUM and "
-                "remove_orphan_files keep files for longer than a rewrite takes, and run again"
+                f"the new file {uri} {'is missing' if now is None else 'has changed'}; nothing was "
+                "committed. VACUUM and remove_orphan_files delete uncommitted files: set their "
+                "retention longer than a rewrite takes, and retry"
             )
 
 

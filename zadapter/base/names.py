@@ -38,7 +38,7 @@ def split(text: str) -> Parts:
         if text[position : position + 1] != ".":
             break
         position += 1
-    raise UsageError(f"{text!r} is no column name; write a, a.b or `odd name`")
+    raise UsageError(f"{text!r} is not a column name; pass a, a.b or `odd name`")
 
 
 def join(parts: Parts) -> str:

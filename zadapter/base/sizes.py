@@ -28,13 +28,13 @@ def parse(size: str | int, name: str = "a size") -> int:
         UsageError: *size* is not a size, or less than a kilobyte.
     """
     if isinstance(size, bool) or not isinstance(size, str | Integral):
-        raise UsageError(f"{name}: {size!r} is no size; write bytes as a number, or '128MB'")
+        raise UsageError(f"{name}: {size!r} is not a size; pass a number of bytes, or '128MB'")
     match = _SIZE.match(str(size))
     if match is None or match[2].upper() not in _UNITS:
-        raise UsageError(f"{name}: {size!r} is no size; write bytes as a number, or '128MB'")
+        raise UsageError(f"{name}: {size!r} is not a size; pass a number of bytes, or '128MB'")
     found = int(Fraction(match[1]) * _UNITS[match[2].upper()])
     if found < 1024:  # noqa: PLR2004 - a kilobyte
-        raise UsageError(f"{name}: {size!r} is too small; at least 1KB")
+        raise UsageError(f"{name}: {size!r} is too small; the minimum is 1KB")
     return found
 
 

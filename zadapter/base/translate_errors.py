@@ -66,8 +66,8 @@ _KINDS = (
         r"No space left on device|Disk quota exceeded|QuotaExceededException|File too large"
         r"|could only be written to 0 of the|\[Errno (?:27|28|122)\]",
         StoreError,
-        "no room is left for {path}; make room on the table's disk, or where spark.local.dir is if "
-        "that is the full one, and run it again ({cause})",
+        "no space left for {path}; free space in the table's store, or in spark.local.dir if "
+        "that is full, and retry ({cause})",
     ),
     _kind(
         r"AccessDenied|AccessControlException|[Pp]ermission denied|Status Code: 403|403 Forbidden"
@@ -75,21 +75,20 @@ _KINDS = (
         r"|Unable to load credentials|CredentialInitializationException|\[Errno (?:1|13|30)\]"
         r"|Read-only file system|Operation not permitted",
         StoreError,
-        "the store refuses access to {path}; check the credentials and the rights, and run it "
-        "again ({cause})",
+        "access to {path} is denied; check the credentials and permissions, and retry ({cause})",
     ),
     _kind(
         r"UnknownStoreException|NoSuchBucket",
         UnknownTableError,
-        "there is no such bucket; check its name, and fs.s3a.endpoint if the server is not AWS "
-        "({cause})",
+        "bucket not found; check its name, and fs.s3a.endpoint if the server is not AWS ({cause})",
     ),
     _kind(
         r"FileNotFoundException|FILE_NOT_EXIST|NoSuchFileException|NoSuchKey|NotFoundException: "
         r"(?:File|Failed to open|Location)|\[Errno 2\]",
         DataFileError,
-        "{path} is missing, but the table needs it. If a clean-up has just removed an old version, "
-        "run it again; else restore the file, or the table to a version without it ({cause})",
+        "{path} is missing, but the table references it. If a clean-up has just deleted an old "
+        "version, retry; otherwise restore the file, or the table to a version without it "
+        "({cause})",
     ),
     _kind(
         r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
@@ -104,20 +103,21 @@ _KINDS = (
         r"ClassNotFoundException|NoClassDefFoundError|Class [\w.$]+ was not found"
         r"|UnsatisfiedLinkError",
         SessionError,
-        "the Spark session lacks the class {name}, which a codec, a file system or another setting "
-        "asks for; add its jar to the session, or change the setting ({cause})",
+        "the Spark session lacks the class {name}, required by a codec, a file system or another "
+        "setting; add its jar to the session, or change the setting ({cause})",
     ),
     _kind(
         r"OutOfMemoryError|Java heap space|GC overhead limit",
         SessionError,
-        "Spark has run out of memory; start a session with more of spark.driver.memory, and of "
+        "Spark ran out of memory; start a session with a larger spark.driver.memory, and a larger "
         "spark.executor.memory on a cluster ({cause})",
     ),
     _kind(
         r"Py4JNetworkError|Answer from Java side is empty|ConnectionRefusedError"
         r"|stopped SparkContext|SparkContext was shut down|SparkContext has been shutdown",
         SessionError,
-        "the Spark session has ended; start a new one, and look into Spark's log for why ({cause})",
+        "the Spark session has ended; start a new one, and check Spark's log for the reason "
+        "({cause})",
     ),
     _kind(
         r"Unable to execute HTTP request|AWSClientIOException|AWSStatus5\d\dException"
@@ -125,15 +125,14 @@ _KINDS = (
         r"|Connect(?:ion)?(?:Timeout|Closed)?Exception|SocketTimeoutException"
         r"|NoHttpResponseException|Connection (?:reset|refused|timed out)",
         StoreError,
-        "the store or the catalog does not answer; see whether it can be reached, and run it again "
-        "({cause})",
+        "the store or the catalog does not respond; check the connection, and retry ({cause})",
     ),
     _kind(
         r"IllegalArgumentException|NumberFormatException|INVALID_CONF_VALUE"
         r"|algorithm version is supported",
         SessionError,
-        "Spark or the format refuses a value, most likely that of a setting; look through the "
-        "session's parquet.* and spark.sql.*, and the table's properties ({cause})",
+        "Spark or the format rejects a value, most likely of a setting; check the session's "
+        "parquet.* and spark.sql.* settings, and the table's properties ({cause})",
     ),
 )
 
@@ -210,8 +209,8 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
     by_python = next((text for text in reversed(found) if _WORKER in text), None)
     if by_python is not None:
         return EngineError(
-            f"{table}: a Python function of the rows has failed: {_raised(by_python)}; mend it, "
-            "and run it again"
+            f"{table}: a Python function of the query failed: {_raised(by_python)}; fix it, and "
+            "retry"
         )
     cause = _root(found)
     for kind in _KINDS:
@@ -222,15 +221,15 @@ def explain(table: str, found: Sequence[str]) -> ZadapterError:
         # the damaged file is the one being read, not the one being written
         path = _path([text for text in found if not (reads and _WRITING in text)], hit)
         name = _CLASS.search(hit)
-        missing = (name and (name["name"] or name["last"])) or "it names"
-        shown = path or f"a file of {table}{' (Spark may have logged which)' if reads else ''}"
+        missing = (name and (name["name"] or name["last"])) or "named in the cause"
+        shown = path or f"a file of {table}{' (see the log of Spark)' if reads else ''}"
         message = f"{table}: {kind.text.format(path=shown, cause=cause, name=missing)}"
         if kind.error is DataFileError:
             return DataFileError(message, path)
         return kind.error(message)
     return EngineError(
-        f"{table}: {cause}; this comes from Spark, the format or a library. The same call in "
-        "Python shows all of it, as the exception's cause"
+        f"{table}: {cause}; Spark, the format or a library raised this error. In Python, the "
+        "exception's __cause__ is the original error"
     )
 
 

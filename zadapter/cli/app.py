@@ -70,64 +70,59 @@ _By = Annotated[
     list[str],
     typer.Option(
         metavar="COLUMNS",
-        help="Key columns, separated by commas; may repeat. name=2 gives a column twice the "
-        "weight of one without a number.",
+        help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
+        "instead of 1.",
     ),
 ]
 _Where = Annotated[
     str | None,
-    typer.Option(metavar="SQL", help="Leave files alone that hold no row this is true for."),
+    typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
 ]
 _Backend = Annotated[
     str | None,
     typer.Option(
         metavar="FORMAT",
-        help="delta, iceberg or parquet (which a plain folder needs).",
+        help="delta, iceberg or parquet (required for a folder without a log).",
     ),
 ]
 _Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
-_TargetFileSize = Annotated[
-    str, typer.Option(metavar="SIZE", help="What a written file should have.")
-]
-_RowGroups = Annotated[
-    int, typer.Option(metavar="COUNT", help="Row groups a written file should have.")
-]
+_TargetFileSize = Annotated[str, typer.Option(metavar="SIZE", help="Target size of written files.")]
+_RowGroups = Annotated[int, typer.Option(metavar="COUNT", help="Row groups per written file.")]
 _MaxGroupBytes = Annotated[
-    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten part by part.")
+    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
 ]
 _WidenStats = Annotated[
     bool,
     typer.Option(
         "--widen-stats",
-        help="Have the table collect stats of key columns that have none; optimize changes a "
-        "table property for it.",
+        help="Collect stats of key columns that have none; optimize sets a table property for it.",
     ),
 ]
 _Force = Annotated[
-    bool, typer.Option("--force", help="Rewrite what is clustered already; fit new cuts.")
+    bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
 ]
 _Verify = Annotated[
     str,
     typer.Option(
         metavar="HOW",
-        help="counts, or checksum: compare all values before the commit, which reads the written "
-        "files once.",
+        help="counts, or checksum to compare all values before the commit, which reads the "
+        "written files once.",
     ),
 ]
 _Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="A Spark setting; may repeat."),
+    typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable."),
 ]
 _AsJson = Annotated[
     bool,
-    typer.Option("--json", help="Print JSON: the fields of what the function returns."),
+    typer.Option("--json", help="Print the fields of the result as JSON."),
 ]
 
 
 @app.command(
     "plan",
     cls=Command,
-    help="Predict what optimize would do with the same options. Writes nothing.",
+    help="Predict the effect of optimize with the same options; write nothing.",
 )
 @app.command(
     "optimize",
@@ -176,7 +171,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
 @app.command(
     "migrate",
     cls=Command,
-    help="Make a table of another format with the rows and the layout of TABLE.",
+    help="Create a table of another format with the rows and the layout of TABLE.",
 )
 def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     *,
@@ -187,16 +182,18 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     mode: Annotated[str, typer.Option(metavar="MODE", help="copy, in_place or auto.")] = "copy",
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Key columns of a new layout; else the old is kept."),
+        typer.Option(
+            metavar="COLUMNS", help="Key columns of a new layout; else the old one is kept."
+        ),
     ] = None,
     curve: _Curve = "adaptive",
     target_file_size: _TargetFileSize = "128MB",
     row_groups: _RowGroups = 16,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Carry what was appended since the migration.")
+        bool, typer.Option("--follow", help="Copy the rows appended since the migration.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would become of everything; write nothing.")
+        bool, typer.Option("--dry-run", help="Report the effect on the table; write nothing.")
     ] = False,
     conf: _Conf = None,
     as_json: _AsJson = False,
@@ -236,9 +233,11 @@ def parse_by(texts: Sequence[str]) -> dict[str, float]:
     for part in (part for text in texts for part in re.split(f",{_OUTSIDE}", text)):
         name, *weights = map(str.strip, re.split(f"={_OUTSIDE}", part))
         if not name or len(weights) > 1:
-            raise UsageError(f"--by takes names such as a,b or a=2,b; {part!r} is none")
+            raise UsageError(
+                f"--by: {part!r} is not a column name; pass names such as a,b or a=2,b"
+            )
         if name in keys:
-            raise UsageError(f"--by names {name} twice; name each column once")
+            raise UsageError(f"--by: duplicate column {name}; pass each column once")
         keys[name] = _weight(name, weights[0]) if weights else 1.0
     return keys
 
@@ -247,7 +246,7 @@ def _weight(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"--by gives {name} the weight {text!r}, which is no number") from None
+        raise UsageError(f"--by: the weight {text!r} of {name} is not a number") from None
 
 
 def parse_conf(texts: Sequence[str]) -> dict[str, str]:
@@ -261,7 +260,7 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         lacking = "key" if equals else "'='"
         if not key.strip() or not equals:
-            raise UsageError(f"--conf takes key=value; {_start_of(text)} has no {lacking}")
+            raise UsageError(f"--conf must be key=value; {_start_of(text)} has no {lacking}")
         pairs[key.strip()] = value.strip()
     return pairs
 
@@ -269,7 +268,7 @@ def parse_conf(texts: Sequence[str]) -> dict[str, str]:
 def _start_of(text: str) -> str:
     """Return the part of a setting that is certainly a name; the rest may be a secret."""
     name = re.match(r"[a-zA-Z][\w-]*(?:\.[\w-]+)+", text)
-    return "one" if name is None else repr(name[0])
+    return "a value" if name is None else repr(name[0])
 
 
 def _session(conf: Mapping[str, str], backend: str | None, *tables: str) -> "SparkSession":

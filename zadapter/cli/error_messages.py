@@ -32,7 +32,7 @@ class Command(TyperCommand):
             if isinstance(message, str):
                 if _SURPLUS in message and "--conf" in typed:
                     # a blank after the key: the value may be a secret
-                    message = f"{_SURPLUS}s; --conf takes key=value, without a blank between"
+                    message = f"{_SURPLUS}s; --conf must be key=value, without spaces around '='"
                 error.message = masked(message)  # type: ignore[attr-defined]
             raise
 
@@ -57,7 +57,7 @@ def complaining() -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost handler
         what = f"{type(error).__name__}: {first_line(error)}"
-        _complain(f"error: {what} (the same call in Python shows where)")
+        _complain(f"error: {what} (repeat the call in Python for the traceback)")
         raise typer.Exit(1) from None
     finally:
         signal.signal(signal.SIGTERM, before)

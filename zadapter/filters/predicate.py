@@ -28,9 +28,11 @@ class Comparison:
 
     def __post_init__(self) -> None:
         if self.op not in OPERATORS:
-            raise ValueError(f"no operator {self.op!r}; known: {' '.join(OPERATORS)}")
+            raise ValueError(
+                f"unknown operator {self.op!r}; expected one of: {' '.join(OPERATORS)}"
+            )
         if not self.value.is_valid:
-            raise ValueError("a comparison with NULL is Constant(None), or IsNull for <=>")
+            raise ValueError("a comparison with NULL must be Constant(None), or IsNull for <=>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class In:
 
     def __post_init__(self) -> None:
         if not all(value.is_valid for value in self.values):
-            raise ValueError("NULL among the values is told by has_null")
+            raise ValueError("values must not contain NULL; set has_null")
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,23 +122,23 @@ def winding(columns: Sequence[int]) -> Ints:
 
 def _axes(point: Sequence[int], bits: int) -> list[int]:
     if not point or bits < 1:
-        raise UsageError("a point has at least one coordinate, and a coordinate at least one bit")
+        raise UsageError("a point must have at least one coordinate of at least one bit")
     if any(not 0 <= coordinate < 1 << bits for coordinate in point):
-        raise UsageError(f"point {tuple(point)} lies outside of a grid of {bits} bits a dimension")
+        raise UsageError(f"point {tuple(point)} is outside the grid of {bits} bits per dimension")
     return list(point)
 
 
 def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
     _, dimensions = points.shape
     if dimensions < 1 or bits < 1:
-        raise UsageError("a point has at least one coordinate, and a coordinate at least one bit")
+        raise UsageError("a point must have at least one coordinate of at least one bit")
     if bits * dimensions > _POSITION_BITS:
         raise UsageError(
-            f"{dimensions} dimensions of {bits} bits make positions of {bits * dimensions} bits; "
-            f"at most {_POSITION_BITS} fit"
+            f"{dimensions} dimensions of {bits} bits require positions of {bits * dimensions} "
+            f"bits; the maximum is {_POSITION_BITS}"
         )
     if points.size and not 0 <= points.min() <= points.max() < 1 << bits:
-        raise UsageError(f"points lie outside of a grid of {bits} bits a dimension")
+        raise UsageError(f"points are outside the grid of {bits} bits per dimension")
     return list(points.T.astype(np.int64))
 
 

@@ -63,11 +63,13 @@ class Request:
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
         if not names:
-            raise UsageError("no key columns; name one to four columns that filters use")
+            raise UsageError("no key columns; pass one to four columns that filters use")
         if len(set(names)) < len(names):
-            raise UsageError(f"key columns repeat: {', '.join(names)}; name each once")
+            raise UsageError(f"duplicate key columns: {', '.join(names)}; pass each column once")
         if len(self.weights) != len(names):
-            raise UsageError(f"{len(names)} key columns need as many weights, not {self.weights}")
+            raise UsageError(
+                f"{len(names)} key columns require as many weights, not {self.weights}"
+            )
         if not all(0 < weight < float("inf") for weight in self.weights):
             raise UsageError(f"weights must be positive numbers, not {self.weights}")
         if self.row_groups < 1:
@@ -199,8 +201,8 @@ class Layout:
         data = json.loads(text)
         if data.get("format") not in {1, FORMAT}:
             raise UsageError(
-                f"the table's layout has format {data.get('format')!r}, this zadapter reads "
-                f"up to {FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
+                f"the table's layout has format {data.get('format')!r}, but this zadapter reads "
+                f"formats up to {FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
             )
         order = data["order"]
         return cls(

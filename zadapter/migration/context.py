@@ -28,7 +28,7 @@ from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Source, Staged, keys
 from zadapter.table.spec import Definition, carried
 
-_AGAIN = "the same call again finishes the migration, or starts over"
+_AGAIN = "Repeat the call to finish the migration or to start over"
 _ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 
 
@@ -103,9 +103,7 @@ def opened(
 
 def _migratable(opened: Backend) -> MigrationBackend:
     if not is_migratable(opened):
-        raise UnsupportedError(
-            f"the backend of {opened.format.name} does not support migrations; use another format"
-        )
+        raise UnsupportedError(f"the backend of {opened.format.name} does not support migrations")
     return opened
 
 
@@ -118,7 +116,7 @@ def start(context: MigrationContext) -> SourceTable:
     snapshot = context.source.snapshot(context.table)
     if snapshot.format == context.to:
         raise UsageError(
-            f"{context.table} is a table of {context.to} already; see zadapter.optimize()"
+            f"{context.table} is already a {context.to} table; use zadapter.optimize()"
         )
     before = context.source.define(snapshot)
     every = [
@@ -191,8 +189,8 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
     """
     if overlap(old.location, new.location):
         raise UsageError(
-            f"{old.table} and {new.table} lie within each other, where clean-ups of the one would "
-            "delete files of the other; name another target"
+            f"the folders of {old.table} and {new.table} overlap, so a clean-up of one table would "
+            "delete files of the other; pass another target"
         )
 
 
@@ -279,6 +277,6 @@ def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
 
 def _told(request: Request | None, *, anew: bool) -> str:
     if request is None:
-        return "none; rows stay as they lie"
+        return "none; the order of rows is kept"
     columns = ", ".join(join(parts) for parts in request.columns)
-    return f"{request.curve.value} by {columns}, {'fitted anew' if anew else 'kept'}"
+    return f"{request.curve.value} by {columns}, {'newly fitted' if anew else 'kept'}"

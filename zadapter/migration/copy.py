@@ -82,7 +82,7 @@ class Transfer:
 
 def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
     if values is None:
-        raise AssertionError("the old table is not cut by what the new one is cut by")
+        raise AssertionError("the new table has a partition field that the old one lacks")
     return values.cast(type_)
 
 

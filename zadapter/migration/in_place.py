@@ -24,7 +24,7 @@ from zadapter.table.spec import Definition
 
 _LOOKED_AT = 64
 """Minimum number of files to open, evenly spread over the table."""
-OTHERWISE = "say mode='copy'"
+OTHERWISE = "pass mode='copy'"
 _BOUNDS = file_stats.column_type(pa.null()).get_field_index("bounds")
 _TIMES = {"date", "timestamp"}
 
@@ -75,13 +75,13 @@ def _metadata(transfer: Transfer, uri: str) -> tuple[int, pq.FileMetaData]:
     try:
         return metadata(transfer.spark, uri)
     except pa.ArrowInvalid as error:
-        raise UnsupportedError(f"{uri} is no Parquet file; {OTHERWISE}") from error
+        raise UnsupportedError(f"{uri} is not a Parquet file; {OTHERWISE}") from error
 
 
 def _elsewhere(transfer: Transfer, uris: Sequence[str]) -> Iterator[str]:
     for uri in uris:
         if not within(uri, transfer.snapshot.location):
-            yield f"{uri} lies outside its folder, where others may delete it"
+            yield f"{uri} is outside the table's folder, where other programs may delete it"
 
 
 def _cut(files: pa.Table) -> list[str]:
@@ -122,23 +122,23 @@ def _looked_at(files: pa.Table) -> list[int]:
 
 def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
     if not transfer.target.format.external_files:
-        yield "a table of the other format has its files in its own folder"
+        yield "a table of the new format cannot reference files outside its own folder"
     if transfer.files["deletes"].null_count < transfer.files.num_rows:
-        yield "row-level deletes would be lost, and deleted rows would come back"
+        yield "row-level deletes would be lost, and deleted rows would reappear"
     if transfer.definition.renamed:
         yield transfer.definition.renamed
     if transfer.files["partition"].null_count:
-        yield "files hold rows of several partitions"
+        yield "files contain rows of several partitions"
     cut_by = (each.name for each in transfer.definition.partition)
     unsaid = [name for name in cut_by if _unsaid(file_stats.partition(transfer.files, name))]
     if unsaid:
-        yield f"a value of {unsaid[0]} is an empty text or no number, which no log need know"
+        yield f"partition field {unsaid[0]} has an empty string, NaN or infinity in a value"
     if setting := moving(transfer.spark.conf.get, _TIMES):
-        yield f"by {setting} the session reads days or moments by another calendar than others do"
+        yield f"{setting} in the session changes dates or timestamps"
     kept = {each.name for each in transfer.definition.partition}
     lost = [each.name for each in before.partition if each.name not in kept]
     if lost and not before.whole:
-        yield f"the values of {lost[0]} are not in the files, and the new table is not cut by it"
+        yield f"{lost[0]} is not in the files, and not a partition field of the new table"
 
 
 def _unsaid(values: pa.Array) -> bool:
@@ -169,8 +169,8 @@ def _checked(
     for path, rows, (size, footer) in told:
         if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
-                f"{path} has {footer.num_rows} rows, {rows} of them live by the log: row-level "
-                f"deletes would be lost; {OTHERWISE}"
+                f"{path} has {footer.num_rows} rows, of which {rows} are live: row-level deletes "
+                f"would be lost; {OTHERWISE}"
             )
         # the first line contains the memory address of the object
         schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
@@ -178,9 +178,9 @@ def _checked(
             seen.add(schema)
             reason = unfit(footer, before.columns, partition)
             if reason is None and transfer.target.format.field_ids and has_ids(footer):
-                reason = "its columns have ids, which the new table would read them by"
+                reason = "its columns have field ids, by which the new table would resolve them"
             if reason is not None:
-                raise UnsupportedError(f"{path} cannot be taken as it is: {reason}; {OTHERWISE}")
+                raise UnsupportedError(f"{path} cannot be shared: {reason}; {OTHERWISE}")
         yield size, footer
 
 

@@ -43,7 +43,7 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         source_table = start(context)
         come = _appended(context, source_table, made)
     plan = report(context, source_table, Mode.COPY, "", come)
-    plan = replace(plan, layout="rows stay as they lie, until an optimize places them")
+    plan = replace(plan, layout="none; the order of rows is kept until the next optimize")
     if dry_run or not come.num_rows or made is None:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
@@ -66,8 +66,8 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
             proven = proof(source_table, head, len(transfer.definition.columns), come, added)
     except VerificationError as error:
         raise VerificationError(
-            f"{error}. They are in version {head.version} of {context.target_table}; go back to "
-            "the one before"
+            f"{error}. The rows are in version {head.version} of {context.target_table}; restore "
+            "the version before"
         ) from error
     return replace(
         plan,
@@ -91,14 +91,14 @@ def _appended(
     had = None if made is None else made.source()
     if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
         raise UsageError(
-            f"{context.target_table} does not tell which rows of {context.table} it has: it was "
-            "not migrated from it, was made anew, or the part of its history that knows has "
-            "expired; migrate to another target first"
+            f"{context.target_table} has no record of its rows from {context.table}: it was not "
+            "migrated from that table, was created again, or its history has expired; migrate to "
+            "another target first"
         )
     if had.version is None:
         raise UnsupportedError(
-            f"{context.table} was no table with versions when it was migrated, so nobody knows "
-            f"what has come since; {_ANEW}"
+            f"{context.table} had no versions when it was migrated, so the rows appended since are "
+            f"unknown; {_ANEW}"
         )
     then = context.source.files(context.source.at(context.table, had.version))
     _check_columns(context, source_table, made, had)
@@ -106,8 +106,8 @@ def _appended(
     counted = [_counted(then), _counted(now)]
     if gone := counted[0] - counted[1]:
         raise UnsupportedError(
-            f"{context.table} has seen more than appends since version {had.version}: {len(gone)} "
-            f"files have gone or lost rows, {min(gone)[0]} the first; {_ANEW}"
+            f"{context.table} has changes other than appends since version {had.version}: "
+            f"{len(gone)} files were removed or lost rows, first: {min(gone)[0]}; {_ANEW}"
         )
     return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
 
@@ -126,11 +126,11 @@ def _check_columns(
     found = [(each["name"], each["type"]) for each in now.columns]
     if wanted != found or had.columns != source_table.origin.columns:
         raise UnsupportedError(
-            f"the columns of {context.table} have changed since it was migrated; {_ANEW}"
+            f"the columns of {context.table} have changed since the migration; {_ANEW}"
         )
     cut = [(each.source, each.transform) for each in source_table.transfer.definition.partition]
     if cut != [(each.source, each.transform) for each in now.partition]:
         raise UnsupportedError(
-            f"{context.table} and {context.target_table} are cut by other columns now than when "
-            f"the one was migrated; {_ANEW}"
+            f"the partition spec of {context.table} or {context.target_table} has changed since "
+            f"the migration; {_ANEW}"
         )

@@ -96,9 +96,9 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         UnknownOutcomeError: It is unknown whether the commit landed; repeat the call.
     """
     if mode not in [each.value for each in Mode]:
-        raise UsageError(f"no mode {mode!r}; there are: {', '.join(each.value for each in Mode)}")
+        raise UsageError(f"unknown mode {mode!r}; expected one of: {', '.join(Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
-        raise UsageError("by= places rows anew, which neither follow nor mode='in_place' does")
+        raise UsageError("by= rewrites all rows; omit it, or omit follow=True and mode='in_place'")
     options = None
     if by is not None:
         size = target_file_size
@@ -169,25 +169,25 @@ def _finished(
     """
     origin, had = source_table.origin, made.source()
     if had is None or (had.format, had.id) != (origin.format, origin.id):
-        raise UsageError(f"{context.target_table} is a table already; name another target")
+        raise UsageError(f"{context.target_table} already exists; pass another target")
     if not unchanged(context, source_table, had.version):
         raise UsageError(
-            f"{context.target_table} has {context.table} up to version {had.version}; it is at "
-            f"version {origin.version} now: say follow=True to carry what was appended"
+            f"{context.target_table} has {context.table} up to version {had.version}, but that "
+            f"table is at version {origin.version}; pass follow=True to copy the appended rows"
         )
     files = listing(source_table, made)
     uris = context.target.uris(made, files["path"].to_pylist())
     own = all(within(uri, made.location) for uri in uris)
     mode = Mode.COPY if own else Mode.IN_PLACE
-    plan = report(context, source_table, mode, "made by an earlier call", files)
+    plan = report(context, source_table, mode, "created by an earlier call", files)
     if dry_run:
         return plan
     try:
         proven = _proven(context, source_table, made, files)
     except VerificationError as error:
         raise VerificationError(
-            f"{error}. The second is of an earlier call, and others may have changed it since; "
-            "nothing was removed"
+            f"{error}. {context.target_table} was created by an earlier call, and other writers "
+            "may have changed it since; nothing was removed"
         ) from error
     return replace(plan, proof=proven, target_version=made.version)
 
@@ -203,7 +203,7 @@ def _chosen(
     if context.mode is Mode.COPY:
         return Mode.COPY, "", None
     if context.options is not None:
-        return Mode.COPY, "since rows are to be placed anew", None
+        return Mode.COPY, "since a new layout requires a rewrite", None
     try:
         found = shared(source_table.transfer, source_table.before)
     except UnsupportedError as error:
@@ -211,7 +211,7 @@ def _chosen(
             return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
         text = str(error)
         raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
-    return Mode.IN_PLACE, "since that is safe" if context.mode is Mode.AUTO else "", found
+    return Mode.IN_PLACE, "since it is safe" if context.mode is Mode.AUTO else "", found
 
 
 def _made(

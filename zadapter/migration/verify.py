@@ -73,11 +73,11 @@ def prove(
     after, share_after = _asked(target, target.rows(names), filters)
     told = f"{source.snapshot.table} and {target.snapshot.table}"
     if before.rows != after.rows:
-        raise VerificationError(f"{told} have {before.rows} and {after.rows} rows")
+        raise VerificationError(f"{told} differ: they have {before.rows} and {after.rows} rows")
     if before.checksum != after.checksum:
-        raise VerificationError(f"{told} have as many rows, but not the same ones")
+        raise VerificationError(f"{told} differ: their row counts are equal, their checksums not")
     if before.matches != after.matches:
-        raise VerificationError(f"{told} hold the same rows, but filters find others")
+        raise VerificationError(f"{told} differ: filters match different numbers of rows")
     return Proof(
         rows=after.rows,
         checksum=after.checksum,
@@ -95,7 +95,9 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
     found = by_file(rows, [each.condition for each in filters]) if paths else {}
     rows_of, shares = np.zeros(len(paths), np.int64), []
     if unknown := [name for name in found if bare(name) not in of_file]:
-        raise VerificationError(f"{side.snapshot.table}: Spark has read {unknown[0]}, too")
+        raise VerificationError(
+            f"{side.snapshot.table}: Spark read {unknown[0]}, which is not a file of the snapshot"
+        )
     for name, totals in found.items():
         rows_of[of_file[bare(name)]] = totals.rows
     for number, each in enumerate(filters):
@@ -105,8 +107,8 @@ def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Tota
             at = of_file[bare(name)]
             if totals.matches[number] and not kept[at]:
                 raise VerificationError(
-                    f"{paths[at]} of {side.snapshot.table} has {totals.matches[number]} rows for a "
-                    f"filter that its min and max exclude: {each.predicate}"
+                    f"{paths[at]} of {side.snapshot.table}: {totals.matches[number]} rows match a "
+                    f"filter that the file's min and max exclude: {each.predicate}"
                 )
     share = float(np.mean(shares)) if shares else 1.0
     return together(list(found.values()), len(filters)), share
@@ -180,7 +182,7 @@ def check_columns(wanted: Sequence[dict[str, object]], found: Sequence[dict[str,
     """
     for should, is_ in zip(wanted, found, strict=False):
         if should != is_:
-            raise VerificationError(f"a column was to be {should}, and is {is_}")
+            raise VerificationError(f"a column differs: expected {should}, found {is_}")
     if len(wanted) != len(found):
-        raise VerificationError(f"{len(wanted)} columns were to be made, there are {len(found)}")
+        raise VerificationError(f"the columns differ: expected {len(wanted)}, found {len(found)}")
     return len(found)

@@ -112,7 +112,7 @@ def _proven(proof: Proof) -> dict[str, str]:
     return {
         "rows": f"{proof.rows:,} in both",
         "checksum": f"{proof.checksum} in both",
-        "schema": f"{proof.columns} columns as was said",
-        "filters": f"{proof.filters} find the same rows; they read {proof.share_source:.1%} of the "
-        f"rows before, {proof.share_target:.1%} now",
+        "schema": f"{proof.columns} columns as defined",
+        "filters": f"{proof.filters} match the same rows; they read {proof.share_source:.1%} of "
+        f"the rows before, {proof.share_target:.1%} now",
     }

@@ -56,7 +56,7 @@ class Plan:
         version = f"version {self.version}" if self.version is not None else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_do:
-            why = "already clustered as asked" if self.files_asked else "no file may hold such rows"
+            why = "already clustered" if self.files_asked else "no file matches the condition"
             why = why if self.files_before else "the table has no files"
             return {"table": named, "nothing to do": why}
         return {
@@ -86,8 +86,8 @@ class Verification:
     plain DataFrame operations and a checksum. None: no such component."""
 
     def __str__(self) -> str:
-        twice = ", the rows read twice" if self.read_twice else ""
-        why = f"; by plain Spark, since untested with {self.untested}" if self.untested else ""
+        twice = ", with a second read of the rows" if self.read_twice else ""
+        why = f"; plain Spark operations, untested with {self.untested}" if self.untested else ""
         return self.by + twice + why
 
 
@@ -139,7 +139,7 @@ class Report:
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.stale:
-            facts["left as it was"] = "; ".join(self.stale)
+            facts["not rewritten"] = "; ".join(self.stale)
         return facts
 
     def __str__(self) -> str:

@@ -43,8 +43,7 @@ class Tally:
         self.versions.append(landed.version)
         self.exchanges += [e for e in exchanges if e not in landed.stale]
         self.stale += [
-            f"{e.removed.num_rows} files, {e.removed['path'][0]} the first: "
-            "changed by another writer"
+            f"{e.removed.num_rows} files changed by another writer, first: {e.removed['path'][0]}"
             for e in landed.stale
         ]
 
@@ -60,7 +59,7 @@ class Tally:
             yield
         except ZadapterError as error:
             if self.versions:
-                error.args = (f"{error}. Committed before, and to stay: {self.versions}",)
+                error.args = (f"{error}. Versions committed by this call: {self.versions}",)
             raise
 
 
@@ -126,7 +125,9 @@ def _exchanges(prepared: RewritePlan, work: PlannedJob, made: Staged) -> tuple[E
         check_rows(group, file_stats.total(added, "rows"), _rows_in(prepared, group))
         exchanges.append(Exchange(removed=group.files, added=added))
     if sum(exchange.added.num_rows for exchange in exchanges) != made.files.num_rows:
-        raise VerificationError("a staged file belongs to no partition that was being rewritten")
+        raise VerificationError(
+            "a written file belongs to another partition; nothing was committed"
+        )
     return tuple(exchanges)
 
 

@@ -36,7 +36,9 @@ def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkS
     try:
         footers = dict(zip(written.paths, read(spark, list(written.paths.values())), strict=True))
     except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise VerificationError(f"a written file is missing or damaged: {error}") from error
+        raise VerificationError(
+            f"a written file is missing or damaged: {error}; nothing was committed"
+        ) from error
     made = backend.stage(snapshot, written, file_table(snapshot, footers))
     check_files(snapshot, made, footers)
     return made
@@ -58,9 +60,9 @@ def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer])
     for path, size, rows in said:
         footer = footers[path]
         if footer.size != size:
-            raise VerificationError(f"{path} has {footer.size} bytes, the log would say {size}")
+            raise VerificationError(f"{path} has {footer.size} bytes, but {size} in its log entry")
         if footer.rows != rows:
-            raise VerificationError(f"{path} has {footer.rows} rows, the log would say {rows}")
+            raise VerificationError(f"{path} has {footer.rows} rows, but {rows} in its log entry")
     ordered = [footers[path] for path in files["path"].to_pylist()]
     for child in files.schema.field("stats").type:
         _verify_bounds(snapshot, files, ordered, split(child.name))
@@ -79,10 +81,10 @@ def check_rows(group: Group, written: int, live: int) -> None:
     """
     if written != live:
         raise VerificationError(
-            f"the {group.files.num_rows} files of partition {group.root}, "
-            f"{group.files['path'][0]} the first, have {live} live rows by the log, but {written} "
-            "were written; nothing was committed. A file is damaged or its stats are wrong: "
-            "compare the counts, and recompute the stats"
+            f"{group.files.num_rows} files of partition {group.root}, first: "
+            f"{group.files['path'][0]}, have {live} live rows in the log, but {written} rows were "
+            "written; nothing was committed. A file is damaged or its stats are wrong: compare the "
+            "row counts, and recompute the stats"
         )
 
 
@@ -113,17 +115,17 @@ def check_contents(
     except Exception as error:
         raise VerificationError(
             f"{snapshot.table}: a written file cannot be read: {first_line(error)}; nothing was "
-            "committed. Run optimize again, and check the disk or the store if it fails again"
+            "committed. Retry, and check the disk or the store if it fails again"
         ) from error
     if after == observed:
         return False
     before = whole(_columns(snapshot, backend.read(snapshot, files)))
     if after != before:
         raise VerificationError(
-            f"{snapshot.table}: the rows written are not the rows read: {before.rows} rows of the "
-            f"{files.num_rows} files that go have the checksum {before.checksum}, the {after.rows} "
-            f"rows written have {after.checksum}; nothing was committed. Run optimize again "
-            "without plug-ins of Spark; if it fails again, please report it"
+            f"{snapshot.table}: the rows written differ from the rows read: {before.rows} rows of "
+            f"{files.num_rows} replaced files have the checksum {before.checksum}, the "
+            f"{after.rows} rows written have {after.checksum}; nothing was committed. Retry "
+            "without Spark plug-ins; if it fails again, please report it"
         )
     return True
 
@@ -149,7 +151,7 @@ def _verify_bounds(
     if pa.types.is_floating(highs.type):  # NaN is not an upper bound
         highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
     for path in _narrower(files, low, lows):
-        raise VerificationError(f"{path}: the log's min of {join(parts)} is above the footer's")
+        raise VerificationError(f"{path}: the log's min of {join(parts)} exceeds the footer's")
     for path in _narrower(files, highs, high):
         raise VerificationError(f"{path}: the log's max of {join(parts)} is below the footer's")
 

@@ -34,18 +34,20 @@ def begin(spark: SparkSession, folder: str, what: str) -> None:
     files = root.getFileSystem(_conf(spark))
     if not files.exists(of(notes, ours)):
         if files.exists(root) and (files.getFileStatus(root).isFile() or files.listStatus(root)):
-            raise UsageError(f"{folder} holds files already; name an empty folder, or a new one")
+            raise UsageError(f"{folder} is not empty; pass an empty or new folder")
         try:
             files.create(of(notes, ours), True).close()  # noqa: FBT003 - overwrite it
         except Exception as error:
-            raise StoreError(f"{folder} cannot be written: {first_line(error)}") from error
+            raise StoreError(
+                f"{folder} cannot be written: {first_line(error)}; check the permissions, and retry"
+            ) from error
     # of two concurrent migrations, the later one sees both markers
     found = [str(each.getPath().getName()) for each in files.listStatus(notes)]
     if [name for name in found if name.startswith(_NOTE) and name != ours]:
         files.delete(of(notes, ours), False)  # noqa: FBT003
         raise UsageError(
-            f"{folder} is about to become another table, or was to and nobody has finished it; "
-            "name another folder, or remove this one if nobody is at work in it"
+            f"{folder} has an unfinished migration of another table; pass another folder, or "
+            "delete this one if no migration is running"
         )
 
 
@@ -69,7 +71,7 @@ def refuse_others(spark: SparkSession, folder: str) -> None:
         return
     for log in filter(None, (form.log for form in formats().values())):
         if files.exists(jvm.org.apache.hadoop.fs.Path(folder, log)):
-            raise UsageError(f"{folder} holds {log}, so another table lies there; name another one")
+            raise UsageError(f"{folder} contains {log} of another table; pass another target")
 
 
 def _note(what: str) -> str:

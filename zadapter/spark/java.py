@@ -60,8 +60,8 @@ def home() -> Iterator[Path]:
     if chosen is None:
         seen = "".join(f", not Java {java.release} in {java.home}" for java in found)
         raise SessionError(
-            f"Spark needs Java 17 or 21{seen}: install Java 17 or 21, "
-            "or zadapter's extra 'java', which brings one"
+            f"Spark requires Java 17 or 21{seen}; install one of them, or the extra 'java' of "
+            "zadapter, which includes one"
         )
     if chosen.has_vector:
         yield chosen.home

@@ -91,8 +91,8 @@ def check(spark: SparkSession, store: str) -> None:
         return
     stated = {key: str(spark.conf.get(key, "")) for key in (settings.PACKAGES, settings.EXCLUDES)}
     raise SessionError(
-        f"this Spark session cannot read {store}://: it lacks {PACKAGES[0]}. Spark loads it when "
-        f"it starts, so in a new process call zadapter.spark.session(stores=[{store!r}]) first, or "
-        "add to the builder, or as --conf to spark-submit,\n"
-        f"{settings.config_lines(additions(stated, [S3]))}"
+        f"this Spark session cannot read {store}://: it lacks {PACKAGES[0]}. Spark loads packages "
+        f"at startup: in a new process, call zadapter.spark.session(stores=[{store!r}]) first, or "
+        "set in the builder, or with --conf of "
+        f"spark-submit,\n{settings.config_lines(additions(stated, [S3]))}"
     )

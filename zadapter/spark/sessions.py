@@ -21,8 +21,8 @@ from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES, SPARK
 from zadapter.table.format import Format, Library
 
 _NO_CONNECT = (
-    "zadapter commits through the JVM of a classic Spark session, and a Spark Connect session "
-    "has none; start a classic one, for example with zadapter.spark.session()"
+    "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "
+    "start a classic session, for example with zadapter.spark.session()"
 )
 
 
@@ -62,10 +62,10 @@ def session(
     """
     known = plugins.formats()
     if unknown := {*(formats or ())} - {*known}:
-        raise UsageError(f"no format {min(unknown)!r}; there are: {', '.join(known)}")
+        raise UsageError(f"unknown format {min(unknown)!r}; expected one of: {', '.join(known)}")
     wanted = installed(known) if formats is None else [known[name] for name in formats]
     if unknown := set(stores) - {object_stores.S3}:
-        raise UsageError(f"no store {min(unknown)!r} to load; there is: {object_stores.S3}")
+        raise UsageError(f"unknown store {min(unknown)!r}; expected one of: {object_stores.S3}")
     there = running()
     found = there or _start(dict(conf or {}), wanted, stores)
     for form in wanted:
@@ -119,7 +119,7 @@ def _check(spark: SparkSession, form: Format) -> None:
     if not isinstance(spark, SparkSession):
         raise SessionError(_NO_CONNECT)
     if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no public way
-        raise SessionError("this Spark session is stopped; give a running one, or none")
+        raise SessionError("this Spark session is stopped; pass a running session, or none")
     _refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
     if form.library is None:
         return
@@ -127,9 +127,9 @@ def _check(spark: SparkSession, form: Format) -> None:
     loaded = isinstance(attrgetter(form.library.probe)(jvm), JavaClass)
     if missing := _missing(spark, form.library, loaded=loaded):
         raise SessionError(
-            f"this Spark session cannot handle {form.name}: it lacks {', '.join(missing)}. "
-            "Spark reads these when it starts, so in a new process add to the builder, "
-            "or as --conf to spark-submit,\n"
+            f"this Spark session does not support {form.name}: it lacks {', '.join(missing)}. "
+            "Spark reads these settings at startup: in a new process, set in the builder, or with "
+            "--conf of spark-submit,\n"
             f"{settings.config_lines(missing)}"
         )
     _refuse_loaded(jvm, form.name, form.library)
@@ -155,7 +155,7 @@ def _refuse_loaded(jvm: Any, name: str, library: Library) -> None:
 def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
     if not settings.same_minor(found, supported):
         raise SessionError(
-            f"{name} {found} is loaded, but zadapter works with {name} {supported}: {remedy}"
+            f"{name} {found} is loaded, but zadapter requires {name} {supported}: {remedy}"
         )
 
 
@@ -228,16 +228,16 @@ def _start(conf: dict[str, str], formats: Sequence[Format], stores: Sequence[str
             return builder.getOrCreate()
         except PySparkRuntimeError as error:
             raise SessionError(
-                "Spark's JVM did not start; it said why above, for example that it could not "
-                f"download {added.get(PACKAGES) or 'a package'}"
+                "Spark's JVM did not start; see the reason in its output above, for example a "
+                f"failed download of {added.get(PACKAGES) or 'a package'}"
             ) from error
 
 
 def _refuse_hidden(added: Mapping[str, str]) -> None:
     if PACKAGES in added and PACKAGES in settings.submit_args():
         raise SessionError(
-            "PYSPARK_SUBMIT_ARGS names packages, and then Spark loads no others; "
-            f"name them all there: --packages {added[PACKAGES]}"
+            "PYSPARK_SUBMIT_ARGS sets packages, so Spark ignores all others; "
+            f"set all packages there: --packages {added[PACKAGES]}"
         )
 
 

@@ -42,10 +42,10 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
         partition: Names of the columns that files need not contain.
     """
     if any(key in (metadata.metadata or {}) for key in LEGACY):
-        return "its days or moments are those of the Julian calendar"
+        return "its dates or timestamps use the Julian calendar"
     found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
     if len(found) < metadata.num_columns:
-        return "two of its columns read the same, such as a.b and the field b of a"
+        return "two of its columns have the same path, such as a.b and the field b of a"
     # a name may contain dots
     there = {path[: end.start()] for path in found for end in _END.finditer(path)}
     known = {said["name"] for said in columns}
@@ -53,9 +53,9 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
     for said in columns:
         name, needed = said["name"], not said["nullable"] and said["name"] not in partition
         if name not in there and needed:
-            return f"it has no column {name!r}, which is never null"
+            return f"it lacks the non-nullable column {name!r}"
         if name not in there and name not in partition and unknown:
-            return f"it has a column {unknown[0]!r}, and none of the name {name!r}"
+            return f"it lacks column {name!r}, but has an unknown column {unknown[0]!r}"
         reason = _differing(found, name, said["type"]) if name in there else None
         if reason is not None:
             return reason
@@ -75,9 +75,9 @@ def _has_ids(field: pa.Field) -> bool:
 def _differing(found: Mapping[str, Any], name: str, type_: Any) -> str | None:
     for path, wanted in _paths(name, type_):
         if path not in found:
-            return f"it has no {path}"
+            return f"it lacks column {path}"
         if not _is(found[path], wanted):
-            return f"it has {path} as {_shown(found[path])}, and not as {wanted}"
+            return f"its column {path} has type {_shown(found[path])}, not {wanted}"
     return None
 
 

@@ -178,7 +178,7 @@ class Change:
         if {path for path, _ in alive} & staged:
             raise UnknownOutcomeError(self.base.table, self.id)
         if self.source is not None and head.source() != self.base.source():
-            raise StaleRewriteError(self.base.table, ["the version that was migrated"])
+            raise StaleRewriteError(self.base.table, ["the migrated version"])
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):

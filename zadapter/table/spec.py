@@ -141,7 +141,7 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
         types: dict[str, str | None] = {each: change(each) for each in atoms(said["type"])}
         what = f"column {join((said['name'],))}"
         items += [
-            Note(what, Status.REFUSED, f"there is no type for {old}; cast it, or leave it out")
+            Note(what, Status.REFUSED, f"type {old} is not supported; cast or omit the column")
             if new is None
             else Note(what, Status.TRANSLATED, f"{old} becomes {new}")
             for old, new in types.items()
@@ -199,7 +199,7 @@ def without_partition(definition: Definition, dropped: set[str], why: str) -> De
     kept = tuple(each for each in definition.partition if each.name not in dropped)
     gone = [each for each in definition.partition if each.name in dropped]
     items = [
-        Note(f"partitions by {_shown(each)}", Status.TRANSLATED, f"files are not cut by it: {why}")
+        Note(f"partition field {_shown(each)}", Status.TRANSLATED, f"not a partition field: {why}")
         for each in gone
     ]
     return replace(definition, partition=kept).with_items(*items)
@@ -211,11 +211,11 @@ def in_folders(definition: Definition) -> Definition:
     Files do not contain the columns in folder names, but need at least one column.
     """
     unsaid = {each.name for each in definition.partition} & definition.unspeakable
-    told = "the name of a folder cannot say one of its values"
+    told = "a folder name cannot represent one of its values"
     kept = without_partition(definition, unsaid, told)
     if len(kept.partition) < len(kept.columns) or not kept.partition:
         return kept
-    return without_partition(kept, {kept.partition[-1].name}, "files need a column of their own")
+    return without_partition(kept, {kept.partition[-1].name}, "files need at least one column")
 
 
 def stored(type_: str) -> str | None:
@@ -242,13 +242,13 @@ def carried(before: Definition, definition: Definition) -> list[Note]:
     ]
     commented = sum(COMMENT in each["metadata"] for each in definition.columns)
     if commented:
-        items.append(Note(f"{commented} comments of columns", Status.CARRIED))
+        items.append(Note(f"{commented} column comments", Status.CARRIED))
     cut_by = [each for each in before.partition if each in definition.partition]
-    items += [Note(f"partitions by {_shown(each)}", Status.CARRIED) for each in cut_by]
+    items += [Note(f"partition field {_shown(each)}", Status.CARRIED) for each in cut_by]
     lost = {item.what for item in definition.items}
     properties = [f"property {key}" for key in sorted(before.properties)]
     items += [Note(what, Status.CARRIED) for what in properties if what not in lost]
-    return items + ([Note("comment of the table", Status.CARRIED)] if definition.comment else [])
+    return items + ([Note("table comment", Status.CARRIED)] if definition.comment else [])
 
 
 def check(definition: Definition, table: str, format_: str) -> None:
@@ -259,4 +259,4 @@ def check(definition: Definition, table: str, format_: str) -> None:
     """
     if definition.refused:
         why = "; ".join(f"{item.what}: {item.how}" for item in definition.refused)
-        raise UnsupportedError(f"{table} cannot become a table of {format_}: {why}")
+        raise UnsupportedError(f"{table} cannot be migrated to {format_}: {why}")

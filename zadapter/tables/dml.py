@@ -97,7 +97,7 @@ def delete(
         UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
     """
     if not where or not str(where).strip():
-        raise UsageError("where= is empty; to delete all rows, say 'true'")
+        raise UsageError("where= is empty; pass where='true' to delete all rows")
     with _writing(table, backend, spark) as (opened, own, users):
         check_functions(where, users)
         return _anew(lambda: _delete(opened, named(table), where, backoff or Backoff(), own))
@@ -149,7 +149,7 @@ def overwrite(
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
     if not isinstance(rows, DataFrame):
-        raise UsageError(f"rows are a DataFrame of Spark, not {type(rows)}; see createDataFrame()")
+        raise UsageError(f"rows must be a Spark DataFrame, not {type(rows)}; use createDataFrame()")
     return spark or rows.sparkSession
 
 
@@ -166,8 +166,8 @@ def _writing(
     ):
         if not is_versioned(opened):
             raise UnsupportedError(
-                f"{table}: Spark writes rows to tables of this format; zadapter does so only to "
-                "those of plain Parquet"
+                f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
+                "of this format"
             )
         yield opened, own, session
 
@@ -188,12 +188,14 @@ def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
     wanted = {field.name: field.dataType.simpleString() for field in like.schema}
     given = {field.name: field.dataType.simpleString() for field in rows.schema}
     if len(given) < len(rows.columns):
-        raise UsageError(f"columns repeat: {', '.join(rows.columns)}; name each once")
+        raise UsageError(f"duplicate columns: {', '.join(rows.columns)}; pass each column once")
     for name, type_ in given.items():
         if name not in wanted:
-            raise UsageError(f"the table has no column {name!r}; it has: {', '.join(wanted)}")
+            raise UsageError(f"the table has no column {name!r}; available: {', '.join(wanted)}")
         if type_ != wanted[name]:
-            raise UsageError(f"column {name!r} is {type_}, the table has {wanted[name]}; cast it")
+            raise UsageError(
+                f"column {name!r} is {type_}, but {wanted[name]} in the table; cast it"
+            )
 
     def column(name: str) -> Column:
         return (
@@ -265,8 +267,8 @@ def _delete(
         with suppress(Exception):
             discard(spark, *change.staged)
         raise VerificationError(
-            f"{table}: {went - going} rows were to stay, {came} were written; nothing was "
-            "committed. Is the condition the same whenever it is asked?"
+            f"{table}: {went - going} rows should remain, but {came} rows were written; nothing "
+            "was committed. Use a deterministic condition"
         )
     _landed(opened, change, backoff, spark)
     return going

@@ -127,9 +127,9 @@ def vacuum(
         UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.
     """
     if not isinstance(older_than, timedelta):
-        raise UsageError(f"older_than= takes a datetime.timedelta, not {older_than!r}")
+        raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
     if older_than < timedelta(0):
-        raise UsageError(f"older_than= takes no negative time: {older_than}")
+        raise UsageError(f"older_than= must not be negative: {older_than}")
     with _versioned(table, backend, spark) as opened:
         return opened.vacuum(named(table), older_than, dry_run=dry_run)
 
@@ -142,7 +142,7 @@ def _versioned(
     with closing(factory(session)) as opened:
         if not is_versioned(opened):
             raise UnsupportedError(
-                f"{table}: its format keeps its own versions; use DESCRIBE HISTORY, RESTORE and "
-                "VACUUM for Delta, and the procedures of Iceberg's catalog"
+                f"{table}: zadapter manages versions of plain Parquet tables only; use DESCRIBE "
+                "HISTORY, RESTORE and VACUUM for Delta, and the catalog's procedures for Iceberg"
             )
         yield opened

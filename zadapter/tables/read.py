@@ -114,8 +114,8 @@ def files(
         found = asked.files
         if found["deletes"].null_count < found.num_rows:
             raise UnsupportedError(
-                f"{table}: rows of some files are deleted, and only readers of "
-                f"{snapshot.format} know which; read it with zadapter.read()"
+                f"{table}: some files have row-level deletes, which only readers of "
+                f"{snapshot.format} apply; use zadapter.read()"
             )
         uris = opened.uris(snapshot, found["path"].to_pylist())
         paths = [_location(uri) for uri in uris]
@@ -205,8 +205,8 @@ def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
 def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
     if not is_versioned(opened):
         raise UnsupportedError(
-            f"{snapshot.table}: a {snapshot.format} file may know columns by names of the past; "
-            "leave row_groups out, and readers of the format find them"
+            f"{snapshot.table}: {snapshot.format} files may have former column names, so "
+            "row_groups= is not supported; omit it"
         )
 
 
@@ -235,11 +235,11 @@ def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Sn
         return opened.snapshot(table)
     if not is_versioned(opened):
         raise UnsupportedError(
-            f"{table}: Spark reads older versions of this format, "
-            "with VERSION AS OF or TIMESTAMP AS OF"
+            f"{table}: zadapter reads versions of plain Parquet tables only; use VERSION AS OF or "
+            "TIMESTAMP AS OF in Spark"
         )
     if isinstance(version, bool) or not isinstance(version, (int, datetime)):
-        raise UsageError(f"version= takes a whole number or a datetime, not {version!r}")
+        raise UsageError(f"version= must be an integer or a datetime, not {version!r}")
     if isinstance(version, datetime):
         version = opened.version_at(table, version)
     return opened.at(table, version)

@@ -54,7 +54,7 @@ def width_of(type_: pa.DataType, width: int | None = None) -> int:
         return int(type_.bit_width) // 8
     if pa.types.is_fixed_size_binary(type_):
         return int(type_.byte_width)
-    raise UsageError(f"{type_} has no order-preserving bytes; leave the column out")
+    raise UsageError(f"{type_} has no order-preserving bytes; omit the column")
 
 
 def text_width(type_name: str, width: int | None) -> int:
@@ -65,8 +65,8 @@ def text_width(type_name: str, width: int | None) -> int:
     """
     if width is None or width < 1:
         raise UsageError(
-            f"{type_name} has no width of its own and {width} is none; pass width=8, say, "
-            "to compare the first 8 bytes"
+            f"{type_name} has no fixed width, and {width} is not a valid one; pass for example "
+            "width=8 to compare the first 8 bytes"
         )
     return width
 
@@ -136,7 +136,7 @@ def _counted(array: pa.Array) -> pa.Array:
         try:
             return array.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
         except pa.ArrowInvalid as error:
-            raise UsageError(f"{type_} does not fit microseconds: {error}") from error
+            raise UsageError(f"{type_} cannot be converted to microseconds: {error}") from error
     return array
 
 

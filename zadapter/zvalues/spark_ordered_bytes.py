@@ -53,7 +53,7 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
     if type(type_) in _COUNTED:
         size, counted = _COUNTED[type(type_)]
         return [_signed(counted(column), size)]
-    raise UsageError(f"{type_.simpleString()} has no order-preserving bytes; leave the column out")
+    raise UsageError(f"{type_.simpleString()} has no order-preserving bytes; omit the column")
 
 
 def _signed(value: Column, size: int) -> Word:

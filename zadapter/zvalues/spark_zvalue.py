@@ -51,7 +51,7 @@ def zvalue(
         UsageError: There are no columns, or one of them is ambiguous or has no ordinal.
     """
     if not columns:
-        raise UsageError("a z-value takes at least one column")
+        raise UsageError("a z-value requires at least one column")
     keys = [F.col(quote(split(name))) for name in columns]
     typed = zip(columns, keys, strict=True)
     ordinals = [words(key, _type_of(rows, name, key), width) for name, key in typed]

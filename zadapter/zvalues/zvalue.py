@@ -48,7 +48,7 @@ def null_bit(nulls: Nulls) -> int:
         UsageError: *nulls* is neither ``"first"`` nor ``"last"``.
     """
     if nulls not in {"first", "last"}:
-        raise UsageError(f'nulls is "first", "last" or None, not {nulls!r}')
+        raise UsageError(f'nulls must be "first", "last" or None, not {nulls!r}')
     return int(nulls == "last")
 
 
@@ -120,7 +120,7 @@ def zvalue(
 def _common_length(columns: Sequence[Bytes] | Sequence[pa.Array | pa.ChunkedArray]) -> int:
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
-        raise UsageError(f"a z-value takes columns of one length, not of {sorted(lengths)}")
+        raise UsageError(f"a z-value requires columns of equal length, not {sorted(lengths)}")
     return int(lengths.pop())
 
 

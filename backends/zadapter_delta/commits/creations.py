@@ -41,12 +41,12 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     said = by_path(table)
     if said is None:
         raise UsageError(
-            f"{table}: name a folder, such as ./{table}; a catalog learns of it by "
-            "CREATE TABLE … USING delta LOCATION"
+            f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
+            "with CREATE TABLE … USING delta LOCATION"
         )
     log = log_of(jvm, said)
     if log.tableExists():
-        raise UsageError(f"{table} is a table already")
+        raise UsageError(f"{table} already exists; pass another target")
     named = {**definition.properties, PROPERTY: text(source)}
     metadata = made(jvm, log, replace(definition, properties=named))
     base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
@@ -66,7 +66,7 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
     """
     values = [_texts(partition(files, name)) for name in names]
     if any("" in column for column in values):
-        raise UnsupportedError("an empty text is a partition value, which Delta takes for null")
+        raise UnsupportedError("a partition value is an empty string, which Delta reads as null")
     now = int(time.time() * 1_000)
     found = []
     for number, (uri, size, layout) in enumerate(
@@ -159,8 +159,8 @@ def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     set_property(jvm, snapshot, KEPT, _FOREVER)
     entry = snapshot.handle.located.catalog_table
     managed = entry.isDefined() and str(entry.get().tableType().name()) == "MANAGED"
-    dropped = "; DROP TABLE deletes them all the same, since it is a managed table"
-    said = f"{KEPT}='{_FOREVER}' keeps VACUUM from deleting the files of {snapshot.table}"
+    dropped = "; DROP TABLE still deletes them, since the table is managed"
+    said = f"{KEPT}='{_FOREVER}' prevents VACUUM from deleting the files of {snapshot.table}"
     return said + dropped * managed
 
 
@@ -174,7 +174,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     head = log.update(False, jvm.option(), jvm.option())  # noqa: FBT003
     # another table may have been created at the same location
     if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
-        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
+        raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
     files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
     files.delete(log.logPath(), True)  # noqa: FBT003 - recursively
     jvm.delta.DeltaLog.invalidateCache(jvm.session, log.dataPath())

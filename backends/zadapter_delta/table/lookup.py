@@ -64,13 +64,13 @@ def _within_reach(table: str) -> Iterator[None]:
         reason = next((line for line in causes(error) if _BEYOND.search(line)), None)
         if any("UnsupportedFileSystemException" in line for line in causes(error)):
             raise SessionError(
-                f"{table}: {first_line(error)}; give the session its jar, for S3 "
+                f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
                 "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
             ) from error
         if reason is None:
             raise
         raise UnsupportedError(
-            f"{table}: this Delta version may not rewrite it: {reason.splitlines()[0]}"
+            f"{table}: this Delta version cannot rewrite it: {reason.splitlines()[0]}"
         ) from error
 
 
@@ -80,8 +80,8 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     if not log.tableExists():
         files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
-        catalog = "" if re.search(r"[/\\:]", path) else "the catalog has no such table, and "
-        raise UnknownTableError(f"{table}: no Delta table there; {catalog}{log.dataPath()} {seen}")
+        catalog = "" if re.search(r"[/\\:]", path) else "the catalog does not contain it, and "
+        raise UnknownTableError(f"{table}: no Delta table found; {catalog}{log.dataPath()} {seen}")
     return Located(log=log, catalog_table=jvm.option())
 
 
@@ -101,7 +101,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     entry = state.catalog().getTableMetadata(identifier)
     kind = entry.tableType().name()
     if kind == "VIEW":
-        raise UnknownTableError(f"{table} is a view; name the table behind it")
+        raise UnknownTableError(f"{table} is a view; pass its underlying table")
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
@@ -109,7 +109,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
         raise UnknownTableError(
-            f"{table}: the catalog has it, but {log.dataPath()} has no _delta_log"
+            f"{table} is in the catalog, but {log.dataPath()} has no _delta_log"
         )
     return Located(log=log, catalog_table=jvm.option(entry))
 
@@ -143,13 +143,13 @@ def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
     features = _features(json.loads(protocol.json())["protocol"])
     if features & _CATALOG_MANAGED:
         raise UnsupportedError(
-            f"{table} is a catalog-managed table: only its catalog may commit maintenance to it"
+            f"{table} is a catalog-managed table; only its catalog can commit maintenance to it"
         )
     clustering = jvm.module(jvm.delta.skipping.clustering, "ClusteredTableUtils")
     if clustering.isSupported(protocol):
         raise UnsupportedError(
-            f"{table} uses liquid clustering (CLUSTER BY), which owns the layout of its files; "
-            "run OPTIMIZE, or first ALTER TABLE … CLUSTER BY NONE and drop its feature 'clustering'"
+            f"{table} uses liquid clustering (CLUSTER BY), which controls the layout of its files; "
+            "run OPTIMIZE, or run ALTER TABLE … CLUSTER BY NONE and drop the feature 'clustering'"
         )
 
 

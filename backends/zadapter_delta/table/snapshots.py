@@ -117,8 +117,8 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
     for name, type_ in snapshot.partition.items():
         if pa.types.is_string(type_) and pc.any(pc.equal(partition_values(made, name), "")).as_py():
             raise UnsupportedError(
-                f"{snapshot.table}: files have the empty text as their {name}, which Delta's "
-                f"writer would turn into null; UPDATE these rows first, for example to '-'"
+                f"{snapshot.table}: partition column {name} has empty strings, which Delta writes "
+                "as null; UPDATE these rows first, for example to '-'"
             )
     return made
 

@@ -45,12 +45,12 @@ _SILENT = re.compile(
 _ODD_NAME = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that column names must not contain without column mapping (PROTOCOL.md)."""
 _FIELDS = {
-    GENERATED: "is computed no longer; new rows have to bring it",
-    "delta.identity.start": "is numbered no longer; new rows have to bring it",
-    "CURRENT_DEFAULT": "has no default any longer",
-    "delta.invariants": "is checked no longer",
-    "__COLLATIONS": "is compared by its bytes",
-    "__CHAR_VARCHAR_TYPE_STRING": "is a text of any length",
+    GENERATED: "is no longer generated; writers must provide its values",
+    "delta.identity.start": "is no longer an identity column; writers must provide its values",
+    "CURRENT_DEFAULT": "has no default value",
+    "delta.invariants": "is no longer checked",
+    "__COLLATIONS": "is compared by bytes",
+    "__CHAR_VARCHAR_TYPE_STRING": "has no length limit",
 }
 
 
@@ -69,8 +69,8 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
         properties={**kept, **_common(properties)},
         comment=metadata.description(),
         renamed=(
-            "files have other names for them (column mapping)" if mapped
-            else "older files have other types (type widening)" if changed else None
+            "files have other column names (column mapping)" if mapped
+            else "older files have other column types (type widening)" if changed else None
         ),
     ).with_items(*_unsaid(said, properties))  # fmt: skip
 
@@ -106,9 +106,9 @@ def _unsaid(said: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
         if key.startswith("delta.constraints."):
             yield Note(f"CHECK ({properties[key]})", Status.LOST, "new rows are not checked")
         elif key.startswith("delta.") and not known and not _SILENT.match(key):
-            yield Note(f"property {key}", Status.LOST, "it means something to Delta only")
+            yield Note(f"property {key}", Status.LOST, "only Delta interprets it")
     if properties.get(MAPPING, "none") != "none":
-        yield Note("column mapping", Status.TRANSLATED, "columns are found by their names")
+        yield Note("column mapping", Status.TRANSLATED, "columns are resolved by name")
 
 
 def accept(definition: Definition) -> Definition:
@@ -116,27 +116,27 @@ def accept(definition: Definition) -> Definition:
     accepted = retyped(definition, stored)
     columns = tuple(each | {"type": optional(each["type"])} for each in accepted.columns)
     if columns != accepted.columns:
-        said = "what is in them may be null: Delta cannot enforce it there"
+        said = "Delta does not enforce it for nested values"
         accepted = accepted.with_items(Note("NOT NULL within arrays and maps", Status.LOST, said))
     twice = Counter(each["name"].lower() for each in columns)
     accepted = replace(accepted, columns=columns).with_items(
         *(
-            Note(f"column {join((name,))}", Status.REFUSED, "another one differs in case only")
+            Note(f"column {join((name,))}", Status.REFUSED, "another column differs only in case")
             for name, count in twice.items()
             if count > 1
         )
     )
     accepted = _generated(accepted)
     hidden = {each.name for each in accepted.partition if _hidden(each)}
-    why = "Delta cuts files by columns; min and max of the column still do"
+    why = "Delta partitions by columns only; min and max of the source column still prune files"
     accepted = without_partition(accepted, hidden, why)
     raw = {each["name"] for each in columns if each["type"] == "binary"}
     raw = {each.name for each in accepted.partition if each.source[0] in raw}
-    accepted = without_partition(accepted, raw, "its log has texts, and no bytes")
+    accepted = without_partition(accepted, raw, "Delta stores partition values as strings")
     accepted = _mapped(in_folders(accepted))
     return replace(accepted, properties=dict(_own(accepted.properties))).with_items(
         *(
-            Note(f"property {key}", Status.LOST, "Delta would take it for its own")
+            Note(f"property {key}", Status.LOST, "its name is reserved by Delta")
             for key in sorted(accepted.properties)
             if key.startswith("delta.") and key != MAPPING
         )
@@ -170,9 +170,9 @@ def _generated(definition: Definition) -> Definition:
     return added.with_items(
         *(
             Note(
-                f"partitions by day({join(each.source)})",
+                f"partition field day({join(each.source)})",
                 Status.TRANSLATED,
-                f"by {each.name}, a column generated as {made[each.name]}",
+                f"partition column {each.name}, generated as {made[each.name]}",
             )
             for each in days
         )
@@ -187,10 +187,10 @@ def _mapped(definition: Definition) -> Definition:
     odd = [name for name in _names(list(definition.columns)) if _ODD_NAME.search(name)]
     if not odd:
         return definition
-    how = f"files have other names for columns such as {odd[0]!r}, which Parquet cannot have"
-    item = Note("names of columns", Status.TRANSLATED, how)
+    how = f"files have other names for columns such as {odd[0]!r} (column mapping)"
+    item = Note("column names", Status.TRANSLATED, how)
     properties = {**definition.properties, MAPPING: "name"}
-    reason = "names of columns have characters that the new table needs other names for in files"
+    reason = "column names have characters that require column mapping in the new table"
     renamed = definition.renamed or reason
     return replace(definition, properties=properties, renamed=renamed).with_items(item)
 
@@ -245,5 +245,5 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
     try:
         transaction.updateMetadataForNewTable(action)
     except Exception as error:
-        raise UsageError(f"Delta refuses the table: {first_line(error)}") from error
+        raise UsageError(f"Delta rejects the table: {first_line(error)}") from error
     return transaction.metadata()

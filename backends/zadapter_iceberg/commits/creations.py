@@ -49,7 +49,7 @@ def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
         transaction = builder.createTransaction()
     except Exception as error:
         if jvm.threw(error, "AlreadyExistsException"):
-            raise UsageError(f"{table} is a table already") from error
+            raise UsageError(f"{table} already exists; pass another target") from error
         raise
     located = Located(table=transaction.table(), name=name)
     return replace(snapshots.of(jvm, located, None), creation=transaction)
@@ -72,7 +72,7 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
     if path is not None:
         conf = jvm.session.sessionState().newHadoopConf()
         if "#" in path:
-            raise UsageError(f"{table}: Spark reads no Iceberg table from a path with a #")
+            raise UsageError(f"{table}: Spark cannot read Iceberg tables at paths with a #")
         place = reachable(jvm.root, jvm.session, path)
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(place, schema)
     name = _qualified(jvm, table)
@@ -100,10 +100,10 @@ def _qualified(jvm: Jvm, table: str) -> Parts:
         raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
     if parts[0] not in known:
         if len(known) > 1:
-            raise UsageError(f"{table}: say which catalog of {', '.join(known)}")
+            raise UsageError(f"{table}: specify one of the catalogs {', '.join(known)}")
         parts = (known[0], *parts)
     if len(parts) == len(("catalog", "table")):
-        raise UsageError(f"{table}: say which namespace, as in {known[0]}.db.{parts[-1]}")
+        raise UsageError(f"{table}: specify a namespace, as in {known[0]}.db.{parts[-1]}")
     return parts
 
 
@@ -138,7 +138,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
         if jvm.threw(error, "ValidationException", "AlreadyExistsException"):
             raise ConflictError(f"{table}: {first_line(error)}") from error
         if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
-            why = f"{table}: the catalog refuses the commit: {first_line(error)}"
+            why = f"{table}: the catalog rejects the commit: {first_line(error)}"
             raise UnsupportedError(why) from error
         raise UnknownOutcomeError(table, change.id) from error
     try:
@@ -210,7 +210,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     metadata = located.table.operations().current()
     head = snapshots.newest(jvm, located, None).snapshot_id
     if head != snapshot.handle.snapshot_id or not metadata.previousFiles().isEmpty():
-        raise ConflictError(f"{snapshot.table} has been changed since it was made; it is left")
+        raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
     purge = dict(located.table.properties()).get(_COLLECT) != "false"
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
@@ -230,9 +230,9 @@ def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     kind = ""
     if located.name is not None:
         kind = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
-    dropped = "; DROP TABLE deletes them all the same, since the catalog is a Hadoop catalog"
+    dropped = "; DROP TABLE still deletes them, since the catalog is a Hadoop catalog"
     said = (
-        f"{_COLLECT}=false keeps expire_snapshots and DROP … PURGE from deleting the files of "
+        f"{_COLLECT}=false prevents expire_snapshots and DROP … PURGE from deleting the files of "
         f"{snapshot.table}"
     )
     return said + dropped * (kind == "hadoop")

@@ -163,7 +163,10 @@ def _swap(
     dropped = made.snapshot(head.snapshotId()).removedDeleteFiles(operations.io())
     seen = change.base.handle.sequence
     if any(d.location() not in late and d.dataSequenceNumber() > seen for d in dropped):
-        raise ConflictError(f"{change.base.table}: equality deletes have arrived meanwhile")
+        raise ConflictError(
+            f"{change.base.table} was changed by another writer: equality deletes were added; "
+            "nothing was committed"
+        )
     operations.commit(transaction.startMetadata(), made)
 
 
@@ -195,12 +198,12 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
         raise StaleRewriteError(table, [f"branch {located.branch}"])
     now = int(located.table.operations().current().formatVersion())
     if (now >= ROW_LINEAGE) != change.base.handle.has_row_ids:
-        raise StaleRewriteError(table, ["rows without an id"])
+        raise StaleRewriteError(table, ["row ids"])
     planned = change.staged[0].handle.planned
     found = news(located.table, change.base.version, planned) if moves else ()
     # Iceberg itself detects later ones
     if any(each.summary().get("added-equality-delete-files") is not None for each in found):
-        raise StaleRewriteError(table, ["rows by an equality delete"])
+        raise StaleRewriteError(table, ["equality deletes"])
 
 
 def _moves(change: Change) -> bool:
@@ -215,7 +218,7 @@ def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Ex
     if jvm.threw(error, "ValidationException"):
         return ConflictError(f"{table}: {first_line(error)}")
     if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
-        return UnsupportedError(f"{table}: the catalog refuses the commit: {first_line(error)}")
+        return UnsupportedError(f"{table}: the catalog rejects the commit: {first_line(error)}")
     # a Hadoop catalog throws it for each failed rename, even for one that took effect
     believed = not jvm.is_a(located.table.operations(), _HADOOP)
     if believed and jvm.threw(error, "CommitFailedException"):

@@ -27,8 +27,8 @@ def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
             path = task.file().location()
             if path in found:
                 raise UnsupportedError(
-                    f"snapshot {snapshot_id} names {path} twice, so its rows count double; remove "
-                    "one of the two entries first"
+                    f"snapshot {snapshot_id} contains {path} twice, so its rows are read twice; "
+                    "remove one of the two entries first"
                 )
             found[path] = task
     finally:

@@ -90,12 +90,14 @@ def _part_of(jvm: Jvm, table: str, last: str, above: Located) -> Located:
         branches = sorted(name for name, ref in refs.items() if ref.isBranch())
         if branch in branches:
             return Located(table=above.table, name=above.name, branch=branch)
-        raise UnknownTableError(f"{table}: no branch {branch!r}; there are: {', '.join(branches)}")
+        raise UnknownTableError(
+            f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}"
+        )
     if last.startswith(("tag_", "snapshot_id_", "at_timestamp_")):
-        raise UnknownTableError(f"{table} is a state of the past; name the table or a branch")
+        raise UnknownTableError(f"{table} is a past snapshot; pass the table or a branch")
     if getattr(jvm.iceberg.MetadataTableType, "from")(last) is not None:
-        raise UnknownTableError(f"{table} is a metadata table; name the table itself")
-    raise UnknownTableError(f"{table}: there is no such table")
+        raise UnknownTableError(f"{table} is a metadata table; pass the table itself")
+    raise UnknownTableError(f"{table}: table not found")
 
 
 def catalogs(jvm: Jvm) -> list[str]:
@@ -124,7 +126,7 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     if len(found) > 1:
         homes = ", ".join(str(each.name[0]) for each in found if each.name)
         raise UnknownTableError(
-            f"{table}: catalogs {homes} have one each; put the catalog's name before it"
+            f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name"
         )
     return found[0] if found else None
 
@@ -148,7 +150,7 @@ def _refused(table: str, error: Exception) -> Exception:
         )
     if any("UnsupportedFileSystemException" in line for line in lines):
         return SessionError(
-            f"{table}: {first_line(error)}; give the session its jar, for S3 "
+            f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
             "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
         )
     if any("ot an iceberg table" in line.lower() for line in lines):
@@ -164,7 +166,7 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             raise UnknownTableError(
-                f"{table}: no Iceberg table there; name a table of a catalog by its identifier"
+                f"{table}: no Iceberg table found; pass the identifier of a table in a catalog"
             ) from error
         raise _refused(table, error) from error
 
@@ -175,8 +177,8 @@ def _absent(jvm: Jvm, parts: Parts) -> str:
         return "the session has no Iceberg catalog; set spark.sql.catalog.<name>"
     views = [name for name in known if _is_view(jvm, name, parts)]
     if views:
-        return f"it is a view in catalog {views[0]}; name the table behind it"
-    return f"no such table in the Iceberg catalogs of this session: {_places(jvm, known)}"
+        return f"it is a view in catalog {views[0]}; pass its underlying table"
+    return f"table not found in the Iceberg catalogs of this session: {_places(jvm, known)}"
 
 
 def _places(jvm: Jvm, known: Sequence[str]) -> str:
@@ -207,7 +209,7 @@ def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
     if branch and enabled == "true" and located.branch is None:
         raise UnsupportedError(
             f"{table}: this session has spark.wap.branch={branch}, so Spark reads and writes that "
-            f"branch; say {table}.branch_{branch}, or unset it to mean the main one"
+            f"branch; pass {table}.branch_{branch}, or unset it to use the main branch"
         )
 
 
@@ -221,15 +223,15 @@ def refuse(table: str, found: JavaObject) -> None:
     version = int(found.operations().current().formatVersion())
     if version > NEWEST:
         raise UnsupportedError(
-            f"{table} has format version {version}; zadapter knows the versions up to {NEWEST}"
+            f"{table} has format version {version}; zadapter supports versions up to {NEWEST}"
         )
     properties = dict(found.properties())
     if "encryption.key-id" in properties:
-        raise UnsupportedError(f"{table} is encrypted; zadapter cannot check what it would write")
+        raise UnsupportedError(f"{table} is encrypted; zadapter cannot verify encrypted files")
     written_as = properties.get("write.format.default", "parquet").lower()
     if written_as != "parquet":
         raise UnsupportedError(
-            f"{table} is written as {written_as}; zadapter writes and checks Parquet files only"
+            f"{table} has write.format.default={written_as}; zadapter supports Parquet files only"
         )
 
 
@@ -258,7 +260,7 @@ def news(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[
     first = found[-1].parentId() if found else snapshot_id
     if first is not None and first != since:
         raise ConflictError(
-            f"snapshot {first} of {table.name()} has expired, so it is not known what was "
-            "committed since it was read; keep snapshots for longer than a run takes"
+            f"snapshot {first} of {table.name()} has expired, so later commits are unknown; "
+            "nothing was committed. Set the snapshot retention longer than a run takes"
         )
     return found

@@ -139,7 +139,7 @@ def _refuse_twins(made: Sequence[Field], known: Mapping[Parts, Column]) -> None:
         twin = columns.get(each.name.lower(), each.name)
         if twin != each.name:
             raise UnsupportedError(
-                f"the partition field {each.name!r} and the column {twin!r} differ in case only"
+                f"partition field {each.name!r} and column {twin!r} differ only in case; rename one"
             )
 
 

@@ -87,17 +87,17 @@ def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> I
     for key in sorted(properties):
         known = _is_common(key, properties[key]) or _SILENT.match(key)
         if _RESERVED.match(key) and not known:
-            yield Note(f"property {key}", Status.LOST, "it means something to Iceberg only")
+            yield Note(f"property {key}", Status.LOST, "only Iceberg interprets it")
     if not pinned.sortOrder().isUnsorted():
-        yield Note("WRITE ORDERED BY", Status.LOST, "the layout orders the rows")
+        yield Note("WRITE ORDERED BY", Status.LOST, "the layout determines the order of rows")
     if not pinned.schema().identifierFieldIds().isEmpty():
-        yield Note("identifier fields", Status.LOST, "a note to Flink")
+        yield Note("identifier fields", Status.LOST, "only Flink uses them")
     others = sorted(name for name in dict(pinned.refs()) if name != "main")
     if others:
-        yield Note(f"branches and tags {', '.join(others)}", Status.LOST, "one version is carried")
+        yield Note(f"branches and tags {', '.join(others)}", Status.LOST, "one version is migrated")
     if "-default" in schema:
-        yield Note("defaults of columns", Status.LOST, "rows have their values")
-    yield Note("field ids", Status.TRANSLATED, "columns are found by their names")
+        yield Note("column defaults", Status.LOST, "existing rows keep their values")
+    yield Note("field ids", Status.TRANSLATED, "columns are resolved by name")
 
 
 def _renamed(schemas: Iterable[str]) -> str | None:
@@ -107,9 +107,9 @@ def _renamed(schemas: Iterable[str]) -> str | None:
     for schema in schemas:
         for parts, number in _numbered(json.loads(schema), ()):
             if names.setdefault(number, parts) != parts:
-                return f"{join(names[number])} and {join(parts)} are names of one column"
+                return f"{join(names[number])} and {join(parts)} are names of the same column"
             if ids.setdefault(parts, number) != number:
-                return f"there have been two columns {join(parts)}"
+                return f"the table has had two columns {join(parts)}"
     return None
 
 
@@ -137,11 +137,11 @@ def accept(definition: Definition) -> Definition:
     }
     taken = sorted(key for key in accepted.properties if _RESERVED.match(key))
     lost = [
-        Note(f"property {key}", Status.LOST, "Iceberg would take it for its own") for key in taken
+        Note(f"property {key}", Status.LOST, "its name is reserved by Iceberg") for key in taken
     ]
     kept = {key: value for key, value in properties.items() if key not in taken}
     refused = [
-        Note(f"column {each['name']}", Status.REFUSED, "Iceberg has such a column of its own")
+        Note(f"column {each['name']}", Status.REFUSED, "its name is reserved by Iceberg")
         for each in accepted.columns
         if each["name"] in _OWN
     ]

@@ -135,15 +135,15 @@ def decode(data: bytes, version: int) -> Entry:
     except _NOT_JSON:
         whole = False
     if not whole or not isinstance(said, dict):
-        raise CorruptLogError(f"entry {version} of the log is torn or was changed")
+        raise CorruptLogError(f"log entry {version} is incomplete or was modified; restore it")
     if said.get("format") not in _FORMATS:
-        raise UnsupportedError(f"entry {version} of the log was written by a newer zadapter")
+        raise UnsupportedError(f"a newer zadapter wrote log entry {version}; upgrade zadapter")
     try:
         entry = _entry(said)
     except (*_NOT_JSON, AttributeError) as error:
-        raise CorruptLogError(f"entry {version} of the log makes no sense: {error}") from error
+        raise CorruptLogError(f"log entry {version} is invalid: {error}; restore it") from error
     if entry.version != version:
-        raise CorruptLogError(f"entry {version} of the log says that it is {entry.version}")
+        raise CorruptLogError(f"log entry {version} has version {entry.version}; restore it")
     return entry
 
 
@@ -195,4 +195,4 @@ def _check_texts(said: Mapping[str, Any]) -> None:
     """
     for name, text in said.items():
         if not isinstance(text, str):
-            raise TypeError(f"{name} is {str(text)[:40]!r}, not a text")
+            raise TypeError(f"{name} is {str(text)[:40]!r}, not a string")

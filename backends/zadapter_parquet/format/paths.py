@@ -35,8 +35,8 @@ def _check(path: str, decoded: str) -> None:
     inside = decoded == path or not decoded.startswith("/")
     if not inside or ".." in parts or "\\" in decoded or "\0" in decoded:
         raise CorruptLogError(
-            f"the path {path!r} may lead out of the table: a program that decodes it once more, or "
-            "takes a backslash for a slash, would read another file; rename it"
+            f"the path {path!r} may lead outside the table: a program that decodes it again, or "
+            "reads a backslash as a slash, would open another file; rename the file"
         )
     if decoded == path and not all(part and part != "." for part in parts):
-        raise CorruptLogError(f"{path!r} is no path within the table")
+        raise CorruptLogError(f"{path!r} is not a path within the table")

@@ -49,7 +49,7 @@ class Log:
         if self._store.has(path_of(0)):
             return True
         if self._store.has_after(path_of(0)):
-            raise CorruptLogError(f"{self._table}: entry 0 of the log is missing")
+            raise CorruptLogError(f"{self._table}: log entry 0 is missing; restore it")
         return False
 
     def head(self) -> Entry:
@@ -62,13 +62,13 @@ class Log:
         newest = self.newest()
         if newest is None:
             raise UnknownTableError(
-                f"{self._table} has no log of zadapter; a folder becomes a table by its first "
-                "write, zadapter.optimize() for one"
+                f"{self._table} has no log of zadapter; the first write creates it, for example "
+                "zadapter.optimize()"
             )
         if newest.operation is Operation.DROP:
             raise UnknownTableError(
-                f"{self._table} was removed, since it was not what it was made of; migrate to it "
-                f"anew, or, if nobody writes to it any more, remove its {HIDDEN}/"
+                f"{self._table} was dropped, since its migration could not be verified; migrate "
+                f"again, or delete {HIDDEN}/ if no writer is active"
             )
         return newest
 
@@ -87,7 +87,7 @@ class Log:
         while self._store.has_after(path_of(low)):
             # another writer has just added a version, or one in between is missing
             if not self._has(low + 1):
-                raise CorruptLogError(f"{self._table}: entry {low + 1} of the log is missing")
+                raise CorruptLogError(f"{self._table}: log entry {low + 1} is missing; restore it")
             low = self._last(low + 1)
         return self.entry(low)
 
@@ -111,12 +111,13 @@ class Log:
         """
         data = self._store.read(path_of(version)) if version >= 0 else None
         if data is None:
-            raise UnknownTableError(f"{self._table}: there is no version {version}")
+            raise UnknownTableError(f"{self._table}: version {version} not found")
         entry = self._decoded(data, version)
         before = self._store.read(path_of(version - 1)) if version else b""
         if version and (before is None or digest(before) != entry.previous):
             raise CorruptLogError(
-                f"{self._table}: entry {version} of the log does not follow entry {version - 1}"
+                f"{self._table}: log entry {version} does not follow entry {version - 1}; restore "
+                "the log"
             )
         return entry
 
@@ -128,7 +129,9 @@ class Log:
         """
         data = self._store.read(path_of(entry.version))
         if data is None and not self.exists():
-            raise UnknownTableError(f"{self._table} was removed meanwhile; nothing was committed")
+            raise UnknownTableError(
+                f"{self._table} was removed by another program; nothing was committed"
+            )
         return data is not None and decode(data, entry.version) == entry
 
     def between(self, after: int, until: int) -> Iterator[Entry]:
@@ -144,8 +147,7 @@ class Log:
             return self.entry(version)
         except UnknownTableError as error:
             raise CorruptLogError(
-                f"{self._table}: {path_of(version)}, an entry of the log, is missing; restore the "
-                "file from a backup"
+                f"{self._table}: log entry {path_of(version)} is missing; restore it from a backup"
             ) from error
 
     def hash_of(self, version: int) -> str:
@@ -158,7 +160,9 @@ class Log:
             return ""
         data = self._store.read(path_of(version))
         if data is None:
-            raise UnknownTableError(f"{self._table} was removed meanwhile; nothing was committed")
+            raise UnknownTableError(
+                f"{self._table} was removed by another program; nothing was committed"
+            )
         return digest(data)
 
     def claim(self, entry: Entry) -> None:
@@ -212,7 +216,10 @@ class Log:
                 # an earlier attempt may have succeeded after its request failed
                 if self._decoded(found, entry.version).transaction == entry.transaction:
                     return None
-                raise ConflictError(f"{self._table}: version {entry.version} was taken meanwhile")
+                raise ConflictError(
+                    f"{self._table} was changed by another writer: version {entry.version} exists; "
+                    "nothing was committed"
+                )
             if refusal is not None:
                 raise refusal
             # the version is still free, so the same bytes may be sent again

@@ -133,7 +133,7 @@ def read(
     if lacking := [name for name in needed or _PLAIN if name not in table.column_names]:
         raise _corrupt(store, part, f"has no column {lacking[0]!r}")
     if table.num_rows != part.files:
-        raise _corrupt(store, part, f"lists {table.num_rows} files, the log says {part.files}")
+        raise _corrupt(store, part, f"lists {table.num_rows} files instead of {part.files}")
     paths = successors(table["path"])
     _check_paths(store, part, paths)
     return table.set_column(table.column_names.index("path"), "path", paths)
@@ -150,8 +150,8 @@ def _opened(store: Files, path: str) -> pa.NativeFile:
 
 def _corrupt(store: Files, part: Part, what: str) -> CorruptLogError:
     return CorruptLogError(
-        f"{store.location(part.path)} lists files of a version of the table, and {what}; restore "
-        "it from a backup. Nothing was changed"
+        f"the stats file {store.location(part.path)} {what}; restore it from a backup. Nothing was "
+        "changed"
     )
 
 

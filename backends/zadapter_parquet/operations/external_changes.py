@@ -15,7 +15,7 @@ from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files, Found
 from zadapter_parquet.store.guard_files import stands_for
 
-RESTORE = "bring them back, or go back to a version without them with zadapter.restore()"
+RESTORE = "restore them, or call zadapter.restore() with a version without them"
 
 
 def looked_at(log: Log, files: Files, table: str) -> Entry:
@@ -34,7 +34,7 @@ def looked_at(log: Log, files: Files, table: str) -> Entry:
                 raise
         else:
             return head
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:
@@ -60,8 +60,8 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     visible = [file for file in hive_names.visible(there.values()) if not stands_for(file.path)]
     found = {file.path: file.size for file in visible}
     if added := sorted(found.keys() - known):
-        advice = "move them out, and append their rows with zadapter.append()"
-        raise ForeignChangeError(table, "came", added, advice)
+        advice = "move them out of the folder, and append their rows with zadapter.append()"
+        raise ForeignChangeError(table, "added", added, advice)
     if edited := sorted(path for path, size in found.items() if size != known[path]):
         raise ForeignChangeError(table, "changed", edited, RESTORE)
     live = _sizes(stats_table.load(files, head.parts, {}, {}))
@@ -69,7 +69,7 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     absent = sorted((live.keys() & known.keys()) - found.keys() - on_the_way)
     # the listing may have missed a file that moved meanwhile, at both places
     if gone := [path for path in absent if not has(files, moving, path)]:
-        raise ForeignChangeError(table, "went", gone, RESTORE)
+        raise ForeignChangeError(table, "removed", gone, RESTORE)
 
 
 def _sizes(files: pa.Table) -> dict[str, int]:
@@ -94,7 +94,7 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
         found = list(map_files(files.size, places(files, head, paths), files.uri))
     told = list(zip(paths, sizes, found, strict=True))
     if gone := [path for path, _, now in told if now is None]:
-        raise ForeignChangeError(table, "went", gone, RESTORE)
+        raise ForeignChangeError(table, "removed", gone, RESTORE)
     if edited := [path for path, size, now in told if now != size]:
         raise ForeignChangeError(table, "changed", edited, RESTORE)
 
@@ -140,7 +140,7 @@ def check_old(
     when = {file.path: file.modified for file in listed}
     until = known_until(log, head, when)
     if young := sorted(path for path in paths if when.get(path, 0) > until):
-        advice = "if no other program has written them, as in a copy of the table, remove them"
+        advice = "delete them if no other program wrote them, as in a copy of the table"
         raise ForeignChangeError(table, "changed", young, advice)
 
 

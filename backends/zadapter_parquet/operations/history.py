@@ -41,7 +41,7 @@ def version_at(log: Log, table: str, time: datetime) -> int:
     """
     wanted = int(time.timestamp() * 1_000)
     if log.entry(0).timestamp > wanted:
-        raise UnknownTableError(f"{table}: its first version is younger than {time}")
+        raise UnknownTableError(f"{table}: version not found; the first one is newer than {time}")
     low, high = 0, log.head().version + 1  # timestamps rise from version to version
     while high - low > 1:
         middle = (low + high) // 2
@@ -94,7 +94,7 @@ def restore(files: Files, table: str, version: int) -> int:
         )
         if log.claimed(entry):
             return entry.version
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 _CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")

@@ -59,12 +59,12 @@ def accept(definition: Definition) -> Definition:
         for each in accepted.columns
     )
     if columns != accepted.columns:
-        said = "readers of plain files take every column for nullable"
+        said = "readers of Parquet files treat all columns as nullable"
         accepted = accepted.with_items(Note("NOT NULL", Status.LOST, said))
     names = Counter(each["name"].lower() for each in columns)
     twins = [each["name"] for each in columns if names[each["name"].lower()] > 1]
     if twins:
-        said = "another column differs in case only, which readers of plain files cannot tell apart"
+        said = "another column differs only in case, which Parquet readers may ignore"
         accepted = accepted.with_items(Note(f"column {twins[0]}", Status.REFUSED, said))
     types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
     kept = {
@@ -73,7 +73,7 @@ def accept(definition: Definition) -> Definition:
         if each.transform == "identity" and _says(types.get(each.source))
     }
     dropped = {each.name for each in accepted.partition} - kept
-    why = "the name of a folder cannot say its values; min and max of its column still do"
+    why = "folder names cannot represent its values; min and max of its column still prune files"
     return in_folders(without_partition(replace(accepted, columns=columns), dropped, why))
 
 
@@ -88,11 +88,11 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         UsageError: The folder holds a table or visible files.
     """
     if _is_table(Log(files, table).newest()):
-        raise UsageError(f"{table} is a table already")
+        raise UsageError(f"{table} already exists; pass another target")
     others = (f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/"))
     visible = next((path for path in others if not guard_files.stands_for(path)), None)
     if visible is not None:
-        raise UsageError(f"{table} holds {visible} already; name an empty folder, or a new one")
+        raise UsageError(f"{table} contains {visible}; pass an empty or new folder")
     comment = {} if definition.comment is None else {COMMENT: definition.comment}
     entry = Entry(
         version=UNREGISTERED,
@@ -157,7 +157,7 @@ def _begin(log: Log, change: Change, files: pa.Table) -> int:
     probe(store)
     last = log.newest()
     if _is_table(last):
-        raise ConflictError(f"{table} was made by somebody else meanwhile")
+        raise ConflictError(f"{table} was created by another writer; nothing was committed")
     entry = _first(store, change, files)
     if last is not None:
         # versions of the dropped table must not be restored
@@ -206,7 +206,7 @@ def drop(files: Files, table: str, id_: str) -> None:
     log = Log(files, table)
     head = log.head()
     if head.version > head.oldest or head.moves is not None or head.table != id_:
-        raise ConflictError(f"{table} has been changed since it was made; it is left as it is")
+        raise ConflictError(f"{table} was changed by another writer; it was not dropped")
     nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(
         commit_entries.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing)

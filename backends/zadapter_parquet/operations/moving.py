@@ -33,7 +33,7 @@ def settle(log: Log, files: Files, table: str) -> Entry:
     for _ in range(TRIES):
         with suppress(ConflictError):
             return settled(log, files, table, log.head())
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
@@ -121,10 +121,10 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
     if newest is None or newest.version != head.version:
         if newest is not None and newest.moves != head.moves:
             guard_files.remove(files, guarded)  # put after the other writer removed its guards
-        raise ConflictError(f"{table} was published by another writer meanwhile")
+        raise ConflictError(f"{table} was published by another writer; retry")
     there = {file.path: file.size for file in listed}
     if lost := sorted(path for path, size in known.sizes.items() if there.get(path) != size):
-        raise ForeignChangeError(table, "went", lost, external_changes.RESTORE)
+        raise ForeignChangeError(table, "removed", lost, external_changes.RESTORE)
     external_changes.check_old(log, table, head, listed, known.goes)
     files.delete(sorted(known.goes.keys() & there.keys()))
     guard_files.remove(files, [file.path for file in hive_names.visible(listed)])

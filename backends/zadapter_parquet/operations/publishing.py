@@ -59,7 +59,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
                 log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
             )
             done[begun.version] = known
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 def _planned(log: Log, files: Files, table: str) -> Publication:
@@ -68,7 +68,7 @@ def _planned(log: Log, files: Files, table: str) -> Publication:
             head = log.head()
             known = _unless_outrun(log, files, table, head)
             return _publication(table, head, [known], dry_run=True)
-    raise ConflictError(f"{table}: other writers were faster {TRIES} times; try again")
+    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
 def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
@@ -87,7 +87,7 @@ def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
 
 def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = None) -> None:
     if log.head().version > head.version:
-        raise ConflictError(f"{table} was changed by another writer meanwhile") from cause
+        raise ConflictError(f"{table} was changed by another writer; retry") from cause
 
 
 def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:
@@ -139,8 +139,8 @@ def _check_seen(table: str, paths: list[str]) -> None:
     """
     if unseen := next((path for path in paths if hive_names.hidden(path)), None):
         raise UnsupportedError(
-            f"{table} cannot be published: Spark would pass over {unseen!r}, since a folder of "
-            "this name is hidden; rename the partition column, or give it another value"
+            f"{table} cannot be published: Spark ignores {unseen!r}, since folders with this name "
+            "are hidden; rename the partition column, or change its value"
         )
 
 
@@ -152,9 +152,9 @@ def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
     """
     if large := next((path for path, size in sizes.items() if size > _COPIED), None):
         raise UnsupportedError(
-            f"{table} cannot be published: S3 copies objects of at most 5 GiB, and {large!r} has "
-            f"{sizes[large] / (1 << 30):.1f}; rewrite it by zadapter.optimize(force=True, "
-            "target_file_size='1GB'), say"
+            f"{table} cannot be published: S3 copies objects of up to 5 GiB, but {large!r} has "
+            f"{sizes[large] / (1 << 30):.1f} GiB; rewrite it, for example with "
+            "zadapter.optimize(force=True, target_file_size='1GB')"
         )
 
 
@@ -166,8 +166,8 @@ def _check_level(table: str, paths: list[str]) -> None:
     """
     if below := next((path for path in paths if "/" in path), None):
         raise UnsupportedError(
-            f"{table} cannot be published: {below!r} lies in a folder that is no partition, so "
-            "Spark would pass over it; rewrite all files first, by zadapter.optimize(force=True)"
+            f"{table} cannot be published: {below!r} is in a folder that is not a partition, which "
+            "Spark ignores; rewrite all files first with zadapter.optimize(force=True)"
         )
 
 

@@ -59,7 +59,7 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
     _refuse_others(files, every)
     listed = hive_names.visible(every)
     if not listed:
-        raise UnknownTableError(f"{table}: there are no Parquet files")
+        raise UnknownTableError(f"{table}: no Parquet files found")
     partition = hive_names.partition_columns(listed)
     read = read_footers(files, [file.path for file in listed])
     _refuse_columns(files, read)
@@ -118,7 +118,7 @@ def _with_partition(
     for name in partition:
         if name.lower() in known:
             raise UnsupportedError(
-                f"{known[name.lower()]!r} is a column of the files, and {name!r} one of the folders"
+                f"column {known[name.lower()]!r} of the files is also partition column {name!r}"
             )
     values = [hive_names.partition_values(file.path) for file in listed]
     added = [
@@ -144,8 +144,8 @@ def _schema(spark: SparkSession, location: str) -> str:
         return rows.schema_of(spark, location)
     except PySparkException as error:
         raise UnsupportedError(
-            f"Spark cannot read {location}: {first_line(error)}; write the file anew with a type "
-            "that it knows, timestamps in microseconds, say"
+            f"Spark cannot read {location}: {first_line(error)}; rewrite the file with supported "
+            "types, for example timestamps in microseconds"
         ) from error
 
 
@@ -206,8 +206,9 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
             first, known = fields.setdefault(name.lower(), (path, said))
             if known["name"] != name or known["type"] != said["type"]:
                 raise UnsupportedError(
-                    f"{path} has the column {name!r} of type {said['type']}, {first} has "
-                    f"{known['name']!r} of type {known['type']}; files may differ by added columns"
+                    f"column {name!r} has type {said['type']} in {path}, but column "
+                    f"{known['name']!r} has type {known['type']} in {first}; files may only differ "
+                    "by added columns"
                 )
     return {"type": "struct", "fields": [said for _, said in fields.values()]}
 
@@ -224,11 +225,11 @@ def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
         found = [_LOGS[name] for name in names if name in _LOGS]
         if found or file.path.endswith(_METADATA):
             raise UnsupportedError(
-                f"{files.uri} holds {file.path}, so a table of {found[0] if found else 'Iceberg'} "
-                "lies in it, whose files are not all live; name that table, or move it out"
+                f"{files.uri} contains {file.path} of a {found[0] if found else 'Iceberg'} table, "
+                "whose files are not all live; pass that table, or move it out of the folder"
             )
     above = [] if files.root is None else files.root.resolve().parents
     for folder in above:
         for name, format_ in _LOGS.items():
             if (folder / name).is_dir():
-                raise UnsupportedError(f"{files.uri} lies within {folder}, a table of {format_}")
+                raise UnsupportedError(f"{files.uri} is inside {folder}, a {format_} table")

@@ -119,10 +119,10 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     needed |= lying
     if missing:
         if log.head().version > head.version:
-            raise ConflictError(f"{table}: files were moved meanwhile; nothing was deleted")
+            raise ConflictError(f"{table}: another writer moved files; nothing was deleted. Retry")
         raise CorruptLogError(
-            f"{table}: {missing[0]!r}, a file of a version that can still be read, is missing; "
-            "restore it from a backup. Nothing was deleted, since others may be missing, too"
+            f"{table}: {missing[0]!r} is missing, but a readable version references it; restore it "
+            "from a backup. Nothing was deleted, since more files may be missing"
         )
     first = {part.path for version in (0, head.visible) for part in log.entry(version).parts}
     needed |= {*on_the_way, *on_the_way.values()}
@@ -206,5 +206,5 @@ def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
         ):
             return True
     raise ConflictError(
-        f"{table}: other writers were faster {TRIES} times; nothing more was deleted"
+        f"{table}: other writers committed first {TRIES} times; nothing more was deleted. Retry"
     )

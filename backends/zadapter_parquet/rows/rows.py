@@ -86,9 +86,9 @@ def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
     setting = moving(spark.conf.get, set(atoms(columns.jsonValue())))
     if setting is not None:
         raise SessionError(
-            f"{setting} is {MOVING[setting][0]} in this session, so Spark takes days and moments "
-            "for others than the files and their bounds say; set it back, or, if it is the files "
-            "that are wrong, have Spark write them anew first"
+            f"{setting} is {MOVING[setting][0]} in this session, so Spark reads other dates and "
+            "timestamps than the files and their bounds contain; unset it, or, if the files are "
+            "wrong, rewrite them with Spark first"
         )
 
 
@@ -125,7 +125,7 @@ def _with_values(
     told = F.from_json(F.lit(json.dumps(listed)), f"array<struct<{fields}>>")
     of_file = spark.range(1).select(F.inline(told)).withColumn(known, F.lit(True))  # noqa: FBT003
     joined = rows.withColumn(path, file_of_row(rows)).join(F.broadcast(of_file), path, "left")
-    lost = F.raise_error(F.concat(F.lit("no partition values are known of "), F.col(path)))
+    lost = F.raise_error(F.concat(F.lit("partition values are unknown for "), F.col(path)))
     values = {
         name: F.when(F.col(known), F.col(value)).otherwise(lost) for name, value in names.items()
     }
@@ -191,6 +191,6 @@ def _no_lost_text(rows: DataFrame, name: str) -> Column:
     if not isinstance(rows.schema[name].dataType, T.StringType):
         return column
     lost = column.isin("", NULL) | column.rlike(r"\\|(^|/)\.\.(/|$)")
-    what = F.lit(f"no folder can hold this value of the partition column {name!r}: ")
+    what = F.lit(f"a folder name cannot represent this value of partition column {name!r}: ")
     what = F.concat(what, column)
     return F.when(lost, F.raise_error(what)).otherwise(column)

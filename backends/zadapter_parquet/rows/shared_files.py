@@ -14,7 +14,7 @@ def share(files: Files) -> str:
     """Write a note that another table shares the files, and return a description."""
     path = f"{FOLDER}/{uuid4().hex}"
     files.write(path, b"")
-    return f"{path} keeps zadapter.vacuum() from deleting its files"
+    return f"{path} prevents zadapter.vacuum() from deleting the table's files"
 
 
 def notes(files: Files) -> list[str]:
@@ -30,6 +30,6 @@ def refuse(files: Files, table: str) -> None:
     """
     if found := notes(files):
         raise UnsupportedError(
-            f"{table}: a table that was migrated in place has the same files; delete {found[0]} "
-            "when that table is gone"
+            f"{table}: a table that was migrated in place shares its files; delete {found[0]} "
+            "after dropping that table"
         )

@@ -12,10 +12,10 @@ _NOTE = b"ARROW:schema"
 _CODECS = {"BROTLI", "LZO"}
 _ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
 _CAST = (
-    "which only Arrow's note in the footer says and Spark does not write; write the folder anew "
-    "with the column cast to a number, a text or a timestamp"
+    "which only the Arrow schema in the footer contains and Spark does not write; rewrite the "
+    "files with the column cast to a number, a string or a timestamp"
 )
-_ANOTHER = "which Spark's reader lacks; write the folder anew with another one"
+_ANOTHER = "which Spark cannot read; rewrite the files with another one"
 
 
 def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
     for column in map(group.column, range(metadata.num_columns)) if group else ():
         name = column.path_in_schema
         if column.compression in _CODECS:
-            yield f"{name!r} is compressed by {column.compression}, {_ANOTHER}"
+            yield f"{name!r} is compressed with {column.compression}, {_ANOTHER}"
         if found := _ENCODINGS.intersection(column.encodings):
             yield f"{name!r} is encoded as {min(found)}, {_ANOTHER}"
 
@@ -71,7 +71,7 @@ def _meaning(field: pa.Field) -> str | None:
     if name := (field.metadata or {}).get(b"ARROW:extension:name"):
         return None if _is_text(type_) else f"is of type {name.decode(errors='replace')}"
     if pa.types.is_duration(type_):
-        return "holds durations"
+        return "contains durations"
     inner = (type_.field(at) for at in range(type_.num_fields))
     return next((meaning for each in inner if (meaning := _meaning(each))), None)
 

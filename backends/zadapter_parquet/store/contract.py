@@ -125,9 +125,9 @@ def probe(store: Store) -> None:
     held = store.read(path)
     store.delete([path])
     if Outcome.UNKNOWN in outcomes:
-        raise StoreError("the store did not answer; nothing was committed, try again")
+        raise StoreError("the store does not respond; nothing was committed. Retry")
     if outcomes != [Outcome.CREATED, Outcome.EXISTS] or held != b"0":
         raise UnsupportedError(
-            "the store has no way to create a file unless it exists, so commits could be lost; "
-            "keep the table on local disk, HDFS, S3, GCS or Azure"
+            "the store cannot create a file atomically unless it exists, so commits could be lost; "
+            "use local disk, HDFS, S3, GCS or Azure"
         )

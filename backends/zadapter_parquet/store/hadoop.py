@@ -58,7 +58,7 @@ class HadoopFiles:
         if make:
             self._files.mkdirs(self._root)
         if not self._files.exists(self._root):
-            raise UnknownTableError(f"{uri}: there is no such folder")
+            raise UnknownTableError(f"{uri}: folder not found")
 
     def create(self, path: str, data: bytes) -> Outcome:
         """Create a file atomically unless it exists.
@@ -205,7 +205,9 @@ class HadoopFiles:
                 self._files.mkdirs(self._path(new).getParent())
                 done = self._files.rename(self._path(old), self._path(new))
                 if not done and self._files.exists(self._path(old)):
-                    raise StoreError(f"{self.uri}/{new} is there already; remove one of the two")
+                    raise StoreError(
+                        f"{self.uri}/{new} already exists; remove one of the two files"
+                    )
 
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: HDFS has stored closed files."""

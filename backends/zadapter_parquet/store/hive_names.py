@@ -49,16 +49,16 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
     """
     first = tuple(partition_values(files[0].path)) if files else ()
     if len({name.lower() for name in first}) < len(first):
-        raise UnsupportedError(f"partition columns differ in case only: {', '.join(first)}")
+        raise UnsupportedError(f"partition columns differ only in case: {', '.join(first)}")
     for file in files:
         values = partition_values(file.path)
         found = tuple(values)
         if "" in values.values():
-            raise UnsupportedError(f"{file.path} lies in a partition folder without a value")
+            raise UnsupportedError(f"{file.path} is in a partition folder without a value")
         if found != first:
             raise UnsupportedError(
-                f"{file.path} lies in the partition columns {list(found)}, "
-                f"{files[0].path} in {list(first)}"
+                f"{file.path} has the partition columns {list(found)}, but {files[0].path} has "
+                f"{list(first)}"
             )
     return first
 

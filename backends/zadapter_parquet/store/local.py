@@ -57,7 +57,7 @@ class LocalFiles:
         if make:
             root.mkdir(parents=True, exist_ok=True)
         if not root.is_dir():
-            raise UnknownTableError(f"{root}: there is no such folder")
+            raise UnknownTableError(f"{root}: folder not found")
 
     def create(self, path: str, data: bytes) -> Outcome:
         """Create a file atomically unless it exists.
@@ -121,8 +121,8 @@ class LocalFiles:
             yield
         except OSError as error:
             raise StoreError(
-                f"{self.root / path} cannot be {what}: {error.strerror}; make room, or get the "
-                "right to write there, and try again"
+                f"{self.root / path} cannot be {what}: {error.strerror}; free space or check the "
+                "permissions, and retry"
             ) from error
 
     def has(self, path: str) -> bool:
@@ -142,7 +142,7 @@ class LocalFiles:
             return None
         if not S_ISREG(state.st_mode):
             # reading a pipe would block
-            raise CorruptLogError(f"{place} is no regular file; remove it")
+            raise CorruptLogError(f"{place} is not a regular file; remove it")
         return state.st_size
 
     def read(self, path: str) -> bytes | None:
@@ -237,7 +237,7 @@ class LocalFiles:
         place = self.root / checked(path)
         real, root = os.path.realpath(place), os.path.realpath(self.root)
         if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
-            raise CorruptLogError(f"{path} leads out of the table, to {real}")
+            raise CorruptLogError(f"{path} links to {real}, outside the table; remove the link")
         return place
 
 
@@ -249,8 +249,7 @@ def _unread(error: OSError) -> None:
     """
     if not isinstance(error, FileNotFoundError):
         raise StoreError(
-            f"{error.filename} cannot be listed: {error.strerror}; get the right to read it, and "
-            "try again"
+            f"{error.filename} cannot be listed: {error.strerror}; check the permissions, and retry"
         ) from error
 
 

@@ -49,8 +49,8 @@ class ObjectFiles:
             self._store = from_url(_escaped(self.uri), **options or {})
         except (exceptions.BaseError, ValueError) as error:
             raise UnsupportedError(
-                f"{uri}: a Parquet table lies on local disk, HDFS, S3, GCS or Azure: "
-                f"{first_line(error)}"
+                f"{uri} cannot be opened: {first_line(error)}; Parquet tables require local disk, "
+                "HDFS, S3, GCS or Azure"
             ) from error
 
     def create(self, path: str, data: bytes) -> Outcome:
@@ -193,11 +193,11 @@ class ObjectFiles:
         except (exceptions.BaseError, OSError, NotImplementedError) as error:
             where, reason = f"{self.uri}/{path}".rstrip("/"), _reason(error)
             if reason.startswith("NoSuchBucket"):
-                raise UnknownTableError(f"{where}: there is no such bucket") from error
+                raise UnknownTableError(f"{where}: bucket not found; check its name") from error
             advice = (
-                "check the key and its rights"
+                "check the credentials and permissions"
                 if isinstance(error, _DENIED)
-                else "try again when the store answers"
+                else "retry when the store responds"
             )
             raise StoreError(f"{where} cannot be {what}: {reason}; {advice}") from error
 

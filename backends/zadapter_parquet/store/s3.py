@@ -61,9 +61,9 @@ def _refuse_other(endpoint: str | None) -> None:
     other = os.environ.get(_VARIABLE, "").rstrip("/")
     if other and other != endpoint:
         raise SessionError(
-            f"{_VARIABLE} is {other}, but by the session's fs.s3a.endpoint and "
-            f"fs.s3a.path.style.access the bucket is at {endpoint or 'AWS'}; unset the variable, "
-            "or set fs.s3a.endpoint to the same server and fs.s3a.path.style.access to true"
+            f"{_VARIABLE} is {other}, but the session's fs.s3a.endpoint and "
+            f"fs.s3a.path.style.access set {endpoint or 'AWS'}; unset the variable, or set "
+            "fs.s3a.endpoint to the same server and fs.s3a.path.style.access to true"
         )
 
 

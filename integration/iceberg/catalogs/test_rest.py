@@ -86,7 +86,7 @@ def test_a_catalog_that_refuses_the_write(lake, network, table):
     before, files = rows_behind(network), stored(network)
     network.fates.extend(["refused"])
 
-    with pytest.raises(UnsupportedError, match=r"refuses the commit.*refused"):
+    with pytest.raises(UnsupportedError, match=r"rejects the commit.*refused"):
         lake.optimize(table, backend="iceberg", backoff=AT_ONCE)
 
     assert before == rows_behind(network)

@@ -59,7 +59,7 @@ def check_run_again(lakes, sources, format_, target, *, landed):
 
     report = lakes.migrate(format_, table, to, target)
 
-    assert (report.why == "made by an earlier call") == landed
+    assert (report.why == "created by an earlier call") == landed
     assert report.proof.rows == 100
     assert lakes.read(to, target) == lakes.read(format_, table)
 
@@ -112,7 +112,7 @@ def test_a_second_call_writes_nothing(lakes, spark, format_):
 
     again = lakes.migrate(format_, table, to, first.target)
 
-    assert again.why == "made by an earlier call"
+    assert again.why == "created by an earlier call"
     assert again.proof.checksum == first.proof.checksum
     assert again.target_version == first.target_version
     lakes.append(format_, table, spark.range(20, 30))

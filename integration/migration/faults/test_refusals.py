@@ -22,7 +22,7 @@ def test_a_table_of_others_is_left_alone(lakes, spark, sources, format_, to):
     foreign = lakes.make(to, spark.range(3))
     before = lakes.read(to, foreign)
 
-    with pytest.raises(UsageError, match=r"already|holds files"):
+    with pytest.raises(UsageError, match=r"already|not empty"):
         lakes.migrate(format_, sources[format_], to, foreign)
 
     assert lakes.read(to, foreign) == before
@@ -36,7 +36,7 @@ def test_a_folder_with_files_is_left_alone(lakes, sources, to, mode):
     target.mkdir()
     (target / "notes.txt").write_text("mine")
 
-    with pytest.raises(UsageError, match=r"already|holds files|empty"):
+    with pytest.raises(UsageError, match=r"already|not empty|empty"):
         lakes.migrate("iceberg", sources["iceberg"], to, str(target), mode=mode)
 
     assert [path.name for path in target.rglob("*") if path.is_file()] == ["notes.txt"]
@@ -53,7 +53,7 @@ def test_a_table_that_was_migrated_from_another_one_is_left_alone(lakes, spark, 
     target = lakes.migrate("delta", sources["delta"], "iceberg").target
     other = lakes.make("delta", spark.range(7))
 
-    with pytest.raises(UsageError, match="name another target"):
+    with pytest.raises(UsageError, match="pass another target"):
         lakes.migrate("delta", other, "iceberg", target)
 
     assert len(lakes.read("iceberg", target)) == 100
@@ -100,7 +100,7 @@ def test_a_table_that_is_not_the_same_is_removed(lakes, sources, monkeypatch, fo
         return real(self, snapshot, wrong, layout, encoding)
 
     monkeypatch.setattr(backend, "write", faulty)
-    with pytest.raises(VerificationError, match="not the same"):
+    with pytest.raises(VerificationError, match="their checksums not"):
         lakes.migrate(format_, sources[format_], to, target)
 
     assert not lakes.exists(to, target)
@@ -153,7 +153,7 @@ def test_a_file_is_no_folder(lakes, sources, to):
     target.write_text("a file")
     format_ = "iceberg" if to == "delta" else "delta"
 
-    with pytest.raises(UsageError, match="name an"):
+    with pytest.raises(UsageError, match="pass an"):
         lakes.migrate(format_, sources[format_], to, str(target))
 
     assert target.read_text() == "a file"

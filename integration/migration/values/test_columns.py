@@ -114,7 +114,7 @@ def test_odd_names_are_names(lakes, spark, format_, to, mode):
     odd = {"columnMapping.mode": "name"} if format_ == "delta" else {}
     table = lakes.make(format_, rows, "c d", "UPPER", **odd)
     if mode == "in_place" and to == "delta":
-        with pytest.raises(UnsupportedError, match="names of columns"):
+        with pytest.raises(UnsupportedError, match="column names"):
             lakes.migrate(format_, table, to, mode=mode)
         return
 

@@ -73,7 +73,7 @@ def test_a_new_layout_is_fitted_anew(lakes, spark, clustered, to):
 
     report = lakes.migrate("delta", clustered("delta"), to, **wanted)
 
-    assert report.layout == "adaptive by id, fitted anew"
+    assert report.layout == "adaptive by id, newly fitted"
     assert zadapter.optimize(report.target, backend=to, spark=spark, **wanted).nothing_to_do
     assert lakes.read(to, report.target) == lakes.read("delta", clustered("delta"))
 
@@ -88,7 +88,7 @@ def test_auto_copies_where_rows_are_placed_anew(lakes, clustered):
     report = lakes.migrate("delta", clustered("delta"), "iceberg", mode="auto", by=["id"])
 
     assert report.mode.value == "copy"
-    assert "placed anew" in report.why
+    assert "new layout" in report.why
 
 
 def test_half_a_layout_is_kept(lakes, spark):

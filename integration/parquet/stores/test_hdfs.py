@@ -86,7 +86,7 @@ def test_stories_end_as_on_local_disk(table, spark):
 
 
 def test_what_is_not_there(hdfs, spark):
-    with pytest.raises(errors.UnknownTableError, match="no such folder"):
+    with pytest.raises(errors.UnknownTableError, match="folder not found"):
         zadapter.optimize(f"{hdfs}/none", by="a", backend="parquet", spark=spark)
 
 

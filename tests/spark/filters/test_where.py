@@ -208,7 +208,7 @@ def test_long_chains_are_read_without_recursion(read):
     [
         ("", UsageError, "is empty"),
         ("  ", UsageError, "is empty"),
-        (5, UsageError, "takes SQL as text"),
+        (5, UsageError, "must be a SQL string"),
         ("i = ", UsageError, "where='i = '"),
         ("i = 1; i = 2", UsageError, "where="),
         ("i", UsageError, "not a boolean"),
@@ -219,9 +219,9 @@ def test_long_chains_are_read_without_recursion(read):
         ("flga", UnknownColumnError, "flga.*did you mean 'flag'"),
         ("Odd.x.u = 1", UsageError, "u"),
         ("abs(missing) = 1", UnknownColumnError, "missing"),
-        ("s = '\ud800'", UsageError, "no text in Unicode"),
+        ("s = '\ud800'", UsageError, "not valid Unicode"),
         ("day = 'x'", UsageError, "where="),
-        ("(" * 5_000 + "flag" + ")" * 5_000, UsageError, "nested too deep"),
+        ("(" * 5_000 + "flag" + ")" * 5_000, UsageError, "nested too deeply"),
     ],
 )
 def test_what_is_no_condition_is_refused(read, text, error, message):
