@@ -175,7 +175,7 @@ def test_a_log_may_leave_nan_out_of_its_bounds():
 
     check_files(table, made, with_nan)
 
-    with pytest.raises(VerificationError, match="above"):
+    with pytest.raises(VerificationError, match="exceeds"):
         check_files(table, made, lower)
 
 
