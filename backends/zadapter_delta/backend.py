@@ -26,13 +26,13 @@ from zadapter_delta.table.lookup import Located, afresh, current, locate
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
 
-_UNCOUNTED = {"spark.databricks.delta.stats.collect": "false"}
+_NO_STATS = {"spark.databricks.delta.stats.collect": "false"}
 """Disables stats collection during writes: it takes a fifth of the write time, and the footers hold
 the same stats."""
-_FEW_FILES = 200
+_MAX_CACHED_FILES = 200
 """Up to this many files in a snapshot, all AddFile actions are fetched at once: each query of the
 log's state takes a quarter of a second, however few files it returns."""
-_WHOLE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
+_ABSOLUTE_URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -68,10 +68,10 @@ class DeltaBackend:
 
     def _again(self, since: Snapshot) -> Located:
         """Return the table of *since*, or the table that has its name now."""
-        known: Located = since.handle.located
+        previous: Located = since.handle.located
         if since.version is None:
-            return known
-        located = afresh(self._jvm, known)
+            return previous
+        located = afresh(self._jvm, previous)
         return located if located.log.tableExists() else locate(self._jvm, since.table)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
@@ -81,15 +81,15 @@ class DeltaBackend:
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
-        within = snapshot.handle.located.log.dataPath()
-        root, escaped = str(within), str(within.toUri())
+        folder = snapshot.handle.located.log.dataPath()
+        root, escaped = str(folder), str(folder.toUri())
         operations = self._jvm.delta.util.DeltaFileOperations
         return [
             f"{escaped}/{path}"
             if is_relative(path)
             # paths in the log are escaped (PROTOCOL.md, "Add File"), so an absolute one is a URI
             else path
-            if _WHOLE.match(path)
+            if _ABSOLUTE_URI.match(path)
             else str(operations.absolutePath(root, path).toUri())
             for path in paths
         ]
@@ -100,12 +100,12 @@ class DeltaBackend:
         Raises:
             ConflictError: Another writer changed the table's properties meanwhile.
         """
-        kept = [
+        with_stats = [
             parts
             for parts, _ in leaves(snapshot.schema)
             if parts not in snapshot.without_stats and parts[0] not in snapshot.partition
         ]
-        names = ",".join(map(quote, (*kept, *columns)))
+        names = ",".join(map(quote, (*with_stats, *columns)))
         rewrites.set_property(self._jvm, snapshot, _STATS_COLUMNS, names)
         return self.snapshot(snapshot.table)
 
@@ -131,19 +131,19 @@ class DeltaBackend:
         """
         paths = files["path"].to_pylist()
         if self._collected[:2] != (base, paths):
-            found = self._collect(base, paths)
-            if found.size() != len(paths):
-                raise UnsupportedError(f"the log has only {found.size()} of {len(paths)} files")
-            self._collected = base, paths, found
+            adds = self._collect(base, paths)
+            if adds.size() != len(paths):
+                raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
+            self._collected = base, paths, adds
         return self._collected[2]
 
     def _collect(self, base: JavaObject, paths: Sequence[str]) -> JavaObject:
         adds = base.allFiles()
-        if base.numOfFiles() <= _FEW_FILES:
+        if base.numOfFiles() <= _MAX_CACHED_FILES:
             if self._few[0] != base:
                 self._few = base, {add.path(): add for add in adds.collectAsList()}
-            known = self._few[1]
-            return self._jvm.list_of(known[path] for path in paths if path in known)
+            adds_by_path = self._few[1]
+            return self._jvm.list_of(adds_by_path[path] for path in paths if path in adds_by_path)
         if len(paths) < base.numOfFiles():
             adds = adds.filter(F.col("path").isin(paths)._jc)  # noqa: SLF001
         return adds.collectAsList()
@@ -154,26 +154,26 @@ class DeltaBackend:
         """Write *rows* with Delta's writer, which applies constraints and column mapping."""
         located, base = snapshot.handle
         columns = () if layout is None else layout.request.columns
-        with self._set(_UNCOUNTED | encoding.settings(snapshot.physical)):
+        with self._set(_NO_STATS | encoding.settings(snapshot.physical)):
             written = rewrites.write(self._jvm, located.log, located.catalog_table, base, rows)
         if layout is not None:
             written = [rewrites.tagged(self._jvm, add, layout.id) for add in written]
-        new = {add.path(): add for add in written}
+        adds = {add.path(): add for add in written}
         return Written(
-            paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
-            handle=(columns, new),
+            paths=dict(zip(adds, self.uris(snapshot, list(adds)), strict=True)),
+            handle=(columns, adds),
         )
 
     @contextmanager
     def _set(self, settings: Mapping[str, str]) -> Iterator[None]:
         """Change settings of the session temporarily."""
-        before = {key: self._spark.conf.get(key, None) for key in settings}
+        previous = {key: self._spark.conf.get(key, None) for key in settings}
         try:
             for key, value in settings.items():
                 self._spark.conf.set(key, value)
             yield
         finally:
-            for key, old in before.items():
+            for key, old in previous.items():
                 if old is None:
                     self._spark.conf.unset(key)
                 else:
@@ -187,17 +187,17 @@ class DeltaBackend:
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
         stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
         prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
-        keys, new = written.handle
-        kept = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
-        texts = stats_json(self._jvm, files, columns, kept)
+        keys, written_adds = written.handle
+        prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
+        texts = stats_json(self._jvm, files, columns, prefixes)
         adds = {
-            path: rewrites.described(new[path], text)
+            path: rewrites.described(written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
-        wanted = [parts for parts in columns if parts not in snapshot.without_stats]
+        with_stats = [parts for parts in columns if parts not in snapshot.without_stats]
         rows = snapshots.frame(self._jvm, map(rewrites.line, adds.values()))
-        known = snapshots.file_table(snapshot, rows, wanted)
-        return Staged(files=known, paths=written.paths, handle=adds)
+        parsed = snapshots.file_table(snapshot, rows, with_stats)
+        return Staged(files=parsed, paths=written.paths, handle=adds)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files without row ids."""
@@ -214,7 +214,7 @@ class DeltaBackend:
         """
         for layout in change.layouts:
             Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
-        staged = {path: add for each in change.staged for path, add in each.handle.items()}
+        staged = {path: add for part in change.staged for path, add in part.handle.items()}
         adds = [staged[path] for path in change.added["path"].to_pylist()]
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adds)

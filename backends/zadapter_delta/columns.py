@@ -10,20 +10,20 @@ _PHYSICAL = "delta.columnMapping.physicalName"
 
 def physical_names(schema: T.StructType) -> dict[Parts, Parts]:
     """Return the physical name of each column and struct (PROTOCOL.md, "Column Mapping")."""
-    found: dict[Parts, Parts] = {}
-    _collect(schema, (), (), found)
-    return found
+    names: dict[Parts, Parts] = {}
+    _collect(schema, (), (), names)
+    return names
 
 
 def _collect(
-    schema: T.StructType, logical: Parts, physical: Parts, found: dict[Parts, Parts]
+    schema: T.StructType, logical: Parts, physical: Parts, names: dict[Parts, Parts]
 ) -> None:
     for field in schema:
         name = (*logical, field.name)
         stored = (*physical, (field.metadata or {}).get(_PHYSICAL, field.name))
-        found[name] = stored
+        names[name] = stored
         if isinstance(field.dataType, T.StructType):
-            _collect(field.dataType, name, stored, found)
+            _collect(field.dataType, name, stored, names)
 
 
 def with_bounds(type_: pa.DataType) -> bool:

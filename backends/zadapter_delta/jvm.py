@@ -16,7 +16,7 @@ from zadapter.base.java_errors import java_exception
 
 JavaObject = Any
 
-_CREATING = Lock()
+_SESSION_LOCK = Lock()
 
 
 class Jvm:
@@ -35,24 +35,24 @@ class Jvm:
         PySpark activates the session that creates a DataFrame, in all threads.
         """
         python: Any = SparkSession
-        with _CREATING:
-            before = python._activeSession  # noqa: SLF001 - no public API
+        with _SESSION_LOCK:
+            previous = python._activeSession  # noqa: SLF001 - no public API
             try:
                 return self.spark.createDataFrame(data, schema)
             finally:
-                python._activeSession = before  # noqa: SLF001
+                python._activeSession = previous  # noqa: SLF001
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Activate this session temporarily: Delta uses the thread's active session."""
         sessions = self.module(self.root.org.apache.spark.sql.classic, "SparkSession")
-        before = sessions.getActiveSession()
+        previous = sessions.getActiveSession()
         sessions.setActiveSession(self.session)
         try:
             yield
         finally:
-            if before.isDefined():
-                sessions.setActiveSession(before.get())
+            if previous.isDefined():
+                sessions.setActiveSession(previous.get())
             else:
                 sessions.clearActiveSession()
 

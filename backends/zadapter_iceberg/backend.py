@@ -46,7 +46,7 @@ from zadapter_iceberg.table.snapshots import (
 )
 from zadapter_iceberg.table.write_properties import settings
 
-_ENDLESS = str(1 << 62)
+_UNLIMITED = str(1 << 62)
 
 
 class IcebergBackend:
@@ -68,8 +68,8 @@ class IcebergBackend:
                 format version; or ``spark.wap.branch`` redirects Spark to another branch.
         """
         # the table of a pending creation holds staged metadata, so it is looked up by name
-        known = None if since is None or since.handle.creation else since.handle.located
-        located = known or locate(self._jvm, table)
+        previous = None if since is None or since.handle.creation else since.handle.located
+        located = previous or locate(self._jvm, table)
         refuse_other_branch(self._jvm, table, located)
         version = self._newest(table, located, since)
         refuse(table, version.pinned)
@@ -87,7 +87,7 @@ class IcebergBackend:
     def _snapshot(
         self, table: str, version: Version, applied: frozenset[str] = frozenset()
     ) -> Snapshot:
-        named = schema(self._jvm, version.pinned.schema())
+        columns = schema(self._jvm, version.pinned.schema())
         located, uuid = version.located, str(version.pinned.uuid())
         return Snapshot(
             table=table,
@@ -95,15 +95,15 @@ class IcebergBackend:
             version=None if version.creation else version.snapshot_id or 0,
             location=str(version.pinned.location()),
             identifier=None if located.name is None else quote(located.name),
-            schema=named,
+            schema=columns,
             partition=partition_types(self._jvm, version),
             # schema and partition spec may change, since files refer to column ids and to their
             # spec; rows get ids when a table is upgraded to format version 3
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
-            without_stats=without_stats(self._jvm, version, named),
-            without_bounds=without_bounds(version, named),
+            without_stats=without_stats(self._jvm, version, columns),
+            without_bounds=without_bounds(version, columns),
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),
@@ -111,19 +111,19 @@ class IcebergBackend:
         )
 
     def _applied(self, version: Version, since: Snapshot) -> frozenset[str]:
-        news = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
-        ids = [snapshot.summary().get(rewrites.COMMIT) for snapshot in news]
-        return frozenset(str(each) for each in ids if each is not None)
+        snapshots = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
+        ids = [snapshot.summary().get(rewrites.COMMIT) for snapshot in snapshots]
+        return frozenset(str(commit_id) for commit_id in ids if commit_id is not None)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live data files, with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
-        wanted = wanted_of(snapshot, columns)
-        found = listed(self._spark, version, wanted)
-        gone = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
+        stats_columns = wanted_of(snapshot, columns)
+        contents = listed(self._spark, version, stats_columns)
+        deletes = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
-        known = file_table(found, wanted, snapshot.partition, gone, spec)
-        return add_files.named(version.pinned, known)
+        live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
+        return add_files.named(version.pinned, live)
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
@@ -141,7 +141,7 @@ class IcebergBackend:
         """Return the live rows of *files*: deletes are applied, row lineage is kept."""
         version: Version = snapshot.handle
         if not files.num_rows:
-            return self._nothing(version)
+            return self._no_rows(version)
         tasks = [version.tasks[path] for path in files["path"].to_pylist()]
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
@@ -152,7 +152,7 @@ class IcebergBackend:
         reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
         return reader.format("iceberg").load(group)
 
-    def _nothing(self, version: Version) -> DataFrame:
+    def _no_rows(self, version: Version) -> DataFrame:
         columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
         rows = self._jvm.session.createDataFrame(self._jvm.list([]), columns)
         return DataFrame(rows, self._spark)
@@ -162,28 +162,28 @@ class IcebergBackend:
     ) -> Written:
         """Write *rows* with Iceberg's writer into a new folder, named after the layout."""
         version: Version = snapshot.handle
-        said = settings(snapshot, layout, encoding)
-        pinned, folder = version.pinned, said["write.data.path"]
-        group = self._hold(with_properties(self._jvm, pinned, said))
+        properties = settings(snapshot, layout, encoding)
+        pinned, folder = version.pinned, properties["write.data.path"]
+        group = self._hold(with_properties(self._jvm, pinned, properties))
         writer = rows.write.format("iceberg").mode("append")
         writer = writer.option("use-table-distribution-and-ordering", "false")
         # rows are sorted by partition, so one open file at a time suffices, except that 0.0 and
         # -0.0 are two partitions, which Spark's sort does not separate
-        mixed = any(map(pa.types.is_floating, snapshot.partition.values()))
-        writer = writer.option("fanout-enabled", str(mixed).lower())
+        has_floats = any(map(pa.types.is_floating, snapshot.partition.values()))
+        writer = writer.option("fanout-enabled", str(has_floats).lower())
         # readers may declare a required column as nullable; the writer still fails on a null
         writer = writer.option("check-nullability", "false")
         with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
-            writer.option("target-file-size-bytes", _ENDLESS).save(group)
-        made = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
-        new = {file.location(): file for file in made}
+            writer.option("target-file-size-bytes", _UNLIMITED).save(group)
+        data_files = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
+        added = {file.location(): file for file in data_files}
         return Written(
-            paths=dict(zip(new, self.uris(snapshot, list(new)), strict=True)),
+            paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),
             handle=rewrites.Files(
                 planned=version.snapshot_id or 0,
                 sequence=0 if version.snapshot_id is None else version.sequence,
                 removed=version.tasks,
-                added=new,
+                added=added,
             ),
         )
 
@@ -191,22 +191,24 @@ class IcebergBackend:
         """Return *written* with the stats that Iceberg's writer has collected."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
-        made: rewrites.Files = written.handle
-        texts = made.said or [str(to_json(file, spec)) for file in made.added.values()]
+        handle: rewrites.Files = written.handle
+        texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
-        found = content_file_json.contents(texts, {each.name: each.type for each in types})
-        every = [
+        contents = content_file_json.contents(texts, {field.name: field.type for field in types})
+        with_stats = [
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]
         spec_id = int(spec.specId())
-        known = file_table(found, wanted_of(snapshot, every), snapshot.partition, {}, spec_id)
-        return Staged(files=known, paths=written.paths, handle=written.handle)
+        parsed = file_table(
+            contents, wanted_of(snapshot, with_stats), snapshot.partition, {}, spec_id
+        )
+        return Staged(files=parsed, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files, which have no row-level deletes yet."""
         version: Version = snapshot.handle
         if not staged.files.num_rows:
-            return self._nothing(version)
+            return self._no_rows(version)
         added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
         return self._rows(
             version, staged.files, scan_tasks.of_new(self._jvm, version.pinned, added)

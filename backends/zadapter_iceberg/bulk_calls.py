@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
-_AT_ONCE = 1_000
+_BATCH = 1_000
 """Files per string that is passed to the JVM."""
 _PACKAGE = "org.apache.iceberg."
 _NODE = f"{_PACKAGE}shaded.com.fasterxml.jackson.databind.JsonNode"
@@ -22,19 +22,19 @@ def data_files(jvm: Jvm, texts: Sequence[str], spec: JavaObject) -> JavaObject:
         spec: Partition spec of all files.
     """
     handles = jvm.root.java.lang.invoke.MethodHandles
-    made = jvm.root.java.util.ArrayList()
+    files = jvm.root.java.util.ArrayList()
     parser = f"{_PACKAGE}ContentFileParser"
     parse = _handle(jvm, parser, "fromJson", _NODE, f"{_PACKAGE}PartitionSpec")
     parse = handles.insertArguments(parse, 1, jvm.array(jvm.root.java.lang.Object, [spec]))
-    add = _handle(jvm, "java.util.ArrayList", "add", "java.lang.Object").bindTo(made)
+    add = _handle(jvm, "java.util.ArrayList", "add", "java.lang.Object").bindTo(files)
     types = jvm.root.java.lang.invoke.MethodType
     add = add.asType(types.methodType(add.type().returnType(), parse.type().returnType()))
-    each = _consumer(jvm, handles.filterReturnValue(parse, add))
+    consumer = _consumer(jvm, handles.filterReturnValue(parse, add))
     mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
-    for start in range(0, len(texts), _AT_ONCE):
-        nodes = mapper.readTree(f"[{','.join(texts[start : start + _AT_ONCE])}]")
-        nodes.elements().forEachRemaining(each)
-    return made
+    for start in range(0, len(texts), _BATCH):
+        nodes = mapper.readTree(f"[{','.join(texts[start : start + _BATCH])}]")
+        nodes.elements().forEachRemaining(consumer)
+    return files
 
 
 def add_all(jvm: Jvm, update: JavaObject, kind: str, method: str, files: JavaObject) -> None:
@@ -44,9 +44,9 @@ def add_all(jvm: Jvm, update: JavaObject, kind: str, method: str, files: JavaObj
 
 
 def _handle(jvm: Jvm, class_: str, method: str, *arguments: str) -> JavaObject:
-    types = jvm.array(jvm.root.java.lang.Class, [jvm.class_of(each) for each in arguments])
-    found = jvm.class_of(class_).getMethod(method, types)
-    return jvm.root.java.lang.invoke.MethodHandles.publicLookup().unreflect(found)
+    types = jvm.array(jvm.root.java.lang.Class, [jvm.class_of(argument) for argument in arguments])
+    java_method = jvm.class_of(class_).getMethod(method, types)
+    return jvm.root.java.lang.invoke.MethodHandles.publicLookup().unreflect(java_method)
 
 
 def _consumer(jvm: Jvm, handle: JavaObject) -> JavaObject:

@@ -11,7 +11,7 @@ FUNCTIONS = "zadapter_iceberg"
 """Catalog that provides Iceberg's partition transforms as Spark functions."""
 
 _PARAMETER = re.compile(r"(bucket|truncate)\[(\d+)\]")
-_TIMES = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_TIME_TRANSFORMS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 class Column(NamedTuple):
@@ -35,12 +35,12 @@ def columns(schema: Mapping[str, Any]) -> dict[Parts, Column]:
     return dict(_columns(schema, ()))
 
 
-def _columns(struct: Mapping[str, Any], above: Parts) -> Iterator[tuple[Parts, Column]]:
+def _columns(struct: Mapping[str, Any], parent: Parts) -> Iterator[tuple[Parts, Column]]:
     for field in struct["fields"]:
-        parts, type_ = (*above, field["name"]), field["type"]
-        word = type_ if isinstance(type_, str) else type_["type"]
-        yield parts, Column(field["id"], word)
-        if word == "struct":
+        parts, type_ = (*parent, field["name"]), field["type"]
+        type_name = type_ if isinstance(type_, str) else type_["type"]
+        yield parts, Column(field["id"], type_name)
+        if type_name == "struct":
             yield from _columns(type_, parts)
 
 
@@ -70,7 +70,7 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
             compute it, as for a uuid.
     """
     field_ids = {column.id: parts for parts, column in table.items()}
-    found = []
+    partition_fields = []
     for field in spec["fields"]:
         source = field_ids.get(field["source-id"])
         if field["transform"] == "void":
@@ -86,15 +86,15 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
                 "treat as a string"
             )
         expression = _expression(field["name"], field["transform"], quote(source))
-        found.append(Field(field["name"], source, expression))
-    return found
+        partition_fields.append(Field(field["name"], source, expression))
+    return partition_fields
 
 
 def _expression(name: str, transform: str, source: str) -> str:
     if transform == "identity":
         return source
-    if transform in _TIMES:
-        return f"{FUNCTIONS}.system.{_TIMES[transform]}({source})"
+    if transform in _TIME_TRANSFORMS:
+        return f"{FUNCTIONS}.system.{_TIME_TRANSFORMS[transform]}({source})"
     parameter = _PARAMETER.fullmatch(transform)
     if parameter is None:
         raise UnsupportedError(f"partition field {name!r} has the unknown transform {transform!r}")

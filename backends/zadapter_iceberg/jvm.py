@@ -55,16 +55,16 @@ class Jvm:
 
     def list(self, items: Iterable[JavaObject]) -> JavaObject:
         """Return a ``java.util.List``."""
-        made = self.root.java.util.ArrayList()
+        java_list = self.root.java.util.ArrayList()
         for item in items:
-            made.add(item)
-        return made
+            java_list.add(item)
+        return java_list
 
     def identifier(self, parts: Iterable[str]) -> JavaObject:
         """Return Spark's ``Identifier`` of a table within its catalog."""
-        *above, name = parts
+        *namespace, name = parts
         identifiers = self.root.org.apache.spark.sql.connector.catalog.Identifier
-        return identifiers.of(self.texts(above), name)
+        return identifiers.of(self.texts(namespace), name)
 
     def texts(self, items: Sequence[str]) -> JavaObject:
         """Return a Java array of strings."""
@@ -72,10 +72,10 @@ class Jvm:
 
     def array(self, class_: JavaObject, items: Sequence[Any]) -> JavaObject:
         """Return a Java array with elements of *class_*."""
-        made = self._gateway.new_array(class_, len(items))
+        java_array = self._gateway.new_array(class_, len(items))
         for number, item in enumerate(items):
-            made[number] = item
-        return made
+            java_array[number] = item
+        return java_array
 
     def class_of(self, name: str) -> JavaObject:
         """Load a class by its name, including classes of the session's added packages."""

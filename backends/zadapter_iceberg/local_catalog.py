@@ -17,34 +17,34 @@ _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+")
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
 
-def _has_catalog(stated: Mapping[str, str]) -> bool:
+def _has_catalog(conf: Mapping[str, str]) -> bool:
     """Return whether the user has configured an Iceberg catalog, or any catalog of this name."""
-    classes = (value for key, value in stated.items() if _CATALOG.fullmatch(key))
-    return f"spark.sql.catalog.{NAME}" in stated or any(".iceberg." in each for each in classes)
+    classes = (value for key, value in conf.items() if _CATALOG.fullmatch(key))
+    return f"spark.sql.catalog.{NAME}" in conf or any(".iceberg." in name for name in classes)
 
 
-def _folder(stated: Mapping[str, str]) -> Path | None:
+def _folder(conf: Mapping[str, str]) -> Path | None:
     """Return the folder of Spark's warehouse, or None if it is not on this machine."""
-    parsed = urlparse(stated.get(_WAREHOUSE, "spark-warehouse"))
+    parsed = urlparse(conf.get(_WAREHOUSE, "spark-warehouse"))
     return Path(unquote(parsed.path)).absolute() if parsed.scheme in {"", "file"} else None
 
 
-def settings(stated: Mapping[str, str], _cores: int) -> dict[str, str]:
+def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
     """Return the settings of the default catalog, and create the warehouse's folder.
 
     The SQLite file is ``iceberg.db`` in Spark's warehouse; the tables are in ``iceberg/`` beside
     it. There are no settings if the user has configured a catalog or the warehouse is remote.
     """
-    place = _folder(stated)
-    if place is None or _has_catalog(stated):
+    folder = _folder(conf)
+    if folder is None or _has_catalog(conf):
         return {}
     with suppress(OSError):  # SQLite creates its file, but not the folder
-        place.mkdir(parents=True, exist_ok=True)
-    found = {
+        folder.mkdir(parents=True, exist_ok=True)
+    options = {
         "": "org.apache.iceberg.spark.SparkCatalog",
         ".type": "jdbc",
-        ".uri": f"jdbc:sqlite:{place}/iceberg.db",
+        ".uri": f"jdbc:sqlite:{folder}/iceberg.db",
         ".jdbc.schema-version": "V1",
-        ".warehouse": (place / "iceberg").as_uri(),
+        ".warehouse": (folder / "iceberg").as_uri(),
     }
-    return {f"spark.sql.catalog.{NAME}{key}": value for key, value in found.items()}
+    return {f"spark.sql.catalog.{NAME}{key}": value for key, value in options.items()}

@@ -74,10 +74,10 @@ class ParquetBackend:
                 table, files, Version(entry=external_changes.looked_at(log, files, table))
             )
         entry = log.head()
-        news = list(log.between(since.handle.version.entry.version, entry.version))
-        ruled_out = (e.folder for e in news if e.operation is Operation.ABORT and e.folder)
-        version = Version(entry=entry, aborted=frozenset(ruled_out))
-        changed = (e.transaction for e in news if e.operation is not Operation.REGISTER)
+        entries = list(log.between(since.handle.version.entry.version, entry.version))
+        aborted = (e.folder for e in entries if e.operation is Operation.ABORT and e.folder)
+        version = Version(entry=entry, aborted=frozenset(aborted))
+        changed = (e.transaction for e in entries if e.operation is not Operation.REGISTER)
         return snapshot(table, files, version, frozenset(changed))
 
     def at(self, table: str, version: int) -> Snapshot:
@@ -104,19 +104,21 @@ class ParquetBackend:
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with stats of *columns*."""
         version: Version = snapshot.handle.version
-        asked = dict(resolve(parts, snapshot.schema) for parts in columns)
-        wanted = {parts: t for parts, t in asked.items() if parts[0] not in snapshot.partition}
-        if version.found is not None:
-            return file_stats.narrowed(version.found, file_stats.schema(wanted, snapshot.partition))
+        resolved = dict(resolve(parts, snapshot.schema) for parts in columns)
+        types = {parts: t for parts, t in resolved.items() if parts[0] not in snapshot.partition}
+        if version.file_table is not None:
+            return file_stats.narrowed(
+                version.file_table, file_stats.schema(types, snapshot.partition)
+            )
         return stats_table.load(
-            snapshot.handle.files, version.entry.parts, wanted, snapshot.partition
+            snapshot.handle.files, version.entry.parts, types, snapshot.partition
         )
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the current URIs of *paths* in the log."""
         store: Files = snapshot.handle.files
-        lying = move_plan.places(store, snapshot.handle.version.head, paths)
-        return data.uris(self._spark, map(store.location, lying))
+        current_paths = move_plan.places(store, snapshot.handle.version.head, paths)
+        return data.uris(self._spark, map(store.location, current_paths))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot* unchanged: the stats table covers all columns."""
@@ -149,8 +151,8 @@ class ParquetBackend:
         check_writable(store)
         entry = snapshot.handle.version.entry
         # a pending table may take several writes, which share a folder and one commit
-        parts = entry.operation is Operation.MIGRATE and entry.version < 0
-        folder = str(entry.folder) if parts else f"{staging.DATA}/{uuid4().hex}"
+        pending = entry.operation is Operation.MIGRATE and entry.version < 0
+        folder = str(entry.folder) if pending else f"{staging.DATA}/{uuid4().hex}"
         int96 = entry.int96 and not encoding.whole
         columns = tuple(snapshot.partition)
         paths = staging.write(store, rows, folder, columns, encoding, int96=int96)
@@ -164,10 +166,10 @@ class ParquetBackend:
         """Return *written* with the stats of the footers; INT96 columns are aggregated."""
         files = files.filter(pc.greater(files["rows"], 0))
         _, layout, int96 = written.handle
-        known = with_partition(files, dict(snapshot.partition), layout)
+        stats = with_partition(files, dict(snapshot.partition), layout)
         if int96:
-            known = missing_stats.completed(self._spark, snapshot, known)
-        return Staged(files=known, paths=written.paths, handle=written.handle)
+            stats = missing_stats.completed(self._spark, snapshot, stats)
+        return Staged(files=stats, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files, which are already in the table's folder."""
@@ -192,11 +194,11 @@ class ParquetBackend:
         if folder in version.aborted:
             raise StaleRewriteError(table, [folder])
         log, base = Log(store, table), version.entry
-        if version.found is None and not log.has(base):
+        if version.file_table is None and not log.has(base):
             raise ReplacedTableError(table)
-        if version.found is not None:
-            told = self._told(change, version.found)
-            base = registration.register(log, store, version, told)
+        if version.file_table is not None:
+            registered = self._registered_files(change, version.file_table)
+            base = registration.register(log, store, version, registered)
         base = moving.settled(log, store, table, base)
         try:
             for exchange in change.exchanges:
@@ -210,21 +212,21 @@ class ParquetBackend:
         # engines shift timestamps if some files store INT96 and others do not
         if int96 != base.int96 and not commit_entries.is_whole(base, removed):
             raise StaleRewriteError(table, ["timestamp encoding"])
-        said = commit_entries.exchanged(store, base, removed, added) | {
+        fields = commit_entries.exchanged(store, base, removed, added) | {
             "int96": int96,
             "folder": folder,
         }
         entry = commit_entries.following(
-            log, base, Operation(change.operation.value), transaction=change.id, **said
+            log, base, Operation(change.operation.value), transaction=change.id, **fields
         )
         log.claim(entry)
         return entry.version
 
-    def _told(self, change: Change, found: pa.Table) -> pa.Table:
+    def _registered_files(self, change: Change, files: pa.Table) -> pa.Table:
         """Return the registered file table, with complete stats of the files that stay."""
-        goes = pc.is_in(found["path"], change.removed["path"])
-        stays = missing_stats.completed(self._spark, change.base, found.filter(pc.invert(goes)))
-        return pa.concat_tables([found.filter(goes), stays])
+        removed = pc.is_in(files["path"], change.removed["path"])
+        kept = missing_stats.completed(self._spark, change.base, files.filter(pc.invert(removed)))
+        return pa.concat_tables([files.filter(removed), kept])
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first, after verifying the log."""

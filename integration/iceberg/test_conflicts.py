@@ -214,7 +214,7 @@ def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeyp
     def gone(*_):
         raise ConnectionError("the catalog does not answer")
 
-    monkeypatch.setattr(rewrites, "made", gone)
+    monkeypatch.setattr(rewrites, "created_snapshot", gone)
 
     report = lake.optimize(name, backoff=AT_ONCE)
 

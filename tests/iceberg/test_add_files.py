@@ -34,7 +34,7 @@ def said(files, columns, partition=()):
     )
     schema = pa.schema([(parts[0], pa.int64()) for parts in columns])
     made = replace(snapshot(schema, partition), handle=version)
-    return add_files._said(made, files, files["path"].to_pylist())  # noqa: SLF001 - its only caller needs a JVM
+    return add_files._content_files(made, files, files["path"].to_pylist())  # noqa: SLF001 - its only caller needs a JVM
 
 
 def stats(low, high, *, nulls=(0,), nans=(None,), bounds=(Bounds.EXACT,)):

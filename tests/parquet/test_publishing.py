@@ -147,7 +147,7 @@ def test_objects_that_s3_does_not_copy_stay_where_they_are(folder, monkeypatch, 
     """It is known before the first one moves, so that no publication is left half done."""
     store, before = folder.snapshot().handle.files, everything(folder)
     store.uri = uri
-    monkeypatch.setattr(publishing, "_COPIED", 10)
+    monkeypatch.setattr(publishing, "_COPY_LIMIT", 10)
 
     if uri.startswith("gs:"):
         assert publishing.publish(store, folder.table, dry_run=True).moved

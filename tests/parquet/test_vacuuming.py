@@ -52,7 +52,7 @@ def test_a_version_that_was_replaced_during_a_clean_up_stays(monkeypatch, tmp_pa
 
     append(4)
     with monkeypatch.context() as patch:
-        once(patch, "_ages", lambda: append(5), at=1)
+        once(patch, "_creation_times", lambda: append(5), at=1)
         folder.vacuum(timedelta(hours=3))
 
     assert folder.rows(1) == [0, 1, 2, 3, 4]

@@ -24,7 +24,7 @@ from zadapter_delta.table.lookup import Located, by_path, log_of
 from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
 from zadapter_delta.table.snapshots import Handle
 from zadapter_delta.table.specs import KEPT
-from zadapter_delta.table.specs import metadata as made
+from zadapter_delta.table.specs import metadata as new_metadata
 
 Add = dict[str, Any]
 """An AddFile action in the log's JSON (PROTOCOL.md, "Add File")."""
@@ -38,17 +38,17 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     Raises:
         UsageError: The table exists, *table* is no path, or Delta refuses the definition.
     """
-    said = by_path(table)
-    if said is None:
+    path = by_path(table)
+    if path is None:
         raise UsageError(
             f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
             "with CREATE TABLE … USING delta LOCATION"
         )
-    log = log_of(jvm, said)
+    log = log_of(jvm, path)
     if log.tableExists():
         raise UsageError(f"{table} already exists; pass another target")
-    named = {**definition.properties, PROPERTY: text(source)}
-    metadata = made(jvm, log, replace(definition, properties=named))
+    properties = {**definition.properties, PROPERTY: text(source)}
+    metadata = new_metadata(jvm, log, replace(definition, properties=properties))
     base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
     return Handle(Located(log=log, catalog_table=jvm.option()), base)
 
@@ -68,11 +68,11 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
     if any("" in column for column in values):
         raise UnsupportedError("a partition value is an empty string, which Delta reads as null")
     now = int(time.time() * 1_000)
-    found = []
+    adds = []
     for number, (uri, size, layout) in enumerate(
         zip(uris, files["size"].to_pylist(), files["layout"].to_pylist(), strict=True)
     ):
-        said: Add = {
+        add: Add = {
             "path": uri,
             "partitionValues": dict(zip(names, (c[number] for c in values), strict=True)),
             "size": size,
@@ -80,20 +80,20 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
             "dataChange": True,
         }
         if layout is not None:
-            said["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
-        found.append(said)
-    return found
+            add["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
+        adds.append(add)
+    return adds
 
 
 def _texts(values: pa.Array) -> list[str | None]:
     """Return partition values as the log writes them: a blank separates date and time."""
-    found = texts(values)
+    strings = texts(values)
     if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
-        return found
-    return [text and text.replace("T", " ") for text in found]
+        return strings
+    return [text and text.replace("T", " ") for text in strings]
 
 
-def _java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
+def _to_java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
     """Convert actions to Delta's AddFile objects in one call: a call each takes a millisecond."""
     encoder = jvm.module(jvm.delta.actions, "SingleAction").addFileEncoder()
     schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
@@ -129,7 +129,7 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
         check_present(change.sizes, sizes(jvm, located.log))
     actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
     if adopted:
-        actions.addAll(_java(jvm, adopted))
+        actions.addAll(_to_java(jvm, adopted))
     try:
         if new:
             transaction.updateMetadataForNewTable(base.metadata())
@@ -137,10 +137,10 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
             transaction.readWholeTable()
         # reading it makes a concurrent load from the same source a conflict
         transaction.txnVersion(name)
-        mark = {"appId": name, "version": source.number, "lastUpdated": int(time.time() * 1e3)}
-        marked = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": mark}))
+        txn = {"appId": name, "version": source.number, "lastUpdated": int(time.time() * 1e3)}
+        txn_action = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": txn}))
         tags = jvm.map({COMMIT_TAG: change.id, **tag(source)})
-        actions.add(marked)
+        actions.add(txn_action)
         return int(transaction.commit(jvm.seq_of(actions), operation, tags))
     except Exception as error:
         if jvm.is_conflict(error):
@@ -149,19 +149,19 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
 
 
 def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
-    nothing = jvm.option()
-    make = getattr(jvm.delta, "DeltaOperations$Write")
-    return make(mode, *([nothing] * 8))
+    none = jvm.option()
+    write = getattr(jvm.delta, "DeltaOperations$Write")
+    return write(mode, *([none] * 8))
 
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     """Set the retention of removed files to a hundred years, and return a description."""
     set_property(jvm, snapshot, KEPT, _FOREVER)
-    entry = snapshot.handle.located.catalog_table
-    managed = entry.isDefined() and str(entry.get().tableType().name()) == "MANAGED"
+    catalog_table = snapshot.handle.located.catalog_table
+    managed = catalog_table.isDefined() and str(catalog_table.get().tableType().name()) == "MANAGED"
     dropped = "; DROP TABLE still deletes them, since the table is managed"
-    said = f"{KEPT}='{_FOREVER}' prevents VACUUM from deleting the files of {snapshot.table}"
-    return said + dropped * managed
+    message = f"{KEPT}='{_FOREVER}' prevents VACUUM from deleting the files of {snapshot.table}"
+    return message + dropped * managed
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:
@@ -175,6 +175,6 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     # another table may have been created at the same location
     if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
         raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
-    files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
-    files.delete(log.logPath(), True)  # noqa: FBT003 - recursively
+    file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+    file_system.delete(log.logPath(), True)  # noqa: FBT003 - recursively
     jvm.delta.DeltaLog.invalidateCache(jvm.session, log.dataPath())

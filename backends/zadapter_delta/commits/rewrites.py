@@ -25,7 +25,7 @@ from zadapter_delta.table.lookup import afresh
 
 COMMIT_TAG = "zadapter.commitId"
 
-_NAMES = "spark.databricks.delta.testOnly.dataFileNamePrefix"
+_FILE_NAME_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
@@ -42,13 +42,13 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
     root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
     # Delta declares it as a static setting, which Spark's public API cannot change
     settings = jvm.session.sessionState().conf()
-    settings.setConfString(_NAMES, prefix)
+    settings.setConfString(_FILE_NAME_PREFIX, prefix)
     try:
         with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
-            made = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
-            return [_encoded(add) for add in jvm.iterate(made)]
+            adds = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            return [_encoded(add) for add in jvm.iterate(adds)]
     finally:
-        settings.unsetConf(_NAMES)
+        settings.unsetConf(_FILE_NAME_PREFIX)
 
 
 def _encoded(add: JavaObject) -> JavaObject:
@@ -90,7 +90,7 @@ def _copied(
     add: JavaObject, stats: str | None, tags: JavaObject, *, data_change: bool = False
 ) -> JavaObject:
     return add.copy(
-        _NOT_ASCII.sub(lambda found: quote(found[0]), add.path()),
+        _NOT_ASCII.sub(lambda match: quote(match[0]), add.path()),
         add.partitionValues(),
         add.size(),
         add.modificationTime(),
@@ -204,7 +204,7 @@ def _operation(jvm: Jvm, change: Change) -> JavaObject:
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
     """Return the ``operationMetrics`` that DESCRIBE HISTORY shows for an OPTIMIZE."""
     sizes = sorted(int(add.size()) for add in added) or [0]
-    numbers = {
+    values = {
         "numAddedFiles": len(added),
         "numAddedBytes": sum(sizes),
         "numRemovedFiles": len(removed),
@@ -216,12 +216,12 @@ def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
         "p75FileSize": sizes[len(sizes) * 3 // 4],
         "maxFileSize": sizes[-1],
     }
-    make = jvm.module(jvm.root.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
+    create = jvm.module(jvm.root.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
     context = jvm.session.sparkContext()
     metrics = {}
-    for name, number in numbers.items():
-        metrics[name] = make(context, name)
-        metrics[name].set(number)
+    for name, value in values.items():
+        metrics[name] = create(context, name)
+        metrics[name].set(value)
     return jvm.map(metrics)
 
 
@@ -229,4 +229,4 @@ def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[
     """Return the ids of zadapter's commits among *versions*, from the log's JSON entries."""
     conf = log.newDeltaHadoopConf()
     tags = (commit_info(jvm, log, conf, version).get("tags") or {} for version in versions)
-    return frozenset(each[COMMIT_TAG] for each in tags if COMMIT_TAG in each)
+    return frozenset(entry_tags[COMMIT_TAG] for entry_tags in tags if COMMIT_TAG in entry_tags)

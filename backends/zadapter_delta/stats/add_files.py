@@ -60,14 +60,14 @@ def file_table(
         flat[f"partition{number}"].combine_chunks().cast(column.type)
         for number, column in enumerate(partition.values())
     ]
-    made = schema(types, {name: column.type for name, column in partition.items()})
+    file_schema = schema(types, {name: column.type for name, column in partition.items()})
     return pa.table(
         [
             flat["path"], flat["deletes"], flat["size"], rows, flat["layout"],
-            structs(values, made.field("partition").type, flat.num_rows),
-            structs(columns, made.field("stats").type, flat.num_rows),
+            structs(values, file_schema.field("partition").type, flat.num_rows),
+            structs(columns, file_schema.field("stats").type, flat.num_rows),
         ],
-        schema=made,
+        schema=file_schema,
     )  # fmt: skip
 
 
@@ -90,26 +90,26 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])
         # some writers write null as the empty string; in string columns, others mean the value
-        known = text if pa.types.is_string(column.type) else F.when(text != "", text)
-        value = known.cast(column.spark_type)
+        string = text if pa.types.is_string(column.type) else F.when(text != "", text)
+        value = string.cast(column.spark_type)
         facts.append(value.alias(f"partition{number}"))
     for number, column in enumerate(usable):
-        at = quote(column.physical)
+        name = quote(column.physical)
         facts += [
-            _typed(F.col(f"stats.minValues.{at}"), column).alias(f"min{number}"),
-            _typed(F.col(f"stats.maxValues.{at}"), column).alias(f"max{number}"),
-            F.col(f"stats.nullCount.{at}").alias(f"nulls{number}"),
+            _typed(F.col(f"stats.minValues.{name}"), column).alias(f"min{number}"),
+            _typed(F.col(f"stats.maxValues.{name}"), column).alias(f"max{number}"),
+            F.col(f"stats.nullCount.{name}").alias(f"nulls{number}"),
         ]
     return parsed.select(*facts)
 
 
-def _typed(column: Column, wanted: Wanted) -> Column:
-    return column.try_cast(wanted.spark_type) if _as_text(wanted) else column
+def _typed(column: Column, target: Wanted) -> Column:
+    return column.try_cast(target.spark_type) if _as_text(target) else column
 
 
-def _as_text(wanted: Wanted) -> bool:
+def _as_text(column: Wanted) -> bool:
     """Return whether bounds are read as strings: a cast then parses them, invalid ones to null."""
-    return bool(pa.types.is_date(wanted.type) or pa.types.is_timestamp(wanted.type))
+    return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
 
 
 def _stats_schema(usable: Sequence[Wanted]) -> T.StructType:
@@ -139,41 +139,41 @@ def _nested(leaves: Sequence[tuple[Parts, T.DataType]]) -> T.StructType:
     )
 
 
-def _column(flat: pa.Table, number: int, wanted: Wanted, tight: Any, rows: Any) -> pa.StructArray:
+def _column(flat: pa.Table, number: int, column: Wanted, tight: Any, rows: Any) -> pa.StructArray:
     """Return one column's stats from its bounds and null count."""
-    low = flat[f"min{number}"].combine_chunks().cast(wanted.type)
-    high = _raised(flat[f"max{number}"].combine_chunks().cast(wanted.type))
-    if wanted.was_float:
+    low = flat[f"min{number}"].combine_chunks().cast(column.type)
+    high = _raised(flat[f"max{number}"].combine_chunks().cast(column.type))
+    if column.was_float:
         low, high = _rounded(low, high)
     nulls = flat[f"nulls{number}"].combine_chunks()
-    cut = pa.types.is_string(wanted.type) or pa.types.is_timestamp(wanted.type)
+    truncated = pa.types.is_string(column.type) or pa.types.is_timestamp(column.type)
     return column_stats(
         (low, high),
         nulls,
         _nans(flat, low, high, nulls),
         (flat["records"].combine_chunks(), rows.combine_chunks()),
         tight,
-        exact=not cut,
+        exact=not truncated,
     )
 
 
 def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
     """Return NaN counts of files that zadapter wrote: their bounds place NaN above all values."""
-    nothing = pa.nulls(len(high), pa.int64())
+    unknown = pa.nulls(len(high), pa.int64())
     if not pa.types.is_floating(high.type):
-        return nothing
-    ours = flat["layout"].combine_chunks().is_valid()
-    every = pc.subtract(flat["records"].combine_chunks(), nulls)
-    none, alone = (
-        pc.and_(ours, test).fill_null(False)  # noqa: FBT003
+        return unknown
+    by_zadapter = flat["layout"].combine_chunks().is_valid()
+    non_null = pc.subtract(flat["records"].combine_chunks(), nulls)
+    no_nan, only_nan = (
+        pc.and_(by_zadapter, test).fill_null(False)  # noqa: FBT003
         for test in (pc.invert(pc.is_nan(high)), pc.is_nan(low))
     )
-    return pc.case_when(pc.make_struct(none, alone), pa.scalar(0, pa.int64()), every)
+    return pc.case_when(pc.make_struct(no_nan, only_nan), pa.scalar(0, pa.int64()), non_null)
 
 
 def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
     """Widen bounds to include their floats: Delta logs a float's shortest decimal text."""
-    lows, highs = (each.cast(pa.float32(), safe=False).cast(pa.float64()) for each in (low, high))
+    lows, highs = (bound.cast(pa.float32(), safe=False).cast(pa.float64()) for bound in (low, high))
     lowest = pc.min_element_wise(low, lows, skip_nulls=False)
     return lowest, pc.max_element_wise(high, highs, skip_nulls=False)
 

@@ -51,9 +51,9 @@ def stats_json(
         "nullCount": _nested(nulls),
     }
     table = pa.table({name: array for name, array in facts.items() if array is not None})
-    whole = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
-    written = jvm.frame(table).select(F.to_json(whole))
-    return [str(row[0]) for row in written.collect()]
+    struct = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
+    json_rows = jvm.frame(table).select(F.to_json(struct))
+    return [str(row[0]) for row in json_rows.collect()]
 
 
 def _with_nan(
@@ -64,11 +64,11 @@ def _with_nan(
     Both bounds are NaN if a file has no other values. If NaN is one of several values, or its count
     is unknown, there is no upper bound, because some readers do not know this order.
     """
-    alone = pc.and_(pc.greater(nans, 0), pc.equal(pc.add(nans, nulls), rows.combine_chunks()))
-    alone = alone.fill_null(False)  # noqa: FBT003
+    only_nan = pc.and_(pc.greater(nans, 0), pc.equal(pc.add(nans, nulls), rows.combine_chunks()))
+    only_nan = only_nan.fill_null(False)  # noqa: FBT003
     largest = pa.scalar(nan, low.type)
-    below = pc.if_else(pc.equal(nans, 0), high, pa.scalar(None, high.type))
-    return pc.if_else(alone, largest, low), pc.if_else(alone, largest, below)
+    largest_number = pc.if_else(pc.equal(nans, 0), high, pa.scalar(None, high.type))
+    return pc.if_else(only_nan, largest, low), pc.if_else(only_nan, largest, largest_number)
 
 
 def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
@@ -76,8 +76,8 @@ def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
     children: dict[str, dict[Parts, pa.Array]] = {}
     for (first, *rest), array in arrays.items():
         children.setdefault(first, {})[tuple(rest)] = array
-    made = [below[()] if () in below else _nested(below) for below in children.values()]
-    return pa.StructArray.from_arrays(made, names=list(children)) if children else None
+    fields = [below[()] if () in below else _nested(below) for below in children.values()]
+    return pa.StructArray.from_arrays(fields, names=list(children)) if children else None
 
 
 def _lowered(low: pa.Array, prefix: int) -> pa.Array:
@@ -90,36 +90,37 @@ def _lowered(low: pa.Array, prefix: int) -> pa.Array:
 def _raised(high: pa.Array, prefix: int) -> pa.Array:
     """Truncate strings to a larger string, and round timestamps up to milliseconds."""
     if pa.types.is_string(high.type):
-        return pa.array(_larger(high.to_pylist(), prefix), pa.string())
+        return pa.array(_truncated_up(high.to_pylist(), prefix), pa.string())
     return _in_milliseconds(high, pc.ceil_temporal) if pa.types.is_timestamp(high.type) else high
 
 
-def _in_milliseconds(moments: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
+def _in_milliseconds(timestamps: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
     """Format timestamps of the years 1 to 9999, in UTC if they have a time zone; others are null.
 
     In the last millisecond of 9999, upper bounds are truncated, as Delta truncates all of them:
     readers that follow the protocol add a millisecond, and some skip files without an upper bound.
     """
-    zone = "" if moments.type.tz is None else "Z"
-    plain = moments.cast(pa.int64()).cast(pa.timestamp("us"))
-    written = pc.and_(pc.greater_equal(plain, _YEAR_1), pc.less(plain, _YEAR_10_000))
-    short = pc.if_else(written, plain, pa.scalar(None, plain.type))
-    whole = rounded(short, unit="millisecond").cast(pa.timestamp("ms"))
+    zone = "" if timestamps.type.tz is None else "Z"
+    naive = timestamps.cast(pa.int64()).cast(pa.timestamp("us"))
+    valid = pc.and_(pc.greater_equal(naive, _YEAR_1), pc.less(naive, _YEAR_10_000))
+    in_range = pc.if_else(valid, naive, pa.scalar(None, naive.type))
+    milliseconds = rounded(in_range, unit="millisecond").cast(pa.timestamp("ms"))
     return pc.strftime(
-        pc.min_element_wise(whole, _LAST, skip_nulls=False), f"%Y-%m-%dT%H:%M:%S{zone}"
+        pc.min_element_wise(milliseconds, _LAST, skip_nulls=False),
+        f"%Y-%m-%dT%H:%M:%S{zone}",
     )
 
 
-def _larger(texts: Sequence[Any], prefix: int) -> list[str | None]:
+def _truncated_up(texts: Sequence[Any], prefix: int) -> list[str | None]:
     """Truncate strings after *prefix* characters and append the highest character.
 
     A string is truncated only before a lower character: one that continues with the highest
     character would be above the result.
     """
-    found = []
+    truncated = []
     for text in texts:
         end = prefix
         while text is not None and text[end : end + 1] == _HIGHEST:
             end += 1
-        found.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
-    return found
+        truncated.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
+    return truncated

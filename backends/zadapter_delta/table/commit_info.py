@@ -11,6 +11,6 @@ def commit_info(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> di
     entry = jvm.path(f"{log.logPath()}/{version:020d}.json")
     for line in jvm.iterate(log.store().read(entry, conf)):
         if line.startswith('{"commitInfo"'):
-            said: dict[str, Any] = json.loads(line)["commitInfo"]
-            return said
+            action: dict[str, Any] = json.loads(line)["commitInfo"]
+            return action
     return {}

@@ -14,7 +14,7 @@ from zadapter_delta.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
 _SESSION_CATALOG = re.compile(r"(?i)`?spark_catalog`?\.")
-_BEYOND = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
+_UNSUPPORTED = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
 _CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
 
@@ -38,20 +38,20 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnknownTableError: There is no such table, or it is not a Delta table.
     """
     path = by_path(table)
-    found = _in_catalog(jvm, table) if path is None else None
-    return _at_path(jvm, table, path or table) if found is None else found
+    located = _in_catalog(jvm, table) if path is None else None
+    return _at_path(jvm, table, path or table) if located is None else located
 
 
 def by_path(table: str) -> str | None:
     """Return the path that *table* names, or None if it may be an identifier."""
-    said = _BY_PATH.match(table)
-    if said:
-        return said["path"].replace("``", "`")
+    match = _BY_PATH.match(table)
+    if match:
+        return match["path"].replace("``", "`")
     return table if re.search(r"[/\\:]", table) else None
 
 
 @contextmanager
-def _within_reach(table: str) -> Iterator[None]:
+def _translated_errors(table: str) -> Iterator[None]:
     """Translate Delta's refusals of a table.
 
     Raises:
@@ -61,7 +61,7 @@ def _within_reach(table: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = next((line for line in causes(error) if _BEYOND.search(line)), None)
+        reason = next((line for line in causes(error) if _UNSUPPORTED.search(line)), None)
         if any("UnsupportedFileSystemException" in line for line in causes(error)):
             raise SessionError(
                 f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
@@ -75,13 +75,13 @@ def _within_reach(table: str) -> Iterator[None]:
 
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
-    with _within_reach(table):
+    with _translated_errors(table):
         log = log_of(jvm, path)
     if not log.tableExists():
-        files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
-        seen = "has no _delta_log" if files.exists(log.dataPath()) else "does not exist"
+        file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+        state = "has no _delta_log" if file_system.exists(log.dataPath()) else "does not exist"
         catalog = "" if re.search(r"[/\\:]", path) else "the catalog does not contain it, and "
-        raise UnknownTableError(f"{table}: no Delta table found; {catalog}{log.dataPath()} {seen}")
+        raise UnknownTableError(f"{table}: no Delta table found; {catalog}{log.dataPath()} {state}")
     return Located(log=log, catalog_table=jvm.option())
 
 
@@ -99,13 +99,13 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     if not state.catalog().tableExists(identifier):
         return None
     entry = state.catalog().getTableMetadata(identifier)
-    kind = entry.tableType().name()
-    if kind == "VIEW":
+    table_type = entry.tableType().name()
+    if table_type == "VIEW":
         raise UnknownTableError(f"{table} is a view; pass its underlying table")
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
-    with _within_reach(table):
+    with _translated_errors(table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
         raise UnknownTableError(
@@ -131,7 +131,7 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     Raises:
         UnsupportedError: The table's protocol or features forbid rewrites; the message names them.
     """
-    with _within_reach(table):
+    with _translated_errors(table):
         snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
         protocol = snapshot.protocol()
         located.log.protocolWrite(protocol)

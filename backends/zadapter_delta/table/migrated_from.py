@@ -40,17 +40,17 @@ def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
     log = snapshot.deltaLog()
     conf = log.newDeltaHadoopConf()
     while version is not None and version >= 0:
-        said = _said(jvm, log, conf, version)
-        if said is None:
+        info = _info(jvm, log, conf, version)
+        if info is None:
             return None
-        known = (said.get("tags") or {}).get(PROPERTY)
-        if known is not None:
-            return Source.restored(json.loads(known))
-        version = _before(said, version)
+        stored = (info.get("tags") or {}).get(PROPERTY)
+        if stored is not None:
+            return Source.restored(json.loads(stored))
+        version = _parent_version(info, version)
     return None
 
 
-def _said(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str, Any] | None:
+def _info(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str, Any] | None:
     try:
         return commit_info(jvm, log, conf, version)
     except Exception as error:
@@ -59,9 +59,9 @@ def _said(jvm: Jvm, log: JavaObject, conf: JavaObject, version: int) -> dict[str
         raise
 
 
-def _before(said: dict[str, Any], version: int) -> int | None:
+def _parent_version(info: dict[str, Any], version: int) -> int | None:
     """Return the version whose content a commit builds on; None if unknown."""
-    if said.get("operation") != "RESTORE":
+    if info.get("operation") != "RESTORE":
         return version - 1
-    back = (said.get("operationParameters") or {}).get("version")
-    return None if back is None else int(back)
+    restored = (info.get("operationParameters") or {}).get("version")
+    return None if restored is None else int(restored)

@@ -11,14 +11,14 @@ class Store:
         self._root = str(log.dataPath())
         self._files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
 
-    def _at(self, path: str) -> JavaObject:
+    def _path(self, path: str) -> JavaObject:
         return self._jvm.path(f"{self._root}/{path}")
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""
-        if not self._files.exists(self._at(path)):
+        if not self._files.exists(self._path(path)):
             return None
-        stream = self._files.open(self._at(path))
+        stream = self._files.open(self._path(path))
         try:
             return bytes(stream.readAllBytes())
         finally:
@@ -26,7 +26,7 @@ class Store:
 
     def write(self, path: str, data: bytes) -> None:
         """Create or overwrite a file."""
-        stream = self._files.create(self._at(path), True)  # noqa: FBT003
+        stream = self._files.create(self._path(path), True)  # noqa: FBT003
         try:
             stream.write(bytearray(data))
         finally:

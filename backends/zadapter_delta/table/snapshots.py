@@ -26,7 +26,7 @@ from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
 
-_GONE = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
+_EXPIRED = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
 _ADD_FILE = (
     "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
     "tags: map<string, string>, deletionVector: struct<storageType: string, "
@@ -83,20 +83,20 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
         VersionExpiredError: The log entries of this version are gone.
     """
     located = locate(jvm, table)
-    nothing, log = jvm.option(), located.log
+    none, log = jvm.option(), located.log
     try:
-        found = log.getSnapshotAt(version, nothing, located.catalog_table, False)  # noqa: FBT003
+        snapshot = log.getSnapshotAt(version, none, located.catalog_table, False)  # noqa: FBT003
     except Exception as error:
-        if not any(map(_GONE.search, causes(error))):
+        if not any(map(_EXPIRED.search, causes(error))):
             raise
         oldest = int(log.history().getEarliestReproducibleCommit())
         raise VersionExpiredError(table, version, oldest) from error
-    return of(jvm, table, Handle(located, found))
+    return of(jvm, table, Handle(located, snapshot))
 
 
 def _without_stats(snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
-    known = {parts for parts, _ in leaves(collected(snapshot))}
-    return frozenset(p for p, t in leaves(schema) if p not in known or not with_bounds(t))
+    with_stats = {parts for parts, _ in leaves(collected(snapshot))}
+    return frozenset(p for p, t in leaves(schema) if p not in with_stats or not with_bounds(t))
 
 
 def collected(snapshot: JavaObject) -> pa.Schema:
@@ -111,23 +111,26 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
         UnsupportedError: A partition value is the empty string.
     """
     schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
-    partition = {name: _wanted(snapshot, schema, (name,)) for name in snapshot.partition}
-    wanted = [_wanted(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
-    made = add_files.file_table(adds, wanted, partition)
+    partition = {name: _column(snapshot, schema, (name,)) for name in snapshot.partition}
+    wanted = [_column(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
+    files = add_files.file_table(adds, wanted, partition)
     for name, type_ in snapshot.partition.items():
-        if pa.types.is_string(type_) and pc.any(pc.equal(partition_values(made, name), "")).as_py():
+        if (
+            pa.types.is_string(type_)
+            and pc.any(pc.equal(partition_values(files, name), "")).as_py()
+        ):
             raise UnsupportedError(
                 f"{snapshot.table}: partition column {name} has empty strings, which Delta writes "
                 "as null; UPDATE these rows first, for example to '-'"
             )
-    return made
+    return files
 
 
 def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
     """Return lines of the log with AddFile actions as a DataFrame like that of a snapshot."""
     parsed = F.from_json("value", f"add {_ADD_FILE}")
-    made = jvm.frame([(line,) for line in lines], "value string")
-    return made.select(parsed["add"].alias("add")).select("add.*")
+    rows = jvm.frame([(line,) for line in lines], "value string")
+    return rows.select(parsed["add"].alias("add")).select("add.*")
 
 
 def _json(scala_schema: JavaObject) -> dict[str, object]:
@@ -135,7 +138,7 @@ def _json(scala_schema: JavaObject) -> dict[str, object]:
     return parsed
 
 
-def _wanted(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> add_files.Wanted:
+def _column(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> add_files.Wanted:
     resolved, type_ = resolve(parts, snapshot.schema)
     spark_type: T.DataType = schema
     for part in resolved:

@@ -37,7 +37,7 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
     """
     version: Version = snapshot.handle
     paths = list(map(unescaped, uris))
-    texts = [json.dumps(said) for said in _said(snapshot, files, paths)]
+    texts = [json.dumps(file) for file in _content_files(snapshot, files, paths)]
     return Written(
         paths=dict(zip(paths, uris, strict=True)),
         handle=Files(
@@ -47,7 +47,7 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
             added={},
             adopted=bulk_calls.data_files(jvm, texts, version.pinned.spec()),
             layouts=_layouts(paths, files),
-            said=tuple(texts),
+            texts=tuple(texts),
         ),
     )
 
@@ -57,7 +57,9 @@ def _layouts(paths: Sequence[str], files: pa.Table) -> dict[str, str]:
     return {path: layout for path, layout in pairs if layout is not None}
 
 
-def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dict[str, Any]]:
+def _content_files(
+    snapshot: Snapshot, files: pa.Table, paths: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return each file in the JSON of Iceberg's ``ContentFileParser``."""
     version: Version = snapshot.handle
     values = [
@@ -65,7 +67,7 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
         for name, type_ in snapshot.partition.items()
     ]
     spec = int(version.pinned.spec().specId())
-    said: list[dict[str, Any]] = [
+    content_files: list[dict[str, Any]] = [
         {
             "spec-id": spec,
             "content": "data",
@@ -82,39 +84,39 @@ def _said(snapshot: Snapshot, files: pa.Table, paths: Sequence[str]) -> list[dic
     for parts, column in version.columns.items():
         stats = file_stats.column(files, parts)
         if stats is not None:
-            _tell(said, column.id, stats)
-    return said
+            _add_stats(content_files, column.id, stats)
+    return content_files
 
 
-def _tell(said: Sequence[dict[str, Any]], number: int, stats: Any) -> None:
+def _add_stats(files: Sequence[dict[str, Any]], field_id: int, stats: Any) -> None:
     """Add one column's stats to each file; a missing entry means unknown.
 
     Iceberg answers MIN and MAX from bounds of types other than string and binary, so these bounds
     must be exact.
     """
     low, high, nulls, nans, bounds = stats.flatten()
-    known = pc.not_equal(bounds, int(Bounds.UNKNOWN))
+    usable = pc.not_equal(bounds, int(Bounds.UNKNOWN))
     if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
-        known = pc.equal(bounds, int(Bounds.EXACT))
+        usable = pc.equal(bounds, int(Bounds.EXACT))
     if pa.types.is_floating(low.type):
         # Iceberg excludes NaN from bounds and predicates; other formats may include it
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
-        known = pc.and_(known, nans.is_valid())
+        usable = pc.and_(usable, nans.is_valid())
         low, high = file_stats.both_zeros(low, high)
-    lows, highs = (encoded(pc.if_else(known, each, None)) for each in (low, high))
-    facts = {
-        "value-counts": [file["record-count"] for file in said],
+    lows, highs = (encoded(pc.if_else(usable, bound, None)) for bound in (low, high))
+    metrics = {
+        "value-counts": [file["record-count"] for file in files],
         "null-value-counts": nulls.to_pylist(),
         "nan-value-counts": nans.to_pylist(),
         "lower-bounds": lows,
         "upper-bounds": highs,
     }
-    for name, values in facts.items():
-        for file, value in zip(said, values, strict=True):
+    for name, values in metrics.items():
+        for file, value in zip(files, values, strict=True):
             if value is not None:
-                found = file.setdefault(name, {"keys": [], "values": []})
-                found["keys"].append(number)
-                found["values"].append(value)
+                entry = file.setdefault(name, {"keys": [], "values": []})
+                entry["keys"].append(field_id)
+                entry["values"].append(value)
 
 
 def kept(store: Store, change: Change) -> str | None:
@@ -124,7 +126,7 @@ def kept(store: Store, change: Change) -> str | None:
         return None
     path = f"_zadapter/adopted/{change.id}.json"
     store.write(
-        path, json.dumps({k: v for each in adopted for k, v in each.layouts.items()}).encode()
+        path, json.dumps({k: v for handle in adopted for k, v in handle.layouts.items()}).encode()
     )
     return path
 
@@ -138,11 +140,11 @@ def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
     return with_layouts(files, json.loads(data))
 
 
-def with_layouts(files: pa.Table, known: Mapping[str, str]) -> pa.Table:
-    """Fill missing layouts of a file table from *known*, a mapping by path."""
+def with_layouts(files: pa.Table, by_path: Mapping[str, str]) -> pa.Table:
+    """Fill missing layouts of a file table from *by_path*, their ids by path."""
     layouts = [
-        own or known.get(path)
-        for path, own in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
+        layout or by_path.get(path)
+        for path, layout in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
     ]
     field = files.schema.field("layout")
     return file_stats.replaced(files, field, pa.array(layouts, pa.string()))

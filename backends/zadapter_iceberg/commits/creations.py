@@ -21,14 +21,14 @@ from zadapter.errors import (
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls
-from zadapter_iceberg.commits.rewrites import COMMIT, Files, made, size_of
+from zadapter_iceberg.commits.rewrites import COMMIT, Files, created_snapshot, size_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table import migrated_from, snapshots
 from zadapter_iceberg.table.lookup import Located, by_path, catalogs
 from zadapter_iceberg.table.snapshots import Version
 
-_NAMES = "schema.name-mapping.default"
-_COLLECT = "gc.enabled"
+_NAME_MAPPING = "schema.name-mapping.default"
+_GC_ENABLED = "gc.enabled"
 
 
 def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
@@ -39,12 +39,12 @@ def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
     """
     schema = jvm.iceberg.spark.SparkSchemaUtil.convert(_struct(jvm, definition))
     spec = jvm.iceberg.PartitionSpec.builderFor(schema)
-    for each in definition.partition:
-        spec = spec.identity(".".join(each.source))
+    for field in definition.partition:
+        spec = spec.identity(".".join(field.source))
     comment = {} if definition.comment is None else {COMMENT: definition.comment}
     name, builder = _builder(jvm, table, schema)
     builder = builder.withPartitionSpec(spec.build())
-    builder = builder.withProperties(_java(jvm, {**definition.properties, **comment}))
+    builder = builder.withProperties(_to_java(jvm, {**definition.properties, **comment}))
     try:
         transaction = builder.createTransaction()
     except Exception as error:
@@ -60,7 +60,7 @@ def _struct(jvm: Jvm, definition: Definition) -> JavaObject:
     return jvm.root.org.apache.spark.sql.types.DataType.fromJson(text)
 
 
-def _java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
+def _to_java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
     java = jvm.root.java.util.HashMap()
     for key, value in values.items():
         java.put(key, value)
@@ -73,18 +73,18 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
         conf = jvm.session.sessionState().newHadoopConf()
         if "#" in path:
             raise UsageError(f"{table}: Spark cannot read Iceberg tables at paths with a #")
-        place = reachable(jvm.root, jvm.session, path)
-        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(place, schema)
+        location = reachable(jvm.root, jvm.session, path)
+        return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(location, schema)
     name = _qualified(jvm, table)
-    *above, _ = name[1:]
+    *namespace, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
-    jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *above))}")
+    jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *namespace))}")
     return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
 
 
 def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
-    *above, last = name[1:]
-    namespace = jvm.iceberg.catalog.Namespace.of(jvm.texts(above))
+    *levels, last = name[1:]
+    namespace = jvm.iceberg.catalog.Namespace.of(jvm.texts(levels))
     return jvm.iceberg.catalog.TableIdentifier.of(namespace, last)
 
 
@@ -95,15 +95,15 @@ def _qualified(jvm: Jvm, table: str) -> Parts:
         UsageError: There is no Iceberg catalog, the catalog is ambiguous, or the name has no
             namespace.
     """
-    parts, known = split(table), catalogs(jvm)
-    if not known:
+    parts, names = split(table), catalogs(jvm)
+    if not names:
         raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
-    if parts[0] not in known:
-        if len(known) > 1:
-            raise UsageError(f"{table}: specify one of the catalogs {', '.join(known)}")
-        parts = (known[0], *parts)
+    if parts[0] not in names:
+        if len(names) > 1:
+            raise UsageError(f"{table}: specify one of the catalogs {', '.join(names)}")
+        parts = (names[0], *parts)
     if len(parts) == len(("catalog", "table")):
-        raise UsageError(f"{table}: specify a namespace, as in {known[0]}.db.{parts[-1]}")
+        raise UsageError(f"{table}: specify a namespace, as in {names[0]}.db.{parts[-1]}")
     return parts
 
 
@@ -127,7 +127,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
     added = [_files(jvm, staged.handle, staged.files) for staged in change.staged]
     try:
         transaction = version.creation or version.located.table.newTransaction()
-        _say(jvm, transaction, change, source, adopted)
+        _set_properties(jvm, transaction, change, source, adopted)
         _append(jvm, transaction, change, source, added)
         if version.creation is None:
             check_present(change.sizes, lambda uri: size_of(version.located, uri))
@@ -138,31 +138,31 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
         if jvm.threw(error, "ValidationException", "AlreadyExistsException"):
             raise ConflictError(f"{table}: {first_line(error)}") from error
         if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
-            why = f"{table}: the catalog rejects the commit: {first_line(error)}"
-            raise UnsupportedError(why) from error
+            message = f"{table}: the catalog rejects the commit: {first_line(error)}"
+            raise UnsupportedError(message) from error
         raise UnknownOutcomeError(table, change.id) from error
     try:
-        return made(version.located, table, change.id, version.snapshot_id or 0)
+        return created_snapshot(version.located, table, change.id, version.snapshot_id or 0)
     except Exception as error:  # it was committed, so the new files must not be discarded
         raise UnknownOutcomeError(table, change.id) from error
 
 
-def _say(
+def _set_properties(
     jvm: Jvm, transaction: JavaObject, change: Change, source: Source, adopted: str | None
 ) -> None:
-    said: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(source)}
+    properties: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(source)}
     for layout in change.layouts[:1]:
-        said["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
-        said["zadapter.curve"] = layout.request.curve.value
-        said["zadapter.layout-id"] = layout.id
+        properties["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
+        properties["zadapter.curve"] = layout.request.curve.value
+        properties["zadapter.layout-id"] = layout.id
     if adopted is not None:
         mapping = jvm.iceberg.mapping
         names = mapping.MappingUtil.create(transaction.table().schema())
         # adopted files have no field ids, and belong to the source table
-        said[_NAMES] = mapping.NameMappingParser.toJson(names)
-        said |= {_COLLECT: "false", "zadapter.adopted": adopted}
+        properties[_NAME_MAPPING] = mapping.NameMappingParser.toJson(names)
+        properties |= {_GC_ENABLED: "false", "zadapter.adopted": adopted}
     update = transaction.updateProperties()
-    for key, value in said.items():
+    for key, value in properties.items():
         update.set(key, value)
     update.commit()
 
@@ -183,8 +183,8 @@ def _append(
         update = transaction.newOverwrite()
         if change.base.version:
             update = update.validateFromSnapshot(change.base.version)
-        everything = jvm.iceberg.expressions.Expressions.alwaysTrue()
-        update = update.conflictDetectionFilter(everything).validateNoConflictingData()
+        always_true = jvm.iceberg.expressions.Expressions.alwaysTrue()
+        update = update.conflictDetectionFilter(always_true).validateNoConflictingData()
         for files in added:
             bulk_calls.add_all(jvm, update, "OverwriteFiles", "addFile", files)
     update.set(COMMIT, change.id)
@@ -192,11 +192,11 @@ def _append(
     update.commit()
 
 
-def _files(jvm: Jvm, made: Files, staged: pa.Table) -> JavaObject:
+def _files(jvm: Jvm, files: Files, staged: pa.Table) -> JavaObject:
     """Return the ``DataFile`` of each staged file in a ``java.util.List``."""
-    if made.adopted is not None:
-        return made.adopted
-    return jvm.list(made.added[path] for path in staged["path"].to_pylist())
+    if files.adopted is not None:
+        return files.adopted
+    return jvm.list(files.added[path] for path in staged["path"].to_pylist())
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:
@@ -211,28 +211,28 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     head = snapshots.newest(jvm, located, None).snapshot_id
     if head != snapshot.handle.snapshot_id or not metadata.previousFiles().isEmpty():
         raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
-    purge = dict(located.table.properties()).get(_COLLECT) != "false"
+    purge = dict(located.table.properties()).get(_GC_ENABLED) != "false"
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
         catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
         return
     # HadoopTables.dropTable would delete the folder with all files in it
     root = jvm.root.org.apache.hadoop.fs.Path(located.table.location())
-    files = root.getFileSystem(jvm.session.sessionState().newHadoopConf())
+    file_system = root.getFileSystem(jvm.session.sessionState().newHadoopConf())
     jvm.iceberg.CatalogUtil.dropTableData(located.table.io(), metadata)
-    files.delete(jvm.root.org.apache.hadoop.fs.Path(root, "metadata"), True)  # noqa: FBT003
+    file_system.delete(jvm.root.org.apache.hadoop.fs.Path(root, "metadata"), True)  # noqa: FBT003
 
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:
     """Set ``gc.enabled`` to false, so Iceberg deletes no files, and return a description."""
     located: Located = snapshot.handle.located
-    located.table.updateProperties().set(_COLLECT, "false").commit()
-    kind = ""
+    located.table.updateProperties().set(_GC_ENABLED, "false").commit()
+    catalog_type = ""
     if located.name is not None:
-        kind = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
+        catalog_type = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
     dropped = "; DROP TABLE still deletes them, since the catalog is a Hadoop catalog"
-    said = (
-        f"{_COLLECT}=false prevents expire_snapshots and DROP … PURGE from deleting the files of "
-        f"{snapshot.table}"
+    message = (
+        f"{_GC_ENABLED}=false prevents expire_snapshots and DROP … PURGE from deleting the files "
+        f"of {snapshot.table}"
     )
-    return said + dropped * (kind == "hadoop")
+    return message + dropped * (catalog_type == "hadoop")

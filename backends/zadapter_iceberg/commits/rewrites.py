@@ -33,7 +33,7 @@ from zadapter_iceberg.table.snapshots import ROW_LINEAGE
 
 COMMIT = "zadapter.commit-id"
 
-_GONE = re.compile(r"(File)?NotFoundException|NoSuchKeyException")
+_NOT_FOUND = re.compile(r"(File)?NotFoundException|NoSuchKeyException")
 _HADOOP = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
@@ -49,7 +49,7 @@ class Files:
         added: The ``DataFile`` of each written file, by path.
         adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None: there are none.
         layouts: Layout ids of adopted files, by path.
-        said: Adopted files in the JSON of Iceberg's ``ContentFileParser``.
+        texts: Adopted files in the JSON of Iceberg's ``ContentFileParser``.
     """
 
     planned: int
@@ -58,7 +58,7 @@ class Files:
     added: Mapping[str, JavaObject] = field(repr=False)
     adopted: JavaObject | None = field(default=None, repr=False)
     layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
-    said: tuple[str, ...] = field(default=(), repr=False)
+    texts: tuple[str, ...] = field(default=(), repr=False)
 
 
 def commit(jvm: Jvm, located: Located, change: Change) -> int:
@@ -76,7 +76,7 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
         late = _exchange(jvm, transaction, located, change)
         check_present(change.sizes, lambda uri: size_of(located, uri))
         if late:
-            _swap(transaction, located, change, late)
+            _commit_staged(transaction, located, change, late)
         else:
             transaction.commitTransaction()
     except (ConflictError, VerificationError):
@@ -84,20 +84,22 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
     except Exception as error:
         raise _outcome(jvm, located, change, error) from error
     try:
-        return made(located, change.base.table, change.id, change.base.handle.snapshot_id or 0)
+        return created_snapshot(
+            located, change.base.table, change.id, change.base.handle.snapshot_id or 0
+        )
     except Exception as error:  # it was committed, so the new files must not be discarded
         raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
 def _name_layout(transaction: JavaObject, change: Change) -> None:
     request = change.layouts[0].request
-    said = dict(transaction.table().properties())
-    wanted = {
+    properties = dict(transaction.table().properties())
+    updates = {
         "zadapter.columns": ",".join(join(column) for column in request.columns),
         "zadapter.curve": request.curve.value,
         "zadapter.layout-id": change.layouts[0].id,
     }
-    changed = {key: value for key, value in wanted.items() if said.get(key) != value}
+    changed = {key: value for key, value in updates.items() if properties.get(key) != value}
     if changed:
         update = transaction.updateProperties()
         for key, value in changed.items():
@@ -137,17 +139,17 @@ def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
     """
     table, root = located.table, jvm.root
     name = str(delete.location()).rpartition("/")[2]
-    place = table.locationProvider().newDataLocation(f"{uuid4().hex}-{name}")
+    location = table.locationProvider().newDataLocation(f"{uuid4().hex}-{name}")
     source = table.io().newInputFile(delete.location()).newStream()
-    target = table.io().newOutputFile(place).create()
+    target = table.io().newOutputFile(location).create()
     root.org.apache.hadoop.io.IOUtils.copyBytes(source, target, 1 << 16, True)  # noqa: FBT003
     spec = table.specs().get(delete.specId())
-    made = jvm.iceberg.FileMetadata.deleteFileBuilder(spec).copy(delete)
+    builder = jvm.iceberg.FileMetadata.deleteFileBuilder(spec).copy(delete)
     columns = jvm.iceberg.util.ArrayUtil.toIntArray(delete.equalityFieldIds())
-    return made.ofEqualityDeletes(columns).withPath(place).build()
+    return builder.ofEqualityDeletes(columns).withPath(location).build()
 
 
-def _swap(
+def _commit_staged(
     transaction: JavaObject, located: Located, change: Change, late: Mapping[str, JavaObject]
 ) -> None:
     """Commit the staged metadata of *transaction* on top of its start metadata.
@@ -158,16 +160,16 @@ def _swap(
         ConflictError: The commit would drop equality deletes that were added meanwhile.
     """
     operations = located.table.operations()
-    made = transaction.table().operations().current()
-    head = made.ref(located.branch or "main")
-    dropped = made.snapshot(head.snapshotId()).removedDeleteFiles(operations.io())
-    seen = change.base.handle.sequence
-    if any(d.location() not in late and d.dataSequenceNumber() > seen for d in dropped):
+    metadata = transaction.table().operations().current()
+    head = metadata.ref(located.branch or "main")
+    dropped = metadata.snapshot(head.snapshotId()).removedDeleteFiles(operations.io())
+    sequence = change.base.handle.sequence
+    if any(d.location() not in late and d.dataSequenceNumber() > sequence for d in dropped):
         raise ConflictError(
             f"{change.base.table} was changed by another writer: equality deletes were added; "
             "nothing was committed"
         )
-    operations.commit(transaction.startMetadata(), made)
+    operations.commit(transaction.startMetadata(), metadata)
 
 
 def size_of(located: Located, uri: str) -> int | None:
@@ -175,7 +177,7 @@ def size_of(located: Located, uri: str) -> int | None:
     try:
         return int(located.table.io().newInputFile(unescaped(uri)).getLength())
     except Exception as error:
-        if any(_GONE.search(cause) for cause in causes(error)):
+        if any(_NOT_FOUND.search(cause) for cause in causes(error)):
             return None
         raise
 
@@ -196,13 +198,15 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
     if located.branch is not None and located.branch not in dict(transaction.table().refs()):
         # Iceberg would create it again, from main
         raise StaleRewriteError(table, [f"branch {located.branch}"])
-    now = int(located.table.operations().current().formatVersion())
-    if (now >= ROW_LINEAGE) != change.base.handle.has_row_ids:
+    format_version = int(located.table.operations().current().formatVersion())
+    if (format_version >= ROW_LINEAGE) != change.base.handle.has_row_ids:
         raise StaleRewriteError(table, ["row ids"])
     planned = change.staged[0].handle.planned
-    found = news(located.table, change.base.version, planned) if moves else ()
+    snapshots = news(located.table, change.base.version, planned) if moves else ()
     # Iceberg itself detects later ones
-    if any(each.summary().get("added-equality-delete-files") is not None for each in found):
+    if any(
+        snapshot.summary().get("added-equality-delete-files") is not None for snapshot in snapshots
+    ):
         raise StaleRewriteError(table, ["equality deletes"])
 
 
@@ -220,13 +224,13 @@ def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Ex
     if jvm.threw(error, "ForbiddenException", "NotAuthorizedException"):
         return UnsupportedError(f"{table}: the catalog rejects the commit: {first_line(error)}")
     # a Hadoop catalog throws it for each failed rename, even for one that took effect
-    believed = not jvm.is_a(located.table.operations(), _HADOOP)
-    if believed and jvm.threw(error, "CommitFailedException"):
+    reliable = not jvm.is_a(located.table.operations(), _HADOOP)
+    if reliable and jvm.threw(error, "CommitFailedException"):
         return ConflictError(f"{table}: {first_line(error)}")
     return UnknownOutcomeError(table, change.id)
 
 
-def made(located: Located, table: str, commit_id: str, since: int) -> int:
+def created_snapshot(located: Located, table: str, commit_id: str, since: int) -> int:
     """Return the id of the snapshot that a commit created.
 
     Raises:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from zadapter.base.key_text import texts
 
 _EXACT = Context(prec=76)
-_LATE = re.compile(r"\A(?=\d{5})")
+_LONG_YEAR = re.compile(r"\A(?=\d{5})")
 
 
 def encoded(values: pa.Array) -> list[str | None]:
@@ -30,14 +30,14 @@ def encoded(values: pa.Array) -> list[str | None]:
     dtype = _dtype(type_)
     if dtype is None:
         return [None] * len(values)
-    present = values.is_valid().to_numpy(zero_copy_only=False)
-    plain = _integers(values) if pa.types.is_temporal(type_) else values
-    filled = pc.fill_null(plain, pa.scalar(0).cast(plain.type)).to_numpy(zero_copy_only=False)
+    is_valid = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = _integers(values) if pa.types.is_temporal(type_) else values
+    filled = pc.fill_null(numbers, pa.scalar(0).cast(numbers.type)).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(type_):
-        present &= ~np.isnan(filled)
+        is_valid &= ~np.isnan(filled)
     raw = np.ascontiguousarray(filled, dtype).tobytes().hex()
     width = 2 * np.dtype(dtype).itemsize
-    return [raw[i * width : (i + 1) * width] if known else None for i, known in enumerate(present)]
+    return [raw[i * width : (i + 1) * width] if valid else None for i, valid in enumerate(is_valid)]
 
 
 def _dtype(type_: pa.DataType) -> str | None:
@@ -66,10 +66,10 @@ def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:
         return list(values.to_pylist())
     if pa.types.is_binary(type_):
         return [None if value is None else value.hex() for value in values.to_pylist()]
-    written = texts(values)
+    strings = texts(values)
     if pa.types.is_timestamp(type_) and type_.tz is not None:
-        written = [text and text.removesuffix("Z") + "+00:00" for text in written]
+        strings = [text and text.removesuffix("Z") + "+00:00" for text in strings]
     if pa.types.is_temporal(type_):
         # ISO 8601 requires a sign before years of more than four digits
-        written = [text and _LATE.sub("+", text) for text in written]
-    return written
+        strings = [text and _LONG_YEAR.sub("+", text) for text in strings]
+    return strings

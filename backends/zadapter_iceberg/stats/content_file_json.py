@@ -38,8 +38,8 @@ def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.T
 
 
 def _map(file: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:
-    found = file.get(name) or {"keys": [], "values": []}
-    return list(zip(found["keys"], found["values"], strict=True))
+    entries = file.get(name) or {"keys": [], "values": []}
+    return list(zip(entries["keys"], entries["values"], strict=True))
 
 
 def _bounds(file: Mapping[str, Any], name: str) -> list[tuple[int, bytes]]:
@@ -50,7 +50,7 @@ def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     """Convert partition values from the spec's JSON single-value serialization (Appendix D)."""
     if pa.types.is_binary(type_):
         return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
-    texts = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
+    as_text = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
     if pa.types.is_floating(type_):  # NaN and infinities are written as strings
         return pa.array([None if v is None else float(v) for v in values], type_)
-    return pa.array(values, pa.string()).cast(type_) if texts else pa.array(values, type_)
+    return pa.array(values, pa.string()).cast(type_) if as_text else pa.array(values, type_)

@@ -53,7 +53,7 @@ class Deletes(NamedTuple):
     rows: int | None
 
 
-_NOTHING = Deletes(None, 0)
+_NO_DELETES = Deletes(None, 0)
 
 
 def file_table(
@@ -73,45 +73,45 @@ def file_table(
         spec: Id of that spec. Files of other specs may have rows of several of its partitions.
     """
     paths = contents["file_path"].to_pylist()
-    found = [deletes.get(path, _NOTHING) for path in paths]
-    gone = pa.array([each.rows for each in found], pa.int64())
-    live = pc.subtract(contents["record_count"].combine_chunks(), gone)
+    file_deletes = [deletes.get(path, _NO_DELETES) for path in paths]
+    deleted = pa.array([item.rows for item in file_deletes], pa.int64())
+    live = pc.subtract(contents["record_count"].combine_chunks(), deleted)
     types = {column.parts: column.type for column in wanted}
-    made = schema(types, partition)
+    file_schema = schema(types, partition)
     values = [_value(contents, name, type_) for name, type_ in partition.items()]
     mixed = pc.not_equal(contents["spec_id"].combine_chunks(), spec)
-    tight = pc.equal(gone, 0).fill_null(False)  # noqa: FBT003
+    tight = pc.equal(deleted, 0).fill_null(False)  # noqa: FBT003
     stats = [_column(contents, column, live, tight) for column in wanted]
     return pa.table(
         [
             pa.array(paths, pa.string()),
-            pa.array([each.id for each in found], pa.string()),
+            pa.array([item.id for item in file_deletes], pa.string()),
             contents["file_size_in_bytes"],
             live,
             pa.array([m[1] if (m := LAYOUT.search(p)) else None for p in paths], pa.string()),
-            structs(values, made.field("partition").type, len(paths), mixed),
-            structs(stats, made.field("stats").type, len(paths)),
+            structs(values, file_schema.field("partition").type, len(paths), mixed),
+            structs(stats, file_schema.field("stats").type, len(paths)),
         ],
-        schema=made,
+        schema=file_schema,
     )
 
 
 def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
-    found = child(contents["partition"], name)
-    return pa.nulls(contents.num_rows, type_) if found is None else found.cast(type_)
+    values = child(contents["partition"], name)
+    return pa.nulls(contents.num_rows, type_) if values is None else values.cast(type_)
 
 
-def _column(contents: pa.Table, wanted: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
-    low = decoded(entries(contents["lower_bounds"], wanted.id), wanted.type)
-    high = decoded(entries(contents["upper_bounds"], wanted.id), wanted.type)
-    cut = pa.types.is_string(wanted.type) or pa.types.is_binary(wanted.type)
+def _column(contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
+    low = decoded(entries(contents["lower_bounds"], column.id), column.type)
+    high = decoded(entries(contents["upper_bounds"], column.id), column.type)
+    truncated = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
     return column_stats(
         (low, high),
-        entries(contents["null_value_counts"], wanted.id),
-        entries(contents["nan_value_counts"], wanted.id),
+        entries(contents["null_value_counts"], column.id),
+        entries(contents["nan_value_counts"], column.id),
         (contents["record_count"].combine_chunks(), live),
         tight,
-        exact=not cut,
+        exact=not truncated,
     )
 
 
@@ -120,10 +120,10 @@ def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:
     flat = maps.combine_chunks()
     offsets = flat.offsets.to_numpy()
     start = int(offsets[0])
-    at = start + np.flatnonzero(flat.keys.to_numpy()[start : int(offsets[-1])] == key)
-    taken = np.full(len(flat), -1, np.int64)
-    taken[np.searchsorted(offsets, at, side="right") - 1] = at
-    return flat.items.take(pa.array(taken, mask=taken < 0))
+    positions = start + np.flatnonzero(flat.keys.to_numpy()[start : int(offsets[-1])] == key)
+    indices = np.full(len(flat), -1, np.int64)
+    indices[np.searchsorted(offsets, positions, side="right") - 1] = positions
+    return flat.items.take(pa.array(indices, mask=indices < 0))
 
 
 def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -144,16 +144,16 @@ def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _numbers(values: pa.Array, type_: pa.DataType) -> pa.Array:
     widths = _WIDTHS.get(type_, {})
-    found = np.zeros(len(values), _dtype(type_))
+    numbers = np.zeros(len(values), _dtype(type_))
     lengths = pc.binary_length(values).fill_null(-1).to_numpy()
-    known = np.zeros(len(values), bool)
+    valid = np.zeros(len(values), bool)
     for width, dtype in widths.items():
-        fits = lengths == width
-        found[fits] = np.frombuffer(b"".join(values.filter(pa.array(fits)).to_pylist()), dtype)
-        known |= fits
+        mask = lengths == width
+        numbers[mask] = np.frombuffer(b"".join(values.filter(pa.array(mask)).to_pylist()), dtype)
+        valid |= mask
     if pa.types.is_floating(type_):
-        known &= ~np.isnan(found)
-    return pa.array(found, mask=~known).cast(type_)
+        valid &= ~np.isnan(numbers)
+    return pa.array(numbers, mask=~valid).cast(type_)
 
 
 def _dtype(type_: pa.DataType) -> Any:

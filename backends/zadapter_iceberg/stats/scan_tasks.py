@@ -19,32 +19,32 @@ def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
     """
     scan = table.newScan().useSnapshot(snapshot_id).ignoreResiduals()
     planned = scan.planFiles()
-    found: dict[str, JavaObject] = {}
+    tasks_by_path: dict[str, JavaObject] = {}
     try:
         iterator = planned.iterator()
         while iterator.hasNext():
             task = iterator.next()
             path = task.file().location()
-            if path in found:
+            if path in tasks_by_path:
                 raise UnsupportedError(
                     f"snapshot {snapshot_id} contains {path} twice, so its rows are read twice; "
                     "remove one of the two entries first"
                 )
-            found[path] = task
+            tasks_by_path[path] = task
     finally:
         planned.close()
-    return found
+    return tasks_by_path
 
 
 def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
     """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot contains yet."""
-    none = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
+    no_deletes = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
     schema = jvm.iceberg.SchemaParser.toJson(table.schema())
-    every = jvm.iceberg.expressions.Expressions.alwaysTrue()
-    residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(every)
+    always_true = jvm.iceberg.expressions.Expressions.alwaysTrue()
+    residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(always_true)
     for file in files:
         spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
-        yield jvm.iceberg.BaseFileScanTask(file, none, schema, spec, residuals)
+        yield jvm.iceberg.BaseFileScanTask(file, no_deletes, schema, spec, residuals)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +71,26 @@ class Since:
 
 def deletes(planned: Mapping[str, JavaObject], since: Since | None) -> dict[str, Deletes]:
     """Return the row-level deletes of each file that has any, by path."""
-    found = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
-    return {path: _of(file, each, since) for path, (file, each) in found.items() if each}
+    files = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
+    return {
+        path: _combined(file, delete_files, since)
+        for path, (file, delete_files) in files.items()
+        if delete_files
+    }
 
 
-def _of(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
+def _combined(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
     """Combine the deletes on one file.
 
     The id leaves out equality deletes that were added during a rewrite and apply to its result.
     """
     names, rows = [], 0
-    known = True
+    counted = True
     for file in files:
         vector = file.format().name() == "PUFFIN"
-        known &= vector
+        counted &= vector
         if vector:
             rows += int(file.recordCount())
         if since is None or not since.covers(data, file):
             names.append(f"{file.location()}@{file.contentOffset()}")
-    return Deletes(" ".join(sorted(names)) or None, rows if known else None)
+    return Deletes(" ".join(sorted(names)) or None, rows if counted else None)

@@ -30,7 +30,7 @@ def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> p
     rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
     if version.snapshot_id is None:  # another writer may have added files since
         rows = rows.where("false")
-    ids = ", ".join(str(each.id) for each in wanted) or "-1"
+    ids = ", ".join(str(column.id) for column in wanted) or "-1"
     return (
         rows.where("content = 0")
         .selectExpr(
@@ -42,12 +42,12 @@ def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> p
     )  # fmt: skip
 
 
-def wanted_of(snapshot: Snapshot, asked: Sequence[Parts]) -> list[Wanted]:
-    """Return the columns of *asked* that have usable stats in manifests."""
-    known: Mapping[Parts, Column] = snapshot.handle.columns
-    found = [resolve(parts, snapshot.schema) for parts in asked]
+def wanted_of(snapshot: Snapshot, columns: Sequence[Parts]) -> list[Wanted]:
+    """Return those of *columns* that have usable stats in manifests."""
+    table_columns: Mapping[Parts, Column] = snapshot.handle.columns
+    resolved = [resolve(parts, snapshot.schema) for parts in columns]
     return [
-        Wanted(parts, known[parts].id, type_)
-        for parts, type_ in found
+        Wanted(parts, table_columns[parts].id, type_)
+        for parts, type_ in resolved
         if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
     ]

@@ -16,7 +16,7 @@ NEWEST = 3
 
 _BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
-_NOT_THE_USERS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
+_INTERNAL_CATALOGS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
 """Catalogs that Iceberg and zadapter define for paths, staged tables and functions."""
 _ABSENT = re.compile(
     r"NoSuch(Table|Namespace|Database|Catalog)|(TABLE|SCHEMA)\w*_NOT_FOUND|REQUIRES_SINGLE_PART"
@@ -59,12 +59,12 @@ def locate(jvm: Jvm, table: str) -> Located:
     if path is not None:
         return _at_path(jvm, table, path)
     parts = split(table)
-    if len(parts) > 1 and (above := _named(jvm, table, parts[:-1])) is not None:
-        return _part_of(jvm, table, parts[-1], above)
-    found = _named(jvm, table, parts)
-    if found is None:
+    if len(parts) > 1 and (parent := _named(jvm, table, parts[:-1])) is not None:
+        return _branch_of(jvm, table, parts[-1], parent)
+    located = _named(jvm, table, parts)
+    if located is None:
         raise UnknownTableError(f"{table}: {_absent(jvm, parts)}")
-    return found
+    return located
 
 
 def again(jvm: Jvm, table: str, located: Located) -> Located:
@@ -77,19 +77,19 @@ def again(jvm: Jvm, table: str, located: Located) -> Located:
 
 def by_path(table: str) -> str | None:
     """Return the path that *table* names, or None if it is an identifier."""
-    said = _BY_PATH.match(table)
-    if said:
-        return said["path"]
+    match = _BY_PATH.match(table)
+    if match:
+        return match["path"]
     return table if re.search(r"[/\\:]", table) else None
 
 
-def _part_of(jvm: Jvm, table: str, last: str, above: Located) -> Located:
+def _branch_of(jvm: Jvm, table: str, last: str, parent: Located) -> Located:
     if last.startswith("branch_"):
         branch = last.removeprefix("branch_")
-        refs = dict(above.table.refs())
+        refs = dict(parent.table.refs())
         branches = sorted(name for name, ref in refs.items() if ref.isBranch())
         if branch in branches:
-            return Located(table=above.table, name=above.name, branch=branch)
+            return Located(table=parent.table, name=parent.name, branch=branch)
         raise UnknownTableError(
             f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}"
         )
@@ -103,43 +103,43 @@ def _part_of(jvm: Jvm, table: str, last: str, above: Located) -> Located:
 def catalogs(jvm: Jvm) -> list[str]:
     """Return the session's Iceberg catalogs, the current one first."""
     settings = dict(jvm.spark.sparkContext.getConf().getAll()) | dict(jvm.spark.conf.getAll)
-    found = [
+    names = [
         name[1]
         for key, value in sorted(settings.items())
         if (name := _CATALOG.match(key))
-        and name[1] not in _NOT_THE_USERS
+        and name[1] not in _INTERNAL_CATALOGS
         and value.startswith("org.apache.iceberg.spark.Spark")
     ]
     current = jvm.session.sessionState().catalogManager().currentCatalog().name()
-    return sorted(found, key=lambda name: (name != current, name))
+    return sorted(names, key=lambda name: (name != current, name))
 
 
 def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     """Look up a table in the catalog that *parts* names, or in all Iceberg catalogs."""
-    known = catalogs(jvm)
-    tries = [parts] if parts[0] in known else [(name, *parts) for name in known]
-    found = [
+    names = catalogs(jvm)
+    candidates = [parts] if parts[0] in names else [(name, *parts) for name in names]
+    tables = [
         Located(table=loaded, name=name)
-        for name in tries
+        for name in candidates
         if (loaded := _loaded(jvm, table, name)) is not None
     ]
-    if len(found) > 1:
-        homes = ", ".join(str(each.name[0]) for each in found if each.name)
+    if len(tables) > 1:
+        homes = ", ".join(str(located.name[0]) for located in tables if located.name)
         raise UnknownTableError(
             f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name"
         )
-    return found[0] if found else None
+    return tables[0] if tables else None
 
 
 def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
     try:
-        found = jvm.iceberg.spark.Spark3Util.loadIcebergTable(jvm.session, quote(name))
-        found.refresh()
+        loaded = jvm.iceberg.spark.Spark3Util.loadIcebergTable(jvm.session, quote(name))
+        loaded.refresh()
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             return None
         raise _refused(table, error) from error
-    return found
+    return loaded
 
 
 def _refused(table: str, error: Exception) -> Exception:
@@ -161,8 +161,8 @@ def _refused(table: str, error: Exception) -> Exception:
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     conf = jvm.session.sessionState().newHadoopConf()
     try:
-        place = reachable(jvm.root, jvm.session, path)
-        return Located(table=jvm.iceberg.hadoop.HadoopTables(conf).load(place), name=None)
+        location = reachable(jvm.root, jvm.session, path)
+        return Located(table=jvm.iceberg.hadoop.HadoopTables(conf).load(location), name=None)
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             raise UnknownTableError(
@@ -172,27 +172,27 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
 
 
 def _absent(jvm: Jvm, parts: Parts) -> str:
-    known = catalogs(jvm)
-    if not known:
+    names = catalogs(jvm)
+    if not names:
         return "the session has no Iceberg catalog; set spark.sql.catalog.<name>"
-    views = [name for name in known if _is_view(jvm, name, parts)]
+    views = [name for name in names if _is_view(jvm, name, parts)]
     if views:
         return f"it is a view in catalog {views[0]}; pass its underlying table"
-    return f"table not found in the Iceberg catalogs of this session: {_places(jvm, known)}"
+    return f"table not found in the Iceberg catalogs of this session: {_described(jvm, names)}"
 
 
-def _places(jvm: Jvm, known: Sequence[str]) -> str:
+def _described(jvm: Jvm, names: Sequence[str]) -> str:
     """Describe catalogs and their warehouses: the embedded one depends on the working folder."""
-    warehouses = [jvm.spark.conf.get(f"spark.sql.catalog.{name}.warehouse", None) for name in known]
-    named = zip(known, warehouses, strict=True)
-    return ", ".join(name if place is None else f"{name} ({place})" for name, place in named)
+    warehouses = [jvm.spark.conf.get(f"spark.sql.catalog.{name}.warehouse", None) for name in names]
+    pairs = zip(names, warehouses, strict=True)
+    return ", ".join(name if folder is None else f"{name} ({folder})" for name, folder in pairs)
 
 
 def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
-    inner = parts[1:] if parts[0] == catalog else parts
+    name = parts[1:] if parts[0] == catalog else parts
     plugin = jvm.session.sessionState().catalogManager().catalog(catalog)
     try:
-        return bool(plugin.viewExists(jvm.identifier(inner)))
+        return bool(plugin.viewExists(jvm.identifier(name)))
     except Exception:  # noqa: BLE001 - a catalog without views, or without the namespace
         return False
 
@@ -213,19 +213,19 @@ def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
         )
 
 
-def refuse(table: str, found: JavaObject) -> None:
+def refuse(table: str, iceberg_table: JavaObject) -> None:
     """Refuse a table with features that zadapter does not support.
 
     Raises:
         UnsupportedError: The table has a newer format version, is encrypted, or does not write
             Parquet files.
     """
-    version = int(found.operations().current().formatVersion())
+    version = int(iceberg_table.operations().current().formatVersion())
     if version > NEWEST:
         raise UnsupportedError(
             f"{table} has format version {version}; zadapter supports versions up to {NEWEST}"
         )
-    properties = dict(found.properties())
+    properties = dict(iceberg_table.properties())
     if "encryption.key-id" in properties:
         raise UnsupportedError(f"{table} is encrypted; zadapter cannot verify encrypted files")
     written_as = properties.get("write.format.default", "parquet").lower()
@@ -256,11 +256,11 @@ def news(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[
     Raises:
         ConflictError: Some have expired, so their changes are unknown.
     """
-    found = list(ancestors(table, snapshot_id, since))
-    first = found[-1].parentId() if found else snapshot_id
+    snapshots = list(ancestors(table, snapshot_id, since))
+    first = snapshots[-1].parentId() if snapshots else snapshot_id
     if first is not None and first != since:
         raise ConflictError(
             f"snapshot {first} of {table.name()} has expired, so later commits are unknown; "
             "nothing was committed. Set the snapshot retention longer than a run takes"
         )
-    return found
+    return snapshots

@@ -11,7 +11,7 @@ from zadapter_iceberg.table.lookup import ancestors
 from zadapter_iceberg.table.snapshots import Version
 
 PROPERTY = "zadapter.source"
-_SAID = re.compile(r"(\w+):(.+)@(-?\d+)#(\w*)\Z")
+_VALUE = re.compile(r"(\w+):(.+)@(-?\d+)#(\w*)\Z")
 
 
 def text(of: Source) -> str:
@@ -25,8 +25,8 @@ def source(version: Version) -> Source | None:
     if version.located.branch is not None or PROPERTY not in properties:
         return None
     for snapshot in ancestors(version.pinned, version.snapshot_id, None):
-        said = _SAID.match(snapshot.summary().get(PROPERTY) or "")
-        if said:
+        match = _VALUE.match(snapshot.summary().get(PROPERTY) or "")
+        if match:
             names = "format", "id", "version", "columns"
-            return Source.restored(dict(zip(names, said.groups(), strict=True)))
+            return Source.restored(dict(zip(names, match.groups(), strict=True)))
     return None

@@ -22,11 +22,13 @@ def split_size(spark: SparkSession, files: pa.Table) -> int:
 
 def with_fields(spark: SparkSession, rows: DataFrame, snapshot: Snapshot) -> DataFrame:
     """Append partition fields that are not table columns."""
-    added = snapshot.handle.computed
-    if not added:
+    fields = snapshot.handle.computed
+    if not fields:
         return rows
     catalog = f"spark.sql.catalog.{FUNCTIONS}"
     spark.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set(f"{catalog}.type", "hadoop")
     spark.conf.set(f"{catalog}.warehouse", snapshot.location)
-    return rows.selectExpr("*", *(f"{e.expression} AS {quote((e.name,))}" for e in added))
+    return rows.selectExpr(
+        "*", *(f"{field.expression} AS {quote((field.name,))}" for field in fields)
+    )

@@ -47,7 +47,7 @@ class Version:
     @property
     def computed(self) -> list[Field]:
         """Partition fields that are not table columns."""
-        return [each for each in self.fields if (each.name,) not in self.columns]
+        return [spec_field for spec_field in self.fields if (spec_field.name,) not in self.columns]
 
     @property
     def sequence(self) -> int:
@@ -77,10 +77,10 @@ class Version:
         since = self.since
         if since is None or not self.has_deletes:
             return {}
-        found = [self.tasks[path] for path in paths]
-        each = ((task.file(), delete) for task in found for delete in task.deletes())
+        tasks = [self.tasks[path] for path in paths]
+        pairs = ((task.file(), delete) for task in tasks for delete in task.deletes())
         return {
-            str(delete.location()): delete for file, delete in each if since.covers(file, delete)
+            str(delete.location()): delete for file, delete in pairs if since.covers(file, delete)
         }
 
     @property
@@ -112,8 +112,8 @@ def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
     live = located.table
     live.refresh()
     head = live.snapshot(located.branch or "main")
-    found = of(jvm, located, None if head is None else int(head.snapshotId()))
-    return replace(found, since=None if since is None else since.still)
+    version = of(jvm, located, None if head is None else int(head.snapshotId()))
+    return replace(version, since=None if since is None else since.still)
 
 
 def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
@@ -124,22 +124,27 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
             except for case.
     """
     pinned = with_properties(jvm, located.table, {})
-    known = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
+    table_columns = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
-    made = fields(spec, known)
-    _refuse_twins(made, known)
+    spec_fields = fields(spec, table_columns)
+    _refuse_twins(spec_fields, table_columns)
     return Version(
-        located=located, pinned=pinned, snapshot_id=snapshot_id, columns=known, fields=made
+        located=located,
+        pinned=pinned,
+        snapshot_id=snapshot_id,
+        columns=table_columns,
+        fields=spec_fields,
     )
 
 
-def _refuse_twins(made: Sequence[Field], known: Mapping[Parts, Column]) -> None:
-    columns = {parts[0].lower(): parts[0] for parts in known}
-    for each in made:
-        twin = columns.get(each.name.lower(), each.name)
-        if twin != each.name:
+def _refuse_twins(spec_fields: Sequence[Field], table_columns: Mapping[Parts, Column]) -> None:
+    columns = {parts[0].lower(): parts[0] for parts in table_columns}
+    for spec_field in spec_fields:
+        twin = columns.get(spec_field.name.lower(), spec_field.name)
+        if twin != spec_field.name:
             raise UnsupportedError(
-                f"partition field {each.name!r} and column {twin!r} differ only in case; rename one"
+                f"partition field {spec_field.name!r} and column {twin!r} differ only in case; "
+                "rename one"
             )
 
 
@@ -167,37 +172,37 @@ def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
     except Exception as error:
-        odd = ", ".join(_unreadable(jvm, iceberg_schema))
-        raise UnsupportedError(f"Spark cannot read column {odd}: {first_line(error)}") from error
+        names = ", ".join(_unreadable(jvm, iceberg_schema))
+        raise UnsupportedError(f"Spark cannot read column {names}: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
 
 
 def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
-    for each in iceberg_schema.columns():
+    for column in iceberg_schema.columns():
         try:
-            jvm.iceberg.spark.SparkSchemaUtil.convert(each.type())
+            jvm.iceberg.spark.SparkSchemaUtil.convert(column.type())
         except Exception:  # noqa: BLE001, PERF203 - finds the columns that fail
-            yield join((str(each.name()),))
+            yield join((str(column.name()),))
 
 
 def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:
     """Return the value type of each partition field."""
     types = schema(jvm, version.pinned.spec().partitionType().asSchema())
-    return {each.name: types.field(each.name).type for each in version.fields}
+    return {spec_field.name: types.field(spec_field.name).type for spec_field in version.fields}
 
 
-def physical_names(jvm: Jvm, known: Mapping[Parts, Column]) -> dict[Parts, Parts]:
+def physical_names(jvm: Jvm, table_columns: Mapping[Parts, Column]) -> dict[Parts, Parts]:
     """Return the name of each column in Parquet files, where Iceberg follows Avro's rules."""
     compatible = jvm.iceberg.avro.AvroSchemaUtil.makeCompatibleName
-    names = {part: str(compatible(part)) for parts in known for part in parts}
-    return {parts: tuple(names[part] for part in parts) for parts in known}
+    names = {part: str(compatible(part)) for parts in table_columns for part in parts}
+    return {parts: tuple(names[part] for part in parts) for parts in table_columns}
 
 
 def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
     """Return the leaf columns of types without usable bounds."""
     types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
-    words = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
-    return frozenset(parts for parts, word in words.items() if word in WITHOUT_BOUNDS)
+    type_names = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
+    return frozenset(parts for parts, name in type_names.items() if name in WITHOUT_BOUNDS)
 
 
 def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:

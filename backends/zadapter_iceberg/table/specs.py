@@ -32,15 +32,15 @@ _RESERVED = re.compile(
     r"|format-version|current-schema|owner)(\.|-|\Z)"
 )
 """Properties that only Iceberg interprets."""
-_SILENT = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
+_IGNORED = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
 """Properties of these whose loss is not reported."""
 _AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
-_OWN = {
+_METADATA_COLUMNS = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
 }  # fmt: skip
 """Metadata columns, whose names are reserved (the spec's "Reserved Field IDs")."""
-_WIDER = {"byte": "integer", "short": "integer"}
+_WIDENED = {"byte": "integer", "short": "integer"}
 
 
 def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
@@ -51,8 +51,8 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     names = {column.id: parts for parts, column in version.columns.items()}
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
     properties = dict(pinned.properties())
-    kept = {key: value for key, value in properties.items() if not _RESERVED.match(key)}
-    comment = kept.pop(COMMENT, None)
+    custom = {key: value for key, value in properties.items() if not _RESERVED.match(key)}
+    comment = custom.pop(COMMENT, None)
     common = {_COMMON[key]: value for key, value in properties.items() if _is_common(key, value)}
     return Definition(
         columns=plain(spark["fields"]),
@@ -60,41 +60,41 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
             sorted(f"{name} {id_}" for id_, name in dict(pinned.schema().idToName()).items())
         ),
         partition=tuple(
-            PartitionField(each["name"], names[each["source-id"]], each["transform"])
-            for each in spec["fields"]
-            if each["transform"] != "void"
+            PartitionField(field["name"], names[field["source-id"]], field["transform"])
+            for field in spec["fields"]
+            if field["transform"] != "void"
         ),
-        properties={**kept, **common},
+        properties={**custom, **common},
         comment=comment,
         whole=True,
         renamed=_renamed(map(to_json, pinned.schemas().values())),
-    ).with_items(*_odd_types(version), *_unsaid(pinned, str(to_json(pinned.schema())), properties))
+    ).with_items(*_type_notes(version), *_notes(pinned, str(to_json(pinned.schema())), properties))
 
 
 def _is_common(key: str, value: str) -> bool:
     return key in _COMMON and value.isdecimal()
 
 
-def _odd_types(version: Version) -> Iterator[Note]:
+def _type_notes(version: Version) -> Iterator[Note]:
     for parts, column in version.columns.items():
-        word = column.type.partition("[")[0]
-        if word in _AS_SPARK_READS:
-            how = f"{column.type} becomes {_AS_SPARK_READS[word]}, as Spark reads it"
-            yield Note(f"column {join(parts)}", Status.TRANSLATED, how)
+        type_name = column.type.partition("[")[0]
+        if type_name in _AS_SPARK_READS:
+            detail = f"{column.type} becomes {_AS_SPARK_READS[type_name]}, as Spark reads it"
+            yield Note(f"column {join(parts)}", Status.TRANSLATED, detail)
 
 
-def _unsaid(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Note]:
+def _notes(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Note]:
     for key in sorted(properties):
-        known = _is_common(key, properties[key]) or _SILENT.match(key)
-        if _RESERVED.match(key) and not known:
+        is_kept = _is_common(key, properties[key]) or _IGNORED.match(key)
+        if _RESERVED.match(key) and not is_kept:
             yield Note(f"property {key}", Status.LOST, "only Iceberg interprets it")
     if not pinned.sortOrder().isUnsorted():
         yield Note("WRITE ORDERED BY", Status.LOST, "the layout determines the order of rows")
     if not pinned.schema().identifierFieldIds().isEmpty():
         yield Note("identifier fields", Status.LOST, "only Flink uses them")
-    others = sorted(name for name in dict(pinned.refs()) if name != "main")
-    if others:
-        yield Note(f"branches and tags {', '.join(others)}", Status.LOST, "one version is migrated")
+    refs = sorted(name for name in dict(pinned.refs()) if name != "main")
+    if refs:
+        yield Note(f"branches and tags {', '.join(refs)}", Status.LOST, "one version is migrated")
     if "-default" in schema:
         yield Note("column defaults", Status.LOST, "existing rows keep their values")
     yield Note("field ids", Status.TRANSLATED, "columns are resolved by name")
@@ -113,19 +113,19 @@ def _renamed(schemas: Iterable[str]) -> str | None:
     return None
 
 
-def _numbered(type_: Any, above: Parts) -> Iterator[tuple[Parts, int]]:
+def _numbered(type_: Any, parent: Parts) -> Iterator[tuple[Parts, int]]:
     """Yield the name and id of each field of a type in the spec's JSON (Appendix C)."""
     if isinstance(type_, str):
         return
-    inner = [(each["name"], each["id"], each["type"]) for each in type_.get("fields", ())]
-    inner += [
-        (word, type_[f"{word}-id"], type_[word])
-        for word in ("element", "key", "value")
-        if f"{word}-id" in type_
+    fields = [(field["name"], field["id"], field["type"]) for field in type_.get("fields", ())]
+    fields += [
+        (key, type_[f"{key}-id"], type_[key])
+        for key in ("element", "key", "value")
+        if f"{key}-id" in type_
     ]
-    for name, number, below in inner:
-        yield (*above, name), number
-        yield from _numbered(below, (*above, name))
+    for name, number, child in fields:
+        yield (*parent, name), number
+        yield from _numbered(child, (*parent, name))
 
 
 def accept(definition: Definition) -> Definition:
@@ -135,18 +135,18 @@ def accept(definition: Definition) -> Definition:
         next((own for own, common in _COMMON.items() if common == key), key): value
         for key, value in accepted.properties.items()
     }
-    taken = sorted(key for key in accepted.properties if _RESERVED.match(key))
+    reserved = sorted(key for key in accepted.properties if _RESERVED.match(key))
     lost = [
-        Note(f"property {key}", Status.LOST, "its name is reserved by Iceberg") for key in taken
+        Note(f"property {key}", Status.LOST, "its name is reserved by Iceberg") for key in reserved
     ]
-    kept = {key: value for key, value in properties.items() if key not in taken}
+    kept = {key: value for key, value in properties.items() if key not in reserved}
     refused = [
-        Note(f"column {each['name']}", Status.REFUSED, "its name is reserved by Iceberg")
-        for each in accepted.columns
-        if each["name"] in _OWN
+        Note(f"column {column['name']}", Status.REFUSED, "its name is reserved by Iceberg")
+        for column in accepted.columns
+        if column["name"] in _METADATA_COLUMNS
     ]
     return replace(accepted, properties=kept).with_items(*lost, *refused)
 
 
 def _type(type_: str) -> str | None:
-    return _WIDER.get(type_) or stored(type_)
+    return _WIDENED.get(type_) or stored(type_)

@@ -18,21 +18,21 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         layout: Layout of the rows, whose id becomes part of the folder's path; None: no layout.
         encoding: Parquet encoding of the rows.
     """
-    own = dict(snapshot.handle.pinned.properties())
-    folder = own.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-    placed = "" if layout is None else f"/zadapter-{layout.id}"
-    said = {"write.data.path": f"{folder}{placed}/{uuid4().hex}"}
+    table_properties = dict(snapshot.handle.pinned.properties())
+    folder = table_properties.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
+    layout_folder = "" if layout is None else f"/zadapter-{layout.id}"
+    properties = {"write.data.path": f"{folder}{layout_folder}/{uuid4().hex}"}
     if layout is not None:
         for parts in layout.request.columns:
             # bounds truncated to 16 characters are equal where strings share a prefix
-            said[METRICS + ".".join(parts)] = "full"
+            properties[METRICS + ".".join(parts)] = "full"
     for parts in encoding.plain:
         name = _DICTIONARY + ".".join(parts)
-        said[name] = own.get(name, "false")
+        properties[name] = table_properties.get(name, "false")
     if encoding.row_group is not None:
-        most = str(encoding.row_group)
+        row_count = str(encoding.row_group)
         # the writer checks the size after so many rows only, and then ends the row group
-        said["write.parquet.row-group-size-bytes"] = "1"
-        said["write.parquet.row-group-check-min-record-count"] = most
-        said["write.parquet.row-group-check-max-record-count"] = most
-    return said
+        properties["write.parquet.row-group-size-bytes"] = "1"
+        properties["write.parquet.row-group-check-min-record-count"] = row_count
+        properties["write.parquet.row-group-check-max-record-count"] = row_count
+    return properties

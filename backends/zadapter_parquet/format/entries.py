@@ -28,7 +28,7 @@ _NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
 """Errors from reading JSON that zadapter has not written."""
 LARGEST = 64 << 20
 """Bytes; zadapter writes no larger entry."""
-_MOST = 1 << 63
+_COUNT_LIMIT = 1 << 63
 """Exclusive upper limit of counts."""
 
 
@@ -106,13 +106,13 @@ class Entry:
 
 def encode(entry: Entry) -> bytes:
     """Return the bytes of *entry*; the encoding is deterministic."""
-    said = {each.name: getattr(entry, each.name) for each in fields(entry)}
-    said["parts"] = [asdict(part) for part in entry.parts]
-    said["summary"] = dict(entry.summary)
-    said["properties"] = dict(entry.properties)
-    said["source"] = None if entry.source is None else entry.source.stored()
-    said["moves"] = None if entry.moves is None else asdict(entry.moves)
-    body = json.dumps({**said, "format": FORMAT}, sort_keys=True, separators=(",", ":"))
+    values = {attribute.name: getattr(entry, attribute.name) for attribute in fields(entry)}
+    values["parts"] = [asdict(part) for part in entry.parts]
+    values["summary"] = dict(entry.summary)
+    values["properties"] = dict(entry.properties)
+    values["source"] = None if entry.source is None else entry.source.stored()
+    values["moves"] = None if entry.moves is None else asdict(entry.moves)
+    body = json.dumps({**values, "format": FORMAT}, sort_keys=True, separators=(",", ":"))
     return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
 
 
@@ -130,16 +130,16 @@ def decode(data: bytes, version: int) -> Entry:
     """
     body, _, end = data.rstrip(b"\n").rpartition(b"\n")
     try:
-        whole = json.loads(end)["end"] == digest(body)
-        said = json.loads(body) if whole else {}
+        complete = json.loads(end)["end"] == digest(body)
+        values = json.loads(body) if complete else {}
     except _NOT_JSON:
-        whole = False
-    if not whole or not isinstance(said, dict):
+        complete = False
+    if not complete or not isinstance(values, dict):
         raise CorruptLogError(f"log entry {version} is incomplete or was modified; restore it")
-    if said.get("format") not in _FORMATS:
+    if values.get("format") not in _FORMATS:
         raise UnsupportedError(f"a newer zadapter wrote log entry {version}; upgrade zadapter")
     try:
-        entry = _entry(said)
+        entry = _entry(values)
     except (*_NOT_JSON, AttributeError) as error:
         raise CorruptLogError(f"log entry {version} is invalid: {error}; restore it") from error
     if entry.version != version:
@@ -147,52 +147,52 @@ def decode(data: bytes, version: int) -> Entry:
     return entry
 
 
-def _entry(said: dict[str, Any]) -> Entry:
-    parts = tuple(map(_part, said["parts"]))
-    if said["folder"] is not None:
-        checked(said["folder"])
-    said = {"moves": None, "visible": 0} | said
-    _check_counts(said, ("version", "timestamp", "files", "size", "rows", "oldest", "visible"))
-    texts = {name: said[name] for name in ("previous", "transaction", "table", "schema")}
-    _check_texts(texts | {f"partition column {at}": p for at, p in enumerate(said["partition"])})
+def _entry(values: dict[str, Any]) -> Entry:
+    parts = tuple(map(_part, values["parts"]))
+    if values["folder"] is not None:
+        checked(values["folder"])
+    values = {"moves": None, "visible": 0} | values
+    _check_counts(values, ("version", "timestamp", "files", "size", "rows", "oldest", "visible"))
+    texts = {name: values[name] for name in ("previous", "transaction", "table", "schema")}
+    _check_texts(texts | {f"partition column {at}": p for at, p in enumerate(values["partition"])})
     return Entry(
-        **said
+        **values
         | {
-            "operation": Operation(said["operation"]),
-            "partition": tuple(said["partition"]),
+            "operation": Operation(values["operation"]),
+            "partition": tuple(values["partition"]),
             "parts": parts,
-            "summary": MappingProxyType(said["summary"]),
-            "properties": MappingProxyType(said.get("properties", {})),
-            "source": Source.restored(said["source"]) if said.get("source") else None,
-            "moves": None if said["moves"] is None else _part(said["moves"]),
+            "summary": MappingProxyType(values["summary"]),
+            "properties": MappingProxyType(values.get("properties", {})),
+            "source": Source.restored(values["source"]) if values.get("source") else None,
+            "moves": None if values["moves"] is None else _part(values["moves"]),
         }
     )
 
 
-def _part(said: dict[str, Any]) -> Part:
-    part = Part(**said)
-    _check_counts(said, ("files", "size"))
+def _part(values: dict[str, Any]) -> Part:
+    part = Part(**values)
+    _check_counts(values, ("files", "size"))
     return replace(part, path=successor(checked(part.path)))
 
 
-def _check_counts(said: Mapping[str, Any], names: Iterable[str]) -> None:
+def _check_counts(values: Mapping[str, Any], names: Iterable[str]) -> None:
     """Check counts: JSON numbers may be negative, fractional, NaN or of any size.
 
     Raises:
         ValueError: A value is no integer from 0 to below 2**63.
     """
     for name in names:
-        count = said[name]
-        if type(count) is not int or not 0 <= count < _MOST:
+        count = values[name]
+        if type(count) is not int or not 0 <= count < _COUNT_LIMIT:
             raise ValueError(f"{name} is {str(count)[:40]!r}, not a count")
 
 
-def _check_texts(said: Mapping[str, Any]) -> None:
+def _check_texts(values: Mapping[str, Any]) -> None:
     """Check strings.
 
     Raises:
         TypeError: A value is no string.
     """
-    for name, text in said.items():
+    for name, text in values.items():
         if not isinstance(text, str):
             raise TypeError(f"{name} is {str(text)[:40]!r}, not a string")

@@ -15,12 +15,12 @@ from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
 
-def first(files: Files, found: Entry, table: pa.Table) -> Entry:
+def first(files: Files, entry: Entry, table: pa.Table) -> Entry:
     """Write the stats of version 0, and return its entry."""
     guard_files.note(files)
     summary = {"files_added": table.num_rows, "rows_added": total(table, "rows")}
     return replace(
-        found,
+        entry,
         version=0,
         timestamp=now(),
         parts=stats_table.rewritten(files, (), set(), table),
@@ -37,26 +37,26 @@ def exchanged(
     files: Files, base: Entry, removed: Sequence[pa.Table], added: Sequence[pa.Table]
 ) -> dict[str, Any]:
     """Write the stats of a version that replaces files, and return the fields of its entry."""
-    gone, come = pa.concat_tables(removed), pa.concat_tables(added)
-    paths = set(gone["path"].to_pylist())
+    removed_files, added_files = pa.concat_tables(removed), pa.concat_tables(added)
+    paths = set(removed_files["path"].to_pylist())
     return {
-        "parts": stats_table.rewritten(files, base.parts, paths, come),
-        "files": base.files - gone.num_rows + come.num_rows,
-        "size": base.size - total(gone, "size") + total(come, "size"),
-        "rows": base.rows - total(gone, "rows") + total(come, "rows"),
+        "parts": stats_table.rewritten(files, base.parts, paths, added_files),
+        "files": base.files - removed_files.num_rows + added_files.num_rows,
+        "size": base.size - total(removed_files, "size") + total(added_files, "size"),
+        "rows": base.rows - total(removed_files, "rows") + total(added_files, "rows"),
         "summary": {
-            "files_added": come.num_rows,
-            "files_removed": gone.num_rows,
-            "rows_added": total(come, "rows"),
-            "rows_removed": total(gone, "rows"),
+            "files_added": added_files.num_rows,
+            "files_removed": removed_files.num_rows,
+            "rows_added": total(added_files, "rows"),
+            "rows_removed": total(removed_files, "rows"),
         },
     }
 
 
-def following(log: Log, base: Entry, operation: Operation, **said: Any) -> Entry:
-    """Return an entry for the version after *base*, with the fields *said* replaced."""
-    said = {"folder": None, "summary": {}} | said
-    entry = replace(base, read_version=base.version, operation=operation, timestamp=now(), **said)
+def following(log: Log, base: Entry, operation: Operation, **fields: Any) -> Entry:
+    """Return an entry for the version after *base*, with *fields* replaced."""
+    fields = {"folder": None, "summary": {}} | fields
+    entry = replace(base, read_version=base.version, operation=operation, timestamp=now(), **fields)
     return placed(log, base, entry)
 
 

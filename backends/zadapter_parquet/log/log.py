@@ -113,8 +113,8 @@ class Log:
         if data is None:
             raise UnknownTableError(f"{self._table}: version {version} not found")
         entry = self._decoded(data, version)
-        before = self._store.read(path_of(version - 1)) if version else b""
-        if version and (before is None or digest(before) != entry.previous):
+        previous = self._store.read(path_of(version - 1)) if version else b""
+        if version and (previous is None or digest(previous) != entry.previous):
             raise CorruptLogError(
                 f"{self._table}: log entry {version} does not follow entry {version - 1}; restore "
                 "the log"
@@ -140,9 +140,9 @@ class Log:
         Raises:
             CorruptLogError: An entry is missing or damaged.
         """
-        return map(self._needed, range(after + 1, until + 1))
+        return map(self._required_entry, range(after + 1, until + 1))
 
-    def _needed(self, version: int) -> Entry:
+    def _required_entry(self, version: int) -> Entry:
         try:
             return self.entry(version)
         except UnknownTableError as error:
@@ -211,10 +211,10 @@ class Log:
         for _ in range(_REQUESTS):
             if outcome is Outcome.CREATED:
                 return self._hint(entry.version)
-            found = self._store.read(path)
-            if found is not None:
+            stored = self._store.read(path)
+            if stored is not None:
                 # an earlier attempt may have succeeded after its request failed
-                if self._decoded(found, entry.version).transaction == entry.transaction:
+                if self._decoded(stored, entry.version).transaction == entry.transaction:
                     return None
                 raise ConflictError(
                     f"{self._table} was changed by another writer: version {entry.version} exists; "

@@ -20,7 +20,7 @@ class Version:
     """Version of a table, or of a folder that is not registered."""
 
     entry: Entry
-    found: pa.Table | None = field(default=None, repr=False)
+    file_table: pa.Table | None = field(default=None, repr=False)
     """File table with all stats of a folder that is not registered; None for a table."""
     aborted: frozenset[str] = frozenset()
     """Folders of commits that were aborted since an older version."""
@@ -72,7 +72,7 @@ def with_partition(
     paths = files["path"].to_pylist()
     arrays = [hive_names.values(paths, name, type_) for name, type_ in partition.items()]
     field = file_stats.schema({}, partition).field("partition")
-    known = file_stats.structs(arrays, field.type, files.num_rows)
-    files = file_stats.replaced(files, field, known)
+    values = file_stats.structs(arrays, field.type, files.num_rows)
+    files = file_stats.replaced(files, field, values)
     layouts = pa.array([layout] * files.num_rows, pa.string())
     return files.set_column(files.schema.get_field_index("layout"), "layout", layouts)

@@ -70,9 +70,9 @@ def load(
     partition: Mapping[str, pa.DataType],
 ) -> pa.Table:
     """Return the file table of *parts*; only the stats of *columns* are read."""
-    wanted = schema(columns, partition)
-    tables = [_load(store, part, columns, partition, wanted) for part in parts]
-    return pa.concat_tables([wanted.empty_table(), *tables]).combine_chunks()
+    file_schema = schema(columns, partition)
+    tables = [_load(store, part, columns, partition, file_schema) for part in parts]
+    return pa.concat_tables([file_schema.empty_table(), *tables]).combine_chunks()
 
 
 def _load(
@@ -80,37 +80,43 @@ def _load(
     part: Part,
     columns: Mapping[Parts, pa.DataType],
     partition: Mapping[str, pa.DataType],
-    wanted: pa.Schema,
+    file_schema: pa.Schema,
 ) -> pa.Table:
-    names = {parts: [f"{join(parts)}_{each}" for each in _SUFFIXES.values()] for parts in columns}
-    asked = [*_PLAIN, *(f"{join((name,))}_partitionValue" for name in partition)]
-    table = read(store, part, asked, [name for group in names.values() for name in group])
-    there = set(table.column_names)
+    names = {
+        parts: [f"{join(parts)}_{suffix}" for suffix in _SUFFIXES.values()] for parts in columns
+    }
+    required = [*_PLAIN, *(f"{join((name,))}_partitionValue" for name in partition)]
+    table = read(store, part, required, [name for group in names.values() for name in group])
+    present = set(table.column_names)
     stats = [
         _structs([table[name] for name in names[parts]], type_)
-        if names[parts][0] in there
+        if names[parts][0] in present
         else pa.nulls(table.num_rows, column_type(type_))
         for parts, type_ in columns.items()
     ]
     values = [table[f"{join((name,))}_partitionValue"].combine_chunks() for name in partition]
-    known = {name: table[name] for name in _PLAIN} | {
-        "partition": file_stats.structs(values, wanted.field("partition").type, table.num_rows),
-        "stats": file_stats.structs(stats, wanted.field("stats").type, table.num_rows),
+    by_name = {name: table[name] for name in _PLAIN} | {
+        "partition": file_stats.structs(
+            values, file_schema.field("partition").type, table.num_rows
+        ),
+        "stats": file_stats.structs(stats, file_schema.field("stats").type, table.num_rows),
     }
-    arrays = [known.get(field.name, pa.nulls(table.num_rows, field.type)) for field in wanted]
-    return pa.table(arrays, schema=wanted)
+    arrays = [
+        by_name.get(field.name, pa.nulls(table.num_rows, field.type)) for field in file_schema
+    ]
+    return pa.table(arrays, schema=file_schema)
 
 
 def read(
-    store: Files, part: Part, needed: Sequence[str] | None, known: Sequence[str] = ()
+    store: Files, part: Part, required: Sequence[str] | None, optional: Sequence[str] = ()
 ) -> pa.Table:
     """Read columns of a part.
 
     Args:
         store: The table's files.
         part: The part.
-        needed: Required columns; None: all.
-        known: Optional columns, read if the part has them.
+        required: Required columns; None: all.
+        optional: Optional columns, read if the part has them.
 
     Raises:
         CorruptLogError: The part is missing or damaged.
@@ -119,19 +125,21 @@ def read(
     try:
         with (
             _opened(store, part.path) as file,
-            pq.ParquetFile(file, page_checksum_verification=True) as found,
+            pq.ParquetFile(file, page_checksum_verification=True) as reader,
         ):
-            there = set(found.schema_arrow.names)
-            wanted = None if needed is None else [*needed, *(n for n in known if n in there)]
-            table = found.read(columns=wanted)
+            present = set(reader.schema_arrow.names)
+            names = (
+                None if required is None else [*required, *(n for n in optional if n in present)]
+            )
+            table = reader.read(columns=names)
     except ConnectionError:
         raise
     except FileNotFoundError as error:
         raise _corrupt(store, part, "is missing") from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise _corrupt(store, part, f"cannot be read: {error}") from error
-    if lacking := [name for name in needed or _PLAIN if name not in table.column_names]:
-        raise _corrupt(store, part, f"has no column {lacking[0]!r}")
+    if missing := [name for name in required or _PLAIN if name not in table.column_names]:
+        raise _corrupt(store, part, f"has no column {missing[0]!r}")
     if table.num_rows != part.files:
         raise _corrupt(store, part, f"lists {table.num_rows} files instead of {part.files}")
     paths = successors(table["path"])
@@ -148,10 +156,10 @@ def _opened(store: Files, path: str) -> pa.NativeFile:
     return store.opened(path)
 
 
-def _corrupt(store: Files, part: Part, what: str) -> CorruptLogError:
+def _corrupt(store: Files, part: Part, problem: str) -> CorruptLogError:
     return CorruptLogError(
-        f"the stats file {store.location(part.path)} {what}; restore it from a backup. Nothing was "
-        "changed"
+        f"the stats file {store.location(part.path)} {problem}; restore it from a backup. Nothing "
+        "was changed"
     )
 
 
@@ -190,29 +198,29 @@ def rewritten(
         added: File table of added files.
     """
     kept: list[Part] = []
-    loose = [flat(added)] if added.num_rows else []
-    gone = pa.array(sorted(removed), pa.string())
+    tables = [flat(added)] if added.num_rows else []
+    removed_paths = pa.array(sorted(removed), pa.string())
     for part in parts:
         if not removed and part.files >= FILES_A_PART // 2:
             kept.append(part)
             continue
         table = read(store, part, None)
-        left = table.filter(pc.invert(pc.is_in(table["path"], gone)))
-        if left.num_rows == table.num_rows and part.files >= FILES_A_PART // 2:
+        remaining = table.filter(pc.invert(pc.is_in(table["path"], removed_paths)))
+        if remaining.num_rows == table.num_rows and part.files >= FILES_A_PART // 2:
             kept.append(part)
-        elif left.num_rows:
-            loose.append(left)
-    return (*kept, *_written(store, loose))
+        elif remaining.num_rows:
+            tables.append(remaining)
+    return (*kept, *_written(store, tables))
 
 
 def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
     """Write *tables* as parts of about equal size."""
     if not tables:
         return []
-    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    number = -(-whole.num_rows // FILES_A_PART)
-    cuts = [whole.num_rows * at // number for at in range(number + 1)]
-    return [write(store, whole.slice(low, high - low)) for low, high in pairwise(cuts)]
+    merged = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    count = -(-merged.num_rows // FILES_A_PART)
+    cuts = [merged.num_rows * at // count for at in range(count + 1)]
+    return [write(store, merged.slice(low, high - low)) for low, high in pairwise(cuts)]
 
 
 def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tuple[Part, ...]:
@@ -224,9 +232,9 @@ def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tu
         if not names.keys() & set(paths):
             kept.append(part)
             continue
-        now = pa.array([names.get(path, path) for path in paths], pa.string())
-        at = table.column_names.index("path")
-        kept.append(write(store, table.set_column(at, "path", now)))
+        new_paths = pa.array([names.get(path, path) for path in paths], pa.string())
+        index = table.column_names.index("path")
+        kept.append(write(store, table.set_column(index, "path", new_paths)))
     return tuple(kept)
 
 

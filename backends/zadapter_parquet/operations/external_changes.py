@@ -54,22 +54,22 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     # a migrated table starts with hidden files only
     parts = () if original.operation is Operation.MIGRATE else original.parts
     moving = pending(files, head)
-    first = {**_sizes(stats_table.load(files, parts, {}, {})), **moving.sizes}
-    known = {path: size for path, size in first.items() if not path.startswith(f"{HIDDEN}/")}
-    there = {file.path: file for file in files.listed()}
-    visible = [file for file in hive_names.visible(there.values()) if not stands_for(file.path)]
-    found = {file.path: file.size for file in visible}
-    if added := sorted(found.keys() - known):
+    logged = {**_sizes(stats_table.load(files, parts, {}, {})), **moving.sizes}
+    expected = {path: size for path, size in logged.items() if not path.startswith(f"{HIDDEN}/")}
+    listed = {file.path: file for file in files.listed()}
+    visible = [file for file in hive_names.visible(listed.values()) if not stands_for(file.path)]
+    actual = {file.path: file.size for file in visible}
+    if added := sorted(actual.keys() - expected):
         advice = "move them out of the folder, and append their rows with zadapter.append()"
         raise ForeignChangeError(table, "added", added, advice)
-    if edited := sorted(path for path, size in found.items() if size != known[path]):
+    if edited := sorted(path for path, size in actual.items() if size != expected[path]):
         raise ForeignChangeError(table, "changed", edited, RESTORE)
     live = _sizes(stats_table.load(files, head.parts, {}, {}))
-    on_the_way = {new for new, old in moving.names.items() if old in there}
-    absent = sorted((live.keys() & known.keys()) - found.keys() - on_the_way)
+    moving_paths = {new for new, old in moving.names.items() if old in listed}
+    absent = sorted((live.keys() & expected.keys()) - actual.keys() - moving_paths)
     # the listing may have missed a file that moved meanwhile, at both places
-    if gone := [path for path in absent if not has(files, moving, path)]:
-        raise ForeignChangeError(table, "removed", gone, RESTORE)
+    if missing := [path for path in absent if not has(files, moving, path)]:
+        raise ForeignChangeError(table, "removed", missing, RESTORE)
 
 
 def _sizes(files: pa.Table) -> dict[str, int]:
@@ -89,13 +89,13 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
         ForeignChangeError: A file is missing or has another size.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
-    found = list(map_files(files.size, places(files, head, paths), files.uri))
-    if None in found:  # a file may have moved between the lookups
-        found = list(map_files(files.size, places(files, head, paths), files.uri))
-    told = list(zip(paths, sizes, found, strict=True))
-    if gone := [path for path, _, now in told if now is None]:
-        raise ForeignChangeError(table, "removed", gone, RESTORE)
-    if edited := [path for path, size, now in told if now != size]:
+    actual_sizes = list(map_files(files.size, places(files, head, paths), files.uri))
+    if None in actual_sizes:  # a file may have moved between the lookups
+        actual_sizes = list(map_files(files.size, places(files, head, paths), files.uri))
+    compared = list(zip(paths, sizes, actual_sizes, strict=True))
+    if missing := [path for path, _, actual in compared if actual is None]:
+        raise ForeignChangeError(table, "removed", missing, RESTORE)
+    if edited := [path for path, size, actual in compared if actual != size]:
         raise ForeignChangeError(table, "changed", edited, RESTORE)
 
 
@@ -137,11 +137,11 @@ def check_old(
     Raises:
         ForeignChangeError: A file is newer, so another program may have written it.
     """
-    when = {file.path: file.modified for file in listed}
-    until = known_until(log, head, when)
-    if young := sorted(path for path in paths if when.get(path, 0) > until):
+    modified = {file.path: file.modified for file in listed}
+    until = known_until(log, head, modified)
+    if newer := sorted(path for path in paths if modified.get(path, 0) > until):
         advice = "delete them if no other program wrote them, as in a copy of the table"
-        raise ForeignChangeError(table, "changed", young, advice)
+        raise ForeignChangeError(table, "changed", newer, advice)
 
 
 def known_until(log: Log, head: Entry, modified: Mapping[str, int]) -> int:

@@ -39,13 +39,13 @@ def version_at(log: Log, table: str, time: datetime) -> int:
     Raises:
         UnknownTableError: The first version is younger.
     """
-    wanted = int(time.timestamp() * 1_000)
-    if log.entry(0).timestamp > wanted:
+    milliseconds = int(time.timestamp() * 1_000)
+    if log.entry(0).timestamp > milliseconds:
         raise UnknownTableError(f"{table}: version not found; the first one is newer than {time}")
     low, high = 0, log.head().version + 1  # timestamps rise from version to version
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if log.entry(middle).timestamp <= wanted else (low, middle)
+        low, high = (middle, high) if log.entry(middle).timestamp <= milliseconds else (low, middle)
     return low
 
 
@@ -76,8 +76,8 @@ def restore(files: Files, table: str, version: int) -> int:
     for _ in range(TRIES):
         # read the head once: with a newer head, *version* may have expired
         head = moving.settle(log, files, table)
-        wanted = find(log, head, table, version)
-        old, now = _live(files, wanted), _live(files, head)
+        target = find(log, head, table, version)
+        old, now = _live(files, target), _live(files, head)
         try:
             external_changes.check_live(files, table, head, old)
         except ForeignChangeError:
@@ -89,7 +89,7 @@ def restore(files: Files, table: str, version: int) -> int:
             head,
             Operation.RESTORE,
             transaction=uuid4().hex,
-            **{name: getattr(wanted, name) for name in _CONTENT},
+            **{name: getattr(target, name) for name in _CONTENT_FIELDS},
             summary=_difference(old, now),
         )
         if log.claimed(entry):
@@ -97,17 +97,17 @@ def restore(files: Files, table: str, version: int) -> int:
     raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
-_CONTENT = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")
+_CONTENT_FIELDS = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")
 
 
-def _difference(now: pa.Table, before: pa.Table) -> dict[str, int]:
-    come = now.join(before, "path", join_type="left anti")
-    gone = before.join(now, "path", join_type="left anti")
+def _difference(new: pa.Table, old: pa.Table) -> dict[str, int]:
+    added = new.join(old, "path", join_type="left anti")
+    removed = old.join(new, "path", join_type="left anti")
     return {
-        "files_added": come.num_rows,
-        "files_removed": gone.num_rows,
-        "rows_added": total(come, "rows"),
-        "rows_removed": total(gone, "rows"),
+        "files_added": added.num_rows,
+        "files_removed": removed.num_rows,
+        "rows_added": total(added, "rows"),
+        "rows_removed": total(removed, "rows"),
     }
 
 

@@ -36,7 +36,7 @@ from zadapter_parquet.rows import staging
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, probe
 
-_SAID_BY_FOLDERS = {"boolean", "byte", "short", "integer", "long", "date", "string"}
+_FOLDER_TYPES = {"boolean", "byte", "short", "integer", "long", "date", "string"}
 
 
 def define(snapshot: Snapshot) -> Definition:
@@ -55,30 +55,30 @@ def accept(definition: Definition) -> Definition:
     """Adapt *definition* to what plain Parquet files support, with a note on each change."""
     accepted = retyped(definition, stored)
     columns = tuple(
-        each | {"nullable": True, "type": optional(each["type"], deep=True)}
-        for each in accepted.columns
+        column | {"nullable": True, "type": optional(column["type"], deep=True)}
+        for column in accepted.columns
     )
     if columns != accepted.columns:
-        said = "readers of Parquet files treat all columns as nullable"
-        accepted = accepted.with_items(Note("NOT NULL", Status.LOST, said))
-    names = Counter(each["name"].lower() for each in columns)
-    twins = [each["name"] for each in columns if names[each["name"].lower()] > 1]
+        detail = "readers of Parquet files treat all columns as nullable"
+        accepted = accepted.with_items(Note("NOT NULL", Status.LOST, detail))
+    names = Counter(column["name"].lower() for column in columns)
+    twins = [column["name"] for column in columns if names[column["name"].lower()] > 1]
     if twins:
-        said = "another column differs only in case, which Parquet readers may ignore"
-        accepted = accepted.with_items(Note(f"column {twins[0]}", Status.REFUSED, said))
-    types: dict[Parts, Any] = {(each["name"],): each["type"] for each in columns}
+        detail = "another column differs only in case, which Parquet readers may ignore"
+        accepted = accepted.with_items(Note(f"column {twins[0]}", Status.REFUSED, detail))
+    types: dict[Parts, Any] = {(column["name"],): column["type"] for column in columns}
     kept = {
-        each.name
-        for each in accepted.partition
-        if each.transform == "identity" and _says(types.get(each.source))
+        field.name
+        for field in accepted.partition
+        if field.transform == "identity" and _is_folder_type(types.get(field.source))
     }
-    dropped = {each.name for each in accepted.partition} - kept
-    why = "folder names cannot represent its values; min and max of its column still prune files"
-    return in_folders(without_partition(replace(accepted, columns=columns), dropped, why))
+    dropped = {field.name for field in accepted.partition} - kept
+    reason = "folder names cannot represent its values; min and max of its column still prune files"
+    return in_folders(without_partition(replace(accepted, columns=columns), dropped, reason))
 
 
-def _says(type_: Any) -> bool:
-    return isinstance(type_, str) and (type_ in _SAID_BY_FOLDERS or type_.startswith("decimal"))
+def _is_folder_type(type_: Any) -> bool:
+    return isinstance(type_, str) and (type_ in _FOLDER_TYPES or type_.startswith("decimal"))
 
 
 def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:
@@ -103,7 +103,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         timestamp=0,
         table=uuid4().hex,
         schema=json.dumps({"type": "struct", "fields": list(definition.columns)}),
-        partition=tuple(each.source[0] for each in definition.partition),
+        partition=tuple(field.source[0] for field in definition.partition),
         parts=(),
         files=0,
         size=0,
@@ -113,8 +113,8 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         source=source,
         properties={**definition.properties, **comment},
     )
-    bare = snapshot(table, files, Version(entry=entry))
-    return snapshot(table, files, Version(entry=entry, found=_no_files(bare)))
+    empty = snapshot(table, files, Version(entry=entry))
+    return snapshot(table, files, Version(entry=entry, file_table=_no_files(empty)))
 
 
 def load(change: Change) -> int:
@@ -141,11 +141,11 @@ def load(change: Change) -> int:
     if not log.has(version.entry):
         raise ReplacedTableError(table)
     current = moving.settled(log, store, table, version.entry)
-    said = commit_entries.exchanged(store, current, [_no_files(base)], [files])
+    fields = commit_entries.exchanged(store, current, [_no_files(base)], [files])
     (folder,) = folders
     entry = commit_entries.following(
         log, current, Operation.MIGRATE,
-        transaction=change.id, folder=folder, source=change.source, **said,
+        transaction=change.id, folder=folder, source=change.source, **fields,
     )  # fmt: skip
     log.claim(entry)
     return entry.version
@@ -163,11 +163,11 @@ def _begin(log: Log, change: Change, files: pa.Table) -> int:
         # versions of the dropped table must not be restored
         entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
     # without a guard, engines that skip hidden files would read an empty table
-    standing = guard_files.put(store, [guard_files.INCOMPLETE], change.id)
+    guards = guard_files.put(store, [guard_files.INCOMPLETE], change.id)
     try:
         log.claim(entry)
     except ConflictError:
-        guard_files.remove(store, standing)
+        guard_files.remove(store, guards)
         raise
     return entry.version
 
@@ -183,9 +183,9 @@ def _no_files(base: Snapshot) -> pa.Table:
 
 
 def _first(store: Files, change: Change, files: pa.Table) -> Entry:
-    made = commit_entries.first(store, change.base.handle.version.entry, files)
+    entry = commit_entries.first(store, change.base.handle.version.entry, files)
     return replace(
-        made,
+        entry,
         transaction=change.id,
         files=files.num_rows,
         size=file_stats.total(files, "size"),
@@ -207,10 +207,10 @@ def drop(files: Files, table: str, id_: str) -> None:
     head = log.head()
     if head.version > head.oldest or head.moves is not None or head.table != id_:
         raise ConflictError(f"{table} was changed by another writer; it was not dropped")
-    nothing = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
+    no_content = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(
-        commit_entries.following(log, head, Operation.DROP, transaction=uuid4().hex, **nothing)
+        commit_entries.following(log, head, Operation.DROP, transaction=uuid4().hex, **no_content)
     )
     parts = [part.path for part in head.parts]
-    standing = [file.path for file in files.listed() if guard_files.stands_for(file.path)]
-    files.delete([file.path for file in files.listed(str(head.folder))] + parts + standing)
+    guards = [file.path for file in files.listed() if guard_files.stands_for(file.path)]
+    files.delete([file.path for file in files.listed(str(head.folder))] + parts + guards)

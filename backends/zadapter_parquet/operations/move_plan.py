@@ -21,21 +21,21 @@ class Moves:
     """Old path by new path."""
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bytes by new path."""
-    goes: Mapping[str, int] = field(default_factory=dict[str, int])
+    deletes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Visible files that the newest version does not need: bytes by path."""
 
     @property
     def visible(self) -> set[str]:
         """Visible paths that are created or deleted."""
-        return {*self.goes, *(new for new in self.names if not new.startswith(f"{HIDDEN}/"))}
+        return {*self.deletes, *(new for new in self.names if not new.startswith(f"{HIDDEN}/"))}
 
 
 def write(files: Files, moves: Moves) -> Part:
     """Write *moves* as a part, which the log entry names."""
     columns = {
-        "path": pa.array([*moves.names, *moves.goes], pa.string()),
-        "from": pa.array([*moves.names.values(), *[None for _ in moves.goes]], pa.string()),
-        "size": pa.array([*map(moves.sizes.get, moves.names), *moves.goes.values()], pa.int64()),
+        "path": pa.array([*moves.names, *moves.deletes], pa.string()),
+        "from": pa.array([*moves.names.values(), *[None for _ in moves.deletes]], pa.string()),
+        "size": pa.array([*map(moves.sizes.get, moves.names), *moves.deletes.values()], pa.int64()),
     }
     return stats_table.write(files, pa.table(columns))
 
@@ -49,11 +49,11 @@ def pending(files: Files, head: Entry) -> Moves:
     if head.moves is None:
         return Moves()
     rows = stats_table.read(files, head.moves, ["path", "from", "size"]).to_pylist()
-    come = [row for row in rows if row["from"] is not None]
+    renames = [row for row in rows if row["from"] is not None]
     return Moves(
-        names={row["path"]: checked(row["from"]) for row in come},
-        sizes={row["path"]: row["size"] for row in come},
-        goes={row["path"]: row["size"] for row in rows if row["from"] is None},
+        names={row["path"]: checked(row["from"]) for row in renames},
+        sizes={row["path"]: row["size"] for row in renames},
+        deletes={row["path"]: row["size"] for row in rows if row["from"] is None},
     )
 
 
@@ -69,8 +69,8 @@ def places(files: Files, head: Entry, paths: Sequence[str]) -> list[str]:
         return [former(path) for path in paths]
     old = pending(files, head).names
     moving = [path for path in paths if path in old]
-    there = dict(zip(moving, map_files(files.has, moving, files.uri), strict=True))
-    return [path if there.get(path, True) else old[path] for path in paths]
+    moved = dict(zip(moving, map_files(files.has, moving, files.uri), strict=True))
+    return [path if moved.get(path, True) else old[path] for path in paths]
 
 
 def has(files: Files, moving: Moves, path: str) -> bool:

@@ -51,32 +51,32 @@ def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:
         head = begin(log, files, head, Operation.MOVE, _renamed(files))
     if head.moves is None:
         return head
-    known = move_plan.pending(files, head)
-    if known.visible:
+    moves = move_plan.pending(files, head)
+    if moves.visible:
         shared_files.refuse(files, table)
     elif shared_files.notes(files):
         return head
-    _finish(log, files, table, head, known)
-    said: dict[str, Any] = {"visible": head.version + 1} if known.visible else {}
-    operation = Operation.PUBLISH if known.visible else Operation.MOVE
+    _finish(log, files, table, head, moves)
+    fields: dict[str, Any] = {"visible": head.version + 1} if moves.visible else {}
+    operation = Operation.PUBLISH if moves.visible else Operation.MOVE
     done = commit_entries.following(
-        log, head, operation, transaction=uuid4().hex, moves=None, **said
+        log, head, operation, transaction=uuid4().hex, moves=None, **fields
     )
     log.claim(done)
     return done
 
 
 def begin(
-    log: Log, files: Files, head: Entry, operation: Operation, known: Moves, **said: Any
+    log: Log, files: Files, head: Entry, operation: Operation, moves: Moves, **fields: Any
 ) -> Entry:
     """Commit the entry that lists the files to move.
 
     Raises:
         ConflictError: Another writer has added a version; nothing is moved.
     """
-    part = move_plan.write(files, known)
+    part = move_plan.write(files, moves)
     entry = commit_entries.following(
-        log, head, operation, transaction=uuid4().hex, moves=part, **said
+        log, head, operation, transaction=uuid4().hex, moves=part, **fields
     )
     log.claim(entry)
     return entry
@@ -84,17 +84,17 @@ def begin(
 
 def _renamed(files: Files) -> Moves:
     """Return the moves from former to current names, except of files that Spark is writing."""
-    found = {f.path: f.size for f in files.listed(HIDDEN) if successor(f.path) != f.path}
+    sizes = {f.path: f.size for f in files.listed(HIDDEN) if successor(f.path) != f.path}
     # listed second: a guard exists before the files that it guards
     guarded = {
         _folder(file.path)
         for file in files.listed(f"{HIDDEN}/data")
         if file.path.endswith(f"/{guard_files.WRITING}")
     }
-    old = [path for path in found if _folder(path) not in guarded]
+    old = [path for path in sizes if _folder(path) not in guarded]
     return Moves(
         names={successor(path): path for path in old},
-        sizes={successor(path): found[path] for path in old},
+        sizes={successor(path): sizes[path] for path in old},
     )
 
 
@@ -103,7 +103,7 @@ def _folder(path: str) -> str:
     return "/".join(path.split("/")[:3])
 
 
-def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> None:
+def _finish(log: Log, files: Files, table: str, head: Entry, moves: Moves) -> None:
     """Move the remaining files, then delete the listed ones.
 
     Raises:
@@ -111,9 +111,9 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
         ForeignChangeError: A file is neither at its old nor at its new path, or must not be
             deleted; nothing was deleted.
     """
-    guarded = guard_files.put(files, known.visible, str(head.version))
-    files.move({old: new for new, old in known.names.items()})
-    if not known.visible:
+    guarded = guard_files.put(files, moves.visible, str(head.version))
+    files.move({old: new for new, old in moves.names.items()})
+    if not moves.visible:
         guard_files.note(files)
         return
     listed = list(files.listed())
@@ -122,9 +122,9 @@ def _finish(log: Log, files: Files, table: str, head: Entry, known: Moves) -> No
         if newest is not None and newest.moves != head.moves:
             guard_files.remove(files, guarded)  # put after the other writer removed its guards
         raise ConflictError(f"{table} was published by another writer; retry")
-    there = {file.path: file.size for file in listed}
-    if lost := sorted(path for path, size in known.sizes.items() if there.get(path) != size):
-        raise ForeignChangeError(table, "removed", lost, external_changes.RESTORE)
-    external_changes.check_old(log, table, head, listed, known.goes)
-    files.delete(sorted(known.goes.keys() & there.keys()))
+    actual = {file.path: file.size for file in listed}
+    if missing := sorted(path for path, size in moves.sizes.items() if actual.get(path) != size):
+        raise ForeignChangeError(table, "removed", missing, external_changes.RESTORE)
+    external_changes.check_old(log, table, head, listed, moves.deletes)
+    files.delete(sorted(moves.deletes.keys() & actual.keys()))
     guard_files.remove(files, [file.path for file in hive_names.visible(listed)])

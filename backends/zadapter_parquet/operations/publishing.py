@@ -17,7 +17,7 @@ from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Files
 
 _PARQUET = ".parquet"
-_COPIED = 5 << 30
+_COPY_LIMIT = 5 << 30
 """Bytes of the largest object that S3 copies in one request (API reference, CopyObject)."""
 
 
@@ -44,21 +44,21 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
             if head.moves is not None:  # another table has just come to share the files
                 shared_files.refuse(files, table)
                 continue
-            standing = [f.path for f in files.listed() if guard_files.stands_for(f.path)]
-            known = _unless_outrun(log, files, table, head)
-            if not known.visible:
+            guards = [f.path for f in files.listed() if guard_files.stands_for(f.path)]
+            moves = _current_moves(log, files, table, head)
+            if not moves.visible:
                 # earlier guards have no owner, unless there is a newer version
                 _check_newest(log, table, head)
-                guard_files.remove(files, standing)
+                guard_files.remove(files, guards)
                 return _publication(table, head, done.values(), dry_run=False)
-            renamed = {old: new for new, old in known.names.items()}
+            renamed = {old: new for new, old in moves.names.items()}
             parts = stats_table.renamed(files, head.parts, renamed)
             # earlier versions need files that are about to be deleted
             oldest = head.version + 1
             begun = moving.begin(
-                log, files, head, Operation.PUBLISH, known, parts=parts, oldest=oldest
+                log, files, head, Operation.PUBLISH, moves, parts=parts, oldest=oldest
             )
-            done[begun.version] = known
+            done[begun.version] = moves
     raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
@@ -66,12 +66,12 @@ def _planned(log: Log, files: Files, table: str) -> Publication:
     for _ in range(TRIES):
         with suppress(ConflictError):
             head = log.head()
-            known = _unless_outrun(log, files, table, head)
-            return _publication(table, head, [known], dry_run=True)
+            moves = _current_moves(log, files, table, head)
+            return _publication(table, head, [moves], dry_run=True)
     raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
 
 
-def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
+def _current_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
     """Return the files to move and to delete.
 
     Raises:
@@ -79,7 +79,7 @@ def _unless_outrun(log: Log, files: Files, table: str, head: Entry) -> Moves:
         ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
     try:
-        return _needed(log, files, table, head)
+        return _needed_moves(log, files, table, head)
     except (CorruptLogError, ForeignChangeError) as error:
         _check_newest(log, table, head, error)
         raise
@@ -91,17 +91,17 @@ def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = N
 
 
 def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:
-    published = [each for each in done if each.visible]
+    published = [moves for moves in done if moves.visible]
     return Publication(
         table=table,
         version=head.version,
-        moved={old: new for each in published for new, old in each.names.items()},
-        removed=tuple(sorted({path for each in published for path in each.goes})),
+        moved={old: new for moves in published for new, old in moves.names.items()},
+        removed=tuple(sorted({path for moves in published for path in moves.deletes})),
         dry_run=dry_run,
     )
 
 
-def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
+def _needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
     """Return the files to move and to delete.
 
     Raises:
@@ -116,22 +116,22 @@ def _needed(log: Log, files: Files, table: str, head: Entry) -> Moves:
     external_changes.check_live(files, table, head, live)
     sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
     hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
-    _check_seen(table, [published(path) for path in hidden])
+    _check_not_hidden(table, [published(path) for path in hidden])
     if files.uri.startswith("s3:"):
         _check_copied(table, {path: sizes[path] for path in hidden})
     if hidden and not head.partition:
         _check_level(table, sorted(sizes.keys() - hidden))
     visible = [f for f in hive_names.visible(listed) if not guard_files.stands_for(f.path)]
-    goes = {file.path: file.size for file in visible if file.path not in sizes}
-    external_changes.check_old(log, table, head, listed, goes)
+    deletes = {file.path: file.size for file in visible if file.path not in sizes}
+    external_changes.check_old(log, table, head, listed, deletes)
     return Moves(
         names={published(path): path for path in hidden},
         sizes={published(path): sizes[path] for path in hidden},
-        goes=goes,
+        deletes=deletes,
     )
 
 
-def _check_seen(table: str, paths: list[str]) -> None:
+def _check_not_hidden(table: str, paths: list[str]) -> None:
     """Check that engines do not ignore the visible names.
 
     Raises:
@@ -150,7 +150,7 @@ def _check_copied(table: str, sizes: Mapping[str, int]) -> None:
     Raises:
         UnsupportedError: A file is too large.
     """
-    if large := next((path for path, size in sizes.items() if size > _COPIED), None):
+    if large := next((path for path, size in sizes.items() if size > _COPY_LIMIT), None):
         raise UnsupportedError(
             f"{table} cannot be published: S3 copies objects of up to 5 GiB, but {large!r} has "
             f"{sizes[large] / (1 << 30):.1f} GiB; rewrite it, for example with "
@@ -173,8 +173,8 @@ def _check_level(table: str, paths: list[str]) -> None:
 
 def published(path: str) -> str:
     """Return the unique visible path of a hidden file, in its partition folders."""
-    above = path.split("/")[2:-1]
-    values = [name for name in above if "=" in name]
-    commit = [name for name in above if "=" not in name]
+    folders = path.split("/")[2:-1]
+    values = [name for name in folders if "=" in name]
+    commit = [name for name in folders if "=" not in name]
     stem = basename(path).rpartition(".")[0]
     return "/".join([*values, "-".join(["part", *commit, stem]) + _PARQUET])

@@ -55,22 +55,26 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
         UnknownTableError: The folder has no Parquet files.
         UnsupportedError: Its files do not form one table.
     """
-    every = list(files.listed())
-    _refuse_others(files, every)
-    listed = hive_names.visible(every)
+    all_files = list(files.listed())
+    _refuse_others(files, all_files)
+    listed = hive_names.visible(all_files)
     if not listed:
         raise UnknownTableError(f"{table}: no Parquet files found")
     partition = hive_names.partition_columns(listed)
-    read = read_footers(files, [file.path for file in listed])
-    _refuse_columns(files, read)
-    columns = _merged(_schemas(spark, files, read))
-    entry = _entry(files.uri, _with_partition(columns, partition, listed), partition, listed, read)
-    unknown = snapshot(table, files, Version(entry=entry))
-    known = file_table(unknown, {path: each.footer for path, each in read.items()})
-    return Version(entry=entry, found=with_partition(known, unknown.partition, layout=None))
+    footers = read_footers(files, [file.path for file in listed])
+    _refuse_columns(files, footers)
+    columns = _merged(_schemas(spark, files, footers))
+    entry = _entry(
+        files.uri, _with_partition(columns, partition, listed), partition, listed, footers
+    )
+    unregistered = snapshot(table, files, Version(entry=entry))
+    stats = file_table(unregistered, {path: facts.footer for path, facts in footers.items()})
+    return Version(
+        entry=entry, file_table=with_partition(stats, unregistered.partition, layout=None)
+    )
 
 
-def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
+def register(log: Log, files: Files, version: Version, table: pa.Table) -> Entry:
     """Commit version 0 with the files that were found.
 
     Raises:
@@ -79,7 +83,7 @@ def register(log: Log, files: Files, found: Version, table: pa.Table) -> Entry:
         UnsupportedError: The store cannot create a file atomically.
     """
     probe(files)
-    entry = commit_entries.first(files, found.entry, table)
+    entry = commit_entries.first(files, version.entry, table)
     log.claim(entry)
     return entry
 
@@ -89,7 +93,7 @@ def _entry(
     schema: dict[str, Any],
     partition: tuple[str, ...],
     listed: Sequence[Found],
-    read: Mapping[str, Read],
+    footers: Mapping[str, Read],
 ) -> Entry:
     return Entry(
         version=UNREGISTERED,
@@ -105,20 +109,20 @@ def _entry(
         parts=(),
         files=len(listed),
         size=sum(file.size for file in listed),
-        rows=sum(each.footer.rows for each in read.values()),
+        rows=sum(facts.footer.rows for facts in footers.values()),
         oldest=0,
-        int96=any(each.int96 for each in read.values()),
+        int96=any(facts.int96 for facts in footers.values()),
     )
 
 
 def _with_partition(
     columns: dict[str, Any], partition: Sequence[str], listed: Sequence[Found]
 ) -> dict[str, Any]:
-    known = {field["name"].lower(): field["name"] for field in columns["fields"]}
+    names = {field["name"].lower(): field["name"] for field in columns["fields"]}
     for name in partition:
-        if name.lower() in known:
+        if name.lower() in names:
             raise UnsupportedError(
-                f"column {known[name.lower()]!r} of the files is also partition column {name!r}"
+                f"column {names[name.lower()]!r} of the files is also partition column {name!r}"
             )
     values = [hive_names.partition_values(file.path) for file in listed]
     added = [
@@ -133,10 +137,10 @@ def _with_partition(
     return columns | {"fields": [*columns["fields"], *added]}
 
 
-def _schemas(spark: SparkSession, files: Files, read: Mapping[str, Read]) -> dict[str, str]:
+def _schemas(spark: SparkSession, files: Files, footers: Mapping[str, Read]) -> dict[str, str]:
     """Return Spark's schema of one file for each distinct Parquet schema, by path."""
-    first = {each.columns: path for path, each in reversed(list(read.items()))}
-    return {path: _schema(spark, files.location(path)) for path in reversed(first.values())}
+    examples = {facts.columns: path for path, facts in reversed(list(footers.items()))}
+    return {path: _schema(spark, files.location(path)) for path in reversed(examples.values())}
 
 
 def _schema(spark: SparkSession, location: str) -> str:
@@ -156,8 +160,8 @@ def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
         UnsupportedError: A file is not Parquet, is truncated, or is encrypted.
         CorruptLogError: A link leads out of the table.
     """
-    found = map_files(lambda path: _read(files, path), paths, files.uri)
-    return dict(zip(paths, found, strict=True))
+    footers = map_files(lambda path: _read(files, path), paths, files.uri)
+    return dict(zip(paths, footers, strict=True))
 
 
 def _read(store: Files, path: str) -> Read:
@@ -178,15 +182,15 @@ def _read(store: Files, path: str) -> Read:
         ) from error
 
 
-def _refuse_columns(files: Files, read: Mapping[str, Read]) -> None:
+def _refuse_columns(files: Files, footers: Mapping[str, Read]) -> None:
     """Check that Spark reads all columns, and writes them with the same type.
 
     Raises:
         UnsupportedError: There is a column that it does not.
     """
-    for path, each in read.items():
-        if each.obstacles:
-            raise UnsupportedError(f"{files.location(path)}: column {each.obstacles[0]}")
+    for path, facts in footers.items():
+        if facts.obstacles:
+            raise UnsupportedError(f"{files.location(path)}: column {facts.obstacles[0]}")
 
 
 def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
@@ -202,15 +206,15 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
     for path, text in schemas.items():
         for field in json.loads(text)["fields"]:
             name = field["name"]
-            said = field | {"nullable": True}
-            first, known = fields.setdefault(name.lower(), (path, said))
-            if known["name"] != name or known["type"] != said["type"]:
+            nullable = field | {"nullable": True}
+            first, other = fields.setdefault(name.lower(), (path, nullable))
+            if other["name"] != name or other["type"] != nullable["type"]:
                 raise UnsupportedError(
-                    f"column {name!r} has type {said['type']} in {path}, but column "
-                    f"{known['name']!r} has type {known['type']} in {first}; files may only differ "
+                    f"column {name!r} has type {nullable['type']} in {path}, but column "
+                    f"{other['name']!r} has type {other['type']} in {first}; files may only differ "
                     "by added columns"
                 )
-    return {"type": "struct", "fields": [said for _, said in fields.values()]}
+    return {"type": "struct", "fields": [nullable for _, nullable in fields.values()]}
 
 
 def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
@@ -222,14 +226,14 @@ def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
     for file in listed:
         # files that were staged here without a commit do not make a table
         names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
-        found = [_LOGS[name] for name in names if name in _LOGS]
-        if found or file.path.endswith(_METADATA):
+        formats = [_LOGS[name] for name in names if name in _LOGS]
+        if formats or file.path.endswith(_METADATA):
             raise UnsupportedError(
-                f"{files.uri} contains {file.path} of a {found[0] if found else 'Iceberg'} table, "
-                "whose files are not all live; pass that table, or move it out of the folder"
+                f"{files.uri} contains {file.path} of a {formats[0] if formats else 'Iceberg'} "
+                "table, whose files are not all live; pass that table, or move it out of the folder"
             )
-    above = [] if files.root is None else files.root.resolve().parents
-    for folder in above:
+    parents = [] if files.root is None else files.root.resolve().parents
+    for folder in parents:
         for name, format_ in _LOGS.items():
             if (folder / name).is_dir():
                 raise UnsupportedError(f"{files.uri} is inside {folder}, a {format_} table")

@@ -39,56 +39,56 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     oldest = _oldest(files, log, cutoff)
     orphans = _orphans(files, log, cutoff)
     unneeded = _unneeded(files, log, table, oldest, cutoff)
-    found = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
-    if dry_run or not found:
-        return found
-    _follow(log, table, Operation.VACUUM, oldest=oldest)
+    deletable = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
+    if dry_run or not deletable:
+        return deletable
+    _commit(log, table, Operation.VACUUM, oldest=oldest)
     # stats last: after an interruption, they still list the remaining files
-    gone = sorted(
+    deleted = sorted(
         _unneeded(files, log, table, oldest, cutoff),
         key=lambda path: path.startswith(stats_table.FOLDER),
     )
     shared_files.refuse(files, table)  # the note may be new
     # engines that list the folder must not read the remaining files as a version
-    guard_files.put(files, (path for path in gone if not path.startswith(HIDDEN)), uuid4().hex)
-    files.delete(gone)
+    guard_files.put(files, (path for path in deleted if not path.startswith(HIDDEN)), uuid4().hex)
+    files.delete(deleted)
     for folder, paths in orphans.items():
-        if _rule_out(log, table, folder):
+        if _abort(log, table, folder):
             files.delete(paths)
-            gone += paths
-    return sorted(gone)
+            deleted += paths
+    return sorted(deleted)
 
 
 def _now(files: Files) -> int:
     """Return the time in milliseconds since 1970, by the slower of the local and store clocks."""
     path = f"{ASIDE}/{uuid4().hex}"
     files.write(path, b"")
-    made = [found.modified // 1_000 for found in files.listed(ASIDE) if found.path == path]
+    created = [file.modified // 1_000 for file in files.listed(ASIDE) if file.path == path]
     files.delete([path])
-    return min([commit_entries.now(), *made])
+    return min([commit_entries.now(), *created])
 
 
-def _ages(files: Files) -> dict[str, int]:
+def _creation_times(files: Files) -> dict[str, int]:
     """Return when log entries were created, in milliseconds since 1970, by the store's clock.
 
     The timestamps in the entries are unreliable, since writers' clocks may be behind.
     """
-    return {found.path: found.modified // 1_000 for found in files.listed(FOLDER)}
+    return {file.path: file.modified // 1_000 for file in files.listed(FOLDER)}
 
 
 def _oldest(files: Files, log: Log, cutoff: int) -> int:
     """Return the oldest version that was current at *cutoff* or later."""
     head = log.head()
-    ages = _ages(files)  # listed after reading the head: a missing entry is new
+    creation_times = _creation_times(files)  # listed after reading the head: a missing entry is new
 
-    def made(version: int) -> float:
-        return max(log.entry(version).timestamp, ages.get(path_of(version), inf))
+    def created(version: int) -> float:
+        return max(log.entry(version).timestamp, creation_times.get(path_of(version), inf))
 
     low, high = head.oldest, head.version
     while low < high:
         middle = (low + high) // 2
         # a version ceases to be current when the next one is created
-        if made(middle + 1) <= cutoff:
+        if created(middle + 1) <= cutoff:
             low = middle + 1
         else:
             high = middle
@@ -107,16 +107,16 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     """
     head = log.head()
     oldest = max(oldest, head.oldest)
-    moving_ = move_plan.pending(files, head)
-    on_the_way = moving_.names
-    made = {successor(file.path): file.modified // 1_000 for file in files.listed()}
-    needed = _needs(files, log.between(oldest - 1, head.version))
+    moves = move_plan.pending(files, head)
+    old_paths = moves.names
+    modified = {successor(file.path): file.modified // 1_000 for file in files.listed()}
+    needed = _needed_paths(files, log.between(oldest - 1, head.version))
     # a file that is being moved is at one of two paths
-    lying = {path if path in made else on_the_way.get(path, path) for path in needed}
-    absent = {path for path in needed if not {path, on_the_way.get(path)} & made.keys()}
+    current = {path if path in modified else old_paths.get(path, path) for path in needed}
+    absent = {path for path in needed if not {path, old_paths.get(path)} & modified.keys()}
     # the listing may have missed a file that moved meanwhile, at both paths
-    missing = sorted(path for path in absent if not move_plan.has(files, moving_, path))
-    needed |= lying
+    missing = sorted(path for path in absent if not move_plan.has(files, moves, path))
+    needed |= current
     if missing:
         if log.head().version > head.version:
             raise ConflictError(f"{table}: another writer moved files; nothing was deleted. Retry")
@@ -124,22 +124,26 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
             f"{table}: {missing[0]!r} is missing, but a readable version references it; restore it "
             "from a backup. Nothing was deleted, since more files may be missing"
         )
-    first = {part.path for version in (0, head.visible) for part in log.entry(version).parts}
-    needed |= {*on_the_way, *on_the_way.values()}
+    visible_parts = {
+        part.path for version in (0, head.visible) for part in log.entry(version).parts
+    }
+    needed |= {*old_paths, *old_paths.values()}
     # an interrupted vacuum may have deleted stats of expired versions
-    left = (p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in made)
-    before = _listed_in(files, left)
-    old = {path for path, when in made.items() if when <= cutoff}
+    expired_parts = (
+        p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in modified
+    )
+    candidates = _listed_in(files, expired_parts)
+    old = {path for path, time in modified.items() if time <= cutoff}
     committed = _committed(log, head)  # up to this head: later commits may need their staged files
-    before |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
+    candidates |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is newer than its log entry belongs to another program
     until = external_changes.known_until(
-        log, head, {path: when * 1_000 for path, when in made.items()}
+        log, head, {path: time * 1_000 for path, time in modified.items()}
     )
-    found = {
-        path for path, when in made.items() if path.startswith(HIDDEN) or when * 1_000 <= until
+    owned = {
+        path for path, time in modified.items() if path.startswith(HIDDEN) or time * 1_000 <= until
     }
-    return sorted((before - needed - first) & found)
+    return sorted((candidates - needed - visible_parts) & owned)
 
 
 def _committed(log: Log, head: Entry) -> set[str | None]:
@@ -153,7 +157,7 @@ def _folder(path: str) -> str:
     return "/".join(path.split("/")[:3])
 
 
-def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
+def _needed_paths(files: Files, entries: Iterable[Entry]) -> set[str]:
     """Return the paths of all data files and parts that *entries* need.
 
     Raises:
@@ -164,45 +168,45 @@ def _needs(files: Files, entries: Iterable[Entry]) -> set[str]:
 
 def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
     """Return the paths of *parts* and of the files that they list."""
-    found: set[str] = set()
+    paths: set[str] = set()
     for part in parts:
-        if part.path not in found:
-            found.add(part.path)
-            found.update(stats_table.load(files, [part], {}, {})["path"].to_pylist())
-    return found
+        if part.path not in paths:
+            paths.add(part.path)
+            paths.update(stats_table.load(files, [part], {}, {})["path"].to_pylist())
+    return paths
 
 
 def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     """Return the files of uncommitted folders without recent files, by folder."""
-    known = _committed(log, log.head())
+    committed = _committed(log, log.head())
     folders: dict[str, list[str]] = {}
-    young: set[str] = set()
+    recent: set[str] = set()
     for file in files.listed(staging.DATA):
         folder = _folder(file.path)
-        if folder not in known:
+        if folder not in committed:
             folders.setdefault(folder, []).append(file.path)
             if file.modified // 1_000 > cutoff:
-                young.add(folder)
-    return {folder: paths for folder, paths in folders.items() if folder not in young}
+                recent.add(folder)
+    return {folder: paths for folder, paths in folders.items() if folder not in recent}
 
 
-def _rule_out(log: Log, table: str, folder: str) -> bool:
+def _abort(log: Log, table: str, folder: str) -> bool:
     """Abort a commit permanently, and return whether it had not succeeded before."""
-    return _follow(log, table, Operation.ABORT, folder=folder)
+    return _commit(log, table, Operation.ABORT, folder=folder)
 
 
-def _follow(log: Log, table: str, operation: Operation, **said: Any) -> bool:
+def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> bool:
     seen = -1
     for _ in range(TRIES):
         head = log.head()
         # the folder may have been committed or aborted meanwhile
-        for entry in log.between(seen, head.version) if "folder" in said else ():
-            if entry.folder == said["folder"]:
+        for entry in log.between(seen, head.version) if "folder" in fields else ():
+            if entry.folder == fields["folder"]:
                 return entry.operation is Operation.ABORT
         seen = head.version
-        known = {**said, "oldest": max(head.oldest, said.get("oldest", 0))}
+        entry_fields = {**fields, "oldest": max(head.oldest, fields.get("oldest", 0))}
         if log.claimed(
-            commit_entries.following(log, head, operation, transaction=uuid4().hex, **known)
+            commit_entries.following(log, head, operation, transaction=uuid4().hex, **entry_fields)
         ):
             return True
     raise ConflictError(

@@ -25,18 +25,18 @@ def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataTyp
     Returns:
         Table with ``path``, the value of *file*, and ``stats`` as in a file table.
     """
-    facts = [
-        fact.alias(f"{name}{number}")
+    expressions = [
+        expression.alias(f"{name}{number}")
         for number, (parts, type_) in enumerate(columns.items())
-        for name, fact in _facts(F.col(quote(parts)), type_)
+        for name, expression in _expressions(F.col(quote(parts)), type_)
     ]
-    found = rows.groupBy(file.alias("path")).agg(*facts).toArrow()
-    stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]
+    table = rows.groupBy(file.alias("path")).agg(*expressions).toArrow()
+    stats = [_stats(table, number, type_) for number, type_ in enumerate(columns.values())]
     type_ = schema(columns, {}).field("stats").type
-    return pa.table({"path": found["path"], "stats": structs(stats, type_, found.num_rows)})
+    return pa.table({"path": table["path"], "stats": structs(stats, type_, table.num_rows)})
 
 
-def _facts(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
+def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
     value, nans = column, F.lit(None).cast("bigint")
     if pa.types.is_floating(type_):  # Spark orders NaN above all numbers
         value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
@@ -48,10 +48,10 @@ def _facts(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
     yield "nulls", F.count_if(column.isNull())
 
 
-def _stats(found: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
-    low, high = (found[f"{name}{number}"].combine_chunks().cast(type_) for name in ("low", "high"))
+def _stats(table: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
+    low, high = (table[f"{name}{number}"].combine_chunks().cast(type_) for name in ("low", "high"))
     flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
-    nulls, nans = (found[f"{name}{number}"].combine_chunks() for name in ("nulls", "nans"))
+    nulls, nans = (table[f"{name}{number}"].combine_chunks() for name in ("nulls", "nans"))
     return pa.StructArray.from_arrays(
         [low, high, nulls, nans, flags], fields=list(column_type(type_))
     )

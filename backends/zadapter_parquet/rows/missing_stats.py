@@ -31,14 +31,14 @@ def completed(spark: SparkSession, snapshot: Snapshot, files: pa.Table) -> pa.Ta
         files: File table with stats of all columns.
     """
     columns = [split(field.name) for field in files.schema.field("stats").type]
-    missing = {parts: which for parts in columns if pc.any(which := _missing(files, parts)).as_py()}
+    missing = {parts: mask for parts in columns if pc.any(mask := _missing(files, parts)).as_py()}
     if not missing:
         return files
-    some = reduce(pc.or_, missing.values())
+    incomplete = reduce(pc.or_, missing.values())
     paths = files["path"].combine_chunks()
-    counted = _counted(spark, snapshot, paths.filter(some).to_pylist(), tuple(missing))
-    places = pc.index_in(paths, counted["path"].combine_chunks())
-    return _filled(files, missing, counted.take(places))
+    computed = _computed(spark, snapshot, paths.filter(incomplete).to_pylist(), tuple(missing))
+    indices = pc.index_in(paths, computed["path"].combine_chunks())
+    return _filled(files, missing, computed.take(indices))
 
 
 def _missing(files: pa.Table, parts: Parts) -> pa.Array:
@@ -50,37 +50,37 @@ def _missing(files: pa.Table, parts: Parts) -> pa.Array:
     if pa.types.is_floating(high.type):
         unknown = pc.or_(unknown, pc.is_nan(high).fill_null(False))  # noqa: FBT003
     only_nulls = pc.equal(pc.struct_field(stats, "nulls"), count)
-    sure = pc.or_(only_nulls.fill_null(False), pc.equal(count, 0))  # noqa: FBT003
-    return pc.and_(unknown, pc.invert(sure))
+    complete = pc.or_(only_nulls.fill_null(False), pc.equal(count, 0))  # noqa: FBT003
+    return pc.and_(unknown, pc.invert(complete))
 
 
-def _counted(
+def _computed(
     spark: SparkSession, snapshot: Snapshot, paths: list[str], columns: Sequence[Parts]
 ) -> pa.Table:
     files, entry = snapshot.handle.files, snapshot.handle.version.entry
     names = {parts[0] for parts in columns}
-    every = T.StructType.fromJson(json.loads(entry.schema))
-    asked = T.StructType([field for field in every if field.name in names])
+    schema = T.StructType.fromJson(json.loads(entry.schema))
+    read_schema = T.StructType([field for field in schema if field.name in names])
     locations = [files.location(path) for path in paths]
     types = dict(leaves(snapshot.schema))
-    wanted = {parts: types[parts] for parts in columns}
-    stored = rows.stored(spark, asked, locations)
-    found = aggregated(stored, rows.file_of_row(stored), wanted)
+    column_types = {parts: types[parts] for parts in columns}
+    stored = rows.stored(spark, read_schema, locations)
+    stats = aggregated(stored, rows.file_of_row(stored), column_types)
     uris = rows.uris(spark, locations)
-    known = {bare(uri): path for uri, path in zip(uris, paths, strict=True)}
-    named = pa.array([known[file] for file in found["path"].to_pylist()], pa.string())
-    return found.set_column(0, "path", named)
+    paths_by_uri = {bare(uri): path for uri, path in zip(uris, paths, strict=True)}
+    log_paths = pa.array([paths_by_uri[file] for file in stats["path"].to_pylist()], pa.string())
+    return stats.set_column(0, "path", log_paths)
 
 
-def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], counted: pa.Table) -> pa.Table:
+def _filled(files: pa.Table, missing: Mapping[Parts, pa.Array], computed: pa.Table) -> pa.Table:
     """Replace missing stats by the aggregated ones."""
     field = files.schema.field("stats")
     children = []
-    for each in field.type:
-        known = file_stats.child(files["stats"], each.name)
-        which = missing.get(split(each.name))
-        if which is not None:
-            known = pc.if_else(which, file_stats.child(counted["stats"], each.name), known)
-        children.append(known)
+    for column in field.type:
+        original = file_stats.child(files["stats"], column.name)
+        mask = missing.get(split(column.name))
+        if mask is not None:
+            original = pc.if_else(mask, file_stats.child(computed["stats"], column.name), original)
+        children.append(original)
     stats = file_stats.structs(children, field.type, files.num_rows)
     return file_stats.replaced(files, field, stats)

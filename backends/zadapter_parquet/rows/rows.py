@@ -19,7 +19,7 @@ from zadapter.table.rebase_settings import MOVING, moving
 from zadapter.table.spec import atoms
 from zadapter_parquet.store.hive_names import NULL
 
-_MOMENTS = "spark.sql.parquet.outputTimestampType"
+_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 _STRICT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -51,20 +51,20 @@ def read(
     """
     _refuse_moving(spark, columns)
     if not locations:
-        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
-        return spark.range(0).select(*nothing)
-    within = T.StructType([field for field in columns if field.name not in partition])
-    rows = stored(spark, within, locations)
+        nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
+        return spark.range(0).select(*nulls)
+    stored_columns = T.StructType([field for field in columns if field.name not in partition])
+    rows = stored(spark, stored_columns, locations)
     if not partition:
         return rows
     joined = _with_values(spark, rows, uris(spark, locations), partition)
-    picked = [
+    selected = [
         joined.values.get(field.name, F.col(quote((field.name,))))
         .cast(field.dataType)
         .alias(field.name)
         for field in columns
     ]
-    return joined.rows.select(*picked)
+    return joined.rows.select(*selected)
 
 
 def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
@@ -74,7 +74,7 @@ def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str])
         SessionError: The session rebases dates or timestamps.
     """
     _refuse_moving(spark, columns)
-    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_no_pattern, locations))
+    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_escaped_glob, locations))
 
 
 def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
@@ -116,23 +116,23 @@ def _with_values(
 ) -> _Joined:
     """Join each row with the partition values of its file."""
     token = uuid4().hex
-    path, known = f"path-{token}", f"known-{token}"
+    path, marker = f"path-{token}", f"known-{token}"
     names = {name: f"value-{number}-{token}" for number, name in enumerate(partition)}
-    texts = {path: [places.bare(each) for each in files]}
+    texts = {path: [places.bare(uri) for uri in files]}
     texts |= {names[name]: a.cast(pa.string()).to_pylist() for name, a in partition.items()}
     fields = ", ".join(f"{quote((name,))}: string" for name in texts)
-    listed = [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
-    told = F.from_json(F.lit(json.dumps(listed)), f"array<struct<{fields}>>")
-    of_file = spark.range(1).select(F.inline(told)).withColumn(known, F.lit(True))  # noqa: FBT003
-    joined = rows.withColumn(path, file_of_row(rows)).join(F.broadcast(of_file), path, "left")
-    lost = F.raise_error(F.concat(F.lit("partition values are unknown for "), F.col(path)))
+    value_rows = [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
+    array = F.from_json(F.lit(json.dumps(value_rows)), f"array<struct<{fields}>>")
+    by_file = spark.range(1).select(F.inline(array)).withColumn(marker, F.lit(True))  # noqa: FBT003
+    joined = rows.withColumn(path, file_of_row(rows)).join(F.broadcast(by_file), path, "left")
+    error = F.raise_error(F.concat(F.lit("partition values are unknown for "), F.col(path)))
     values = {
-        name: F.when(F.col(known), F.col(value)).otherwise(lost) for name, value in names.items()
+        name: F.when(F.col(marker), F.col(value)).otherwise(error) for name, value in names.items()
     }
     return _Joined(joined, values)
 
 
-def _no_pattern(location: str) -> str:
+def _escaped_glob(location: str) -> str:
     """Escape a location, which Spark reads as a glob pattern.
 
     The option ``__globPaths__`` is no alternative: with it, Spark 4.1 reads each of *n* files *n*
@@ -143,7 +143,7 @@ def _no_pattern(location: str) -> str:
 
 def schema_of(spark: SparkSession, location: str) -> str:
     """Return the columns of one file as Spark's schema JSON."""
-    return spark.read.options(**_STRICT).parquet(_no_pattern(location)).schema.json()
+    return spark.read.options(**_STRICT).parquet(_escaped_glob(location)).schema.json()
 
 
 def write(
@@ -170,19 +170,19 @@ def write(
         **encoding.settings({}),
     }
     others = [F.col(quote((name,))) for name in rows.columns if name not in partition.values()]
-    folders = [_no_lost_text(rows, name).alias(folder) for folder, name in partition.items()]
-    placed = rows.select(*others, *folders) if partition else rows
-    writer = placed.write.mode("error").options(**options).partitionBy(*partition)
+    folders = [_partition_column(rows, name).alias(folder) for folder, name in partition.items()]
+    output = rows.select(*others, *folders) if partition else rows
+    writer = output.write.mode("error").options(**options).partitionBy(*partition)
     spark = rows.sparkSession
-    before = str(spark.conf.get(_MOMENTS))
-    spark.conf.set(_MOMENTS, "INT96" if int96 else "TIMESTAMP_MICROS")
+    previous = str(spark.conf.get(_TIMESTAMP_TYPE))
+    spark.conf.set(_TIMESTAMP_TYPE, "INT96" if int96 else "TIMESTAMP_MICROS")
     try:
         writer.parquet(location)
     finally:
-        spark.conf.set(_MOMENTS, before)
+        spark.conf.set(_TIMESTAMP_TYPE, previous)
 
 
-def _no_lost_text(rows: DataFrame, name: str) -> Column:
+def _partition_column(rows: DataFrame, name: str) -> Column:
     """Return a partition column that raises an error for values that a folder cannot represent.
 
     Spark writes an empty string as null. A backslash or ``..`` would lead out of the table.
@@ -190,7 +190,7 @@ def _no_lost_text(rows: DataFrame, name: str) -> Column:
     column = F.col(quote((name,)))
     if not isinstance(rows.schema[name].dataType, T.StringType):
         return column
-    lost = column.isin("", NULL) | column.rlike(r"\\|(^|/)\.\.(/|$)")
-    what = F.lit(f"a folder name cannot represent this value of partition column {name!r}: ")
-    what = F.concat(what, column)
-    return F.when(lost, F.raise_error(what)).otherwise(column)
+    unsupported = column.isin("", NULL) | column.rlike(r"\\|(^|/)\.\.(/|$)")
+    message = F.lit(f"a folder name cannot represent this value of partition column {name!r}: ")
+    message = F.concat(message, column)
+    return F.when(unsupported, F.raise_error(message)).otherwise(column)

@@ -28,8 +28,8 @@ def refuse(files: Files, table: str) -> None:
     Raises:
         UnsupportedError: There is a note.
     """
-    if found := notes(files):
+    if paths := notes(files):
         raise UnsupportedError(
-            f"{table}: a table that was migrated in place shares its files; delete {found[0]} "
+            f"{table}: a table that was migrated in place shares its files; delete {paths[0]} "
             "after dropping that table"
         )

@@ -26,9 +26,9 @@ from zadapter_parquet.store.contract import Files
 DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
 """Suffix of data files. Engines read a given path with any suffix."""
-_BELOW = "rows"
+_ROWS_FOLDER = "rows"
 """Folder between a partition folder and its files."""
-_SPARKS_ENDING = ".parquet"
+_SPARK_SUFFIX = ".parquet"
 _SPECIAL = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 """Characters that Spark escapes in folder names (``ExternalCatalogUtils.escapePathName``)."""
 
@@ -59,20 +59,20 @@ def write(
         StoreError: The store refuses writes.
     """
     own = f"{folder}/{uuid4().hex}"
-    sparks = f"{own}/{uuid4().hex}"
+    source = f"{own}/{uuid4().hex}"
     # a pattern such as **/day=*/* must not match files that Spark is writing
     columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition)}
     with _guarded(files, rows.sparkSession, own):
-        data.write(rows, files.location(sparks), columns, encoding, int96=int96)
-        found = (file.path for file in files.listed(sparks))
-        written = sorted(path for path in found if path.endswith(_SPARKS_ENDING))
+        data.write(rows, files.location(source), columns, encoding, int96=int96)
+        paths = (file.path for file in files.listed(source))
+        written = sorted(path for path in paths if path.endswith(_SPARK_SUFFIX))
         renamed = {
-            path: f"{own}/{_folders(path.removeprefix(f'{sparks}/'), columns)}{at:06d}{ENDING}"
+            path: f"{own}/{_folders(path.removeprefix(f'{source}/'), columns)}{at:06d}{ENDING}"
             for at, path in enumerate(written)
         }
         files.move(renamed)
         # removes checksum files and empty folders
-        remove_folder(rows.sparkSession, files.location(sparks))
+        remove_folder(rows.sparkSession, files.location(source))
     return list(renamed.values())
 
 
@@ -80,12 +80,12 @@ def _folders(path: str, columns: Mapping[str, str]) -> str:
     """Return the partition folders of a file that Spark has written, with the columns' names."""
     values = [name.split("=", 1) for name in path.split("/")[:-1]]
     named = "".join(f"{_escaped(columns[key])}={value}/" for key, value in values)
-    return f"{named}{_BELOW}/" if values else ""
+    return f"{named}{_ROWS_FOLDER}/" if values else ""
 
 
 def _escaped(column: str) -> str:
     """Escape a column's name as Spark does in folder names."""
-    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", column)
+    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", column)
 
 
 @contextmanager

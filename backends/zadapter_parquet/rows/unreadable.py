@@ -7,15 +7,15 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_NOTE = b"ARROW:schema"
+_ARROW_SCHEMA_KEY = b"ARROW:schema"
 """Footer key under which Arrow stores the logical types of columns."""
 _CODECS = {"BROTLI", "LZO"}
 _ENCODINGS = frozenset({"BYTE_STREAM_SPLIT"})
-_CAST = (
+_CAST_ADVICE = (
     "which only the Arrow schema in the footer contains and Spark does not write; rewrite the "
     "files with the column cast to a number, a string or a timestamp"
 )
-_ANOTHER = "which Spark cannot read; rewrite the files with another one"
+_REWRITE_ADVICE = "which Spark cannot read; rewrite the files with another one"
 
 
 def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
@@ -24,8 +24,11 @@ def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
     Args:
         metadata: Footer of a file.
     """
-    note = (metadata.metadata or {}).get(_NOTE)
-    return (*_unread(metadata), *(() if note is None else _lost(note)))
+    arrow_schema = (metadata.metadata or {}).get(_ARROW_SCHEMA_KEY)
+    return (
+        *_unsupported_columns(metadata),
+        *(() if arrow_schema is None else _arrow_only_columns(arrow_schema)),
+    )
 
 
 def has_int96(metadata: pq.FileMetaData) -> bool:
@@ -34,7 +37,7 @@ def has_int96(metadata: pq.FileMetaData) -> bool:
     return any(column.physical_type == "INT96" for column in columns)
 
 
-def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
+def _unsupported_columns(metadata: pq.FileMetaData) -> Iterator[str]:
     """Yield codecs and encodings of the first row group that Spark's reader lacks.
 
     Writers use the same ones in all row groups.
@@ -43,27 +46,31 @@ def _unread(metadata: pq.FileMetaData) -> Iterator[str]:
     for column in map(group.column, range(metadata.num_columns)) if group else ():
         name = column.path_in_schema
         if column.compression in _CODECS:
-            yield f"{name!r} is compressed with {column.compression}, {_ANOTHER}"
-        if found := _ENCODINGS.intersection(column.encodings):
-            yield f"{name!r} is encoded as {min(found)}, {_ANOTHER}"
+            yield f"{name!r} is compressed with {column.compression}, {_REWRITE_ADVICE}"
+        if encodings := _ENCODINGS.intersection(column.encodings):
+            yield f"{name!r} is encoded as {min(encodings)}, {_REWRITE_ADVICE}"
 
 
 @lru_cache(maxsize=64)
-def _lost(note: bytes) -> tuple[str, ...]:
+def _arrow_only_columns(arrow_schema: bytes) -> tuple[str, ...]:
     """Return the columns that Spark would write as plain numbers or bytes, without Arrow's schema.
 
     Time zone names, dictionaries and list lengths in Arrow's schema do not affect the values. Most
     files of a folder have the same schema, so results are cached.
     """
     try:
-        schema = pa.ipc.read_schema(pa.py_buffer(b64decode(note)))
+        schema = pa.ipc.read_schema(pa.py_buffer(b64decode(arrow_schema)))
     except (ValueError, pa.ArrowException):
         return ()  # readers ignore an invalid schema, too
-    found = ((field.name, _meaning(field)) for field in schema)
-    return tuple(f"{name!r} {meaning}, {_CAST}" for name, meaning in found if meaning)
+    descriptions = ((field.name, _type_description(field)) for field in schema)
+    return tuple(
+        f"{name!r} {description}, {_CAST_ADVICE}"
+        for name, description in descriptions
+        if description
+    )
 
 
-def _meaning(field: pa.Field) -> str | None:
+def _type_description(field: pa.Field) -> str | None:
     type_ = field.type
     if isinstance(type_, pa.BaseExtensionType):
         # string extensions, such as JSON, remain strings
@@ -72,8 +79,10 @@ def _meaning(field: pa.Field) -> str | None:
         return None if _is_text(type_) else f"is of type {name.decode(errors='replace')}"
     if pa.types.is_duration(type_):
         return "contains durations"
-    inner = (type_.field(at) for at in range(type_.num_fields))
-    return next((meaning for each in inner if (meaning := _meaning(each))), None)
+    children = (type_.field(at) for at in range(type_.num_fields))
+    return next(
+        (description for child in children if (description := _type_description(child))), None
+    )
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -36,19 +36,19 @@ def stands_for(path: str) -> bool:
     return path.rpartition("/")[2].startswith(INCOMPLETE)
 
 
-def put(files: Files, paths: Iterable[str], what: str) -> list[str]:
+def put(files: Files, paths: Iterable[str], operation_id: str) -> list[str]:
     """Put a guard into each folder of *paths*, and return the guards.
 
     Args:
         files: The table's files.
         paths: Visible files that are about to be created or deleted.
-        what: Unique name of the operation.
+        operation_id: Unique name of the operation.
     """
     folders = sorted({dirname(path) for path in paths})
-    made = [f"{folder}/{INCOMPLETE}-{what}.parquet".lstrip("/") for folder in folders]
-    for guard in made:
+    guards = [f"{folder}/{INCOMPLETE}-{operation_id}.parquet".lstrip("/") for folder in folders]
+    for guard in guards:
         files.write(guard, TEXT)
-    return made
+    return guards
 
 
 def remove(files: Files, paths: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ SCHEME = "hdfs"
 JavaObject = Any
 
 _ABSENT = "FileNotFoundException"
-_THERE = "FileAlreadyExistsException"
+_EXISTS = "FileAlreadyExistsException"
 _REFUSED = ("AccessControlException", "SafeModeException")
 
 
@@ -66,20 +66,20 @@ class HadoopFiles:
         Raises:
             StoreError: HDFS has not created the file.
         """
-        aside, target = self._path(f"{ASIDE}/{uuid4().hex}"), self._path(path)
-        never = self._gateway.new_array(self._fs.Options.Rename, 0)
-        with self._told(path, "created"):
-            self._put(aside, data)
+        temporary, target = self._path(f"{ASIDE}/{uuid4().hex}"), self._path(path)
+        options = self._gateway.new_array(self._fs.Options.Rename, 0)
+        with self._store_errors(path, "created"):
+            self._put(temporary, data)
             self._files.mkdirs(target.getParent())
             try:
-                self._names.rename(aside, target, never)
+                self._names.rename(temporary, target, options)
             except Exception as error:
                 if _threw(error, *_REFUSED):
                     raise
-                if not _threw(error, _THERE):
+                if not _threw(error, _EXISTS):
                     return Outcome.UNKNOWN
                 with suppress(Exception):
-                    self._files.delete(aside, False)  # noqa: FBT003 - not recursively
+                    self._files.delete(temporary, False)  # noqa: FBT003 - not recursively
                 return Outcome.EXISTS
             return Outcome.CREATED
 
@@ -90,13 +90,13 @@ class HadoopFiles:
             stream.hsync()
 
     @contextmanager
-    def _told(self, path: str, what: str) -> Iterator[None]:
+    def _store_errors(self, path: str, action: str) -> Iterator[None]:
         """Translate errors of HDFS to ``StoreError``."""
         try:
             yield
         except Exception as error:
-            told = f"{self.uri}/{path} cannot be {what}: {first_line(error)}"
-            raise StoreError(told) from error
+            message = f"{self.uri}/{path} cannot be {action}: {first_line(error)}"
+            raise StoreError(message) from error
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist.
@@ -145,7 +145,7 @@ class HadoopFiles:
         Raises:
             StoreError: HDFS has not written the file.
         """
-        with self._told(path, "written"):
+        with self._store_errors(path, "written"):
             self._put(self._path(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -155,7 +155,7 @@ class HadoopFiles:
             StoreError: HDFS has not deleted a file.
         """
         for path in paths:
-            with self._told(path, "deleted"):
+            with self._store_errors(path, "deleted"):
                 self._files.delete(self._path(path), False)  # noqa: FBT003 - not recursively
 
     def has_after(self, path: str) -> bool:
@@ -164,31 +164,31 @@ class HadoopFiles:
         Names are numbers of equal length, which a glob pattern compares.
         """
         folder, _, name = path.rpartition("/")
-        number, _, ending = name.partition(".")
+        number, _, suffix = name.partition(".")
         larger = [
             f"{number[:at]}[{int(digit) + 1}-9]{'?' * (len(number) - at - 1)}"
             for at, digit in enumerate(number)
             if digit != "9"
         ]
-        above = re.sub(r"([\\*?\[\]{}])", r"\\\1", f"{self.uri}/{checked(folder)}")
-        pattern = self._fs.Path(f"{above}/{{{','.join(larger)}}}.{ending}")
+        parent = re.sub(r"([\\*?\[\]{}])", r"\\\1", f"{self.uri}/{checked(folder)}")
+        pattern = self._fs.Path(f"{parent}/{{{','.join(larger)}}}.{suffix}")
         return bool(larger) and len(self._files.globStatus(pattern) or ()) > 0
 
     def listed(self, folder: str = "") -> Iterator[Found]:
         """Yield all files in *folder*, recursively."""
         start = self._path(folder) if folder else self._root
-        above = str(self._files.makeQualified(self._root).toUri().getPath()).rstrip("/")
+        root = str(self._files.makeQualified(self._root).toUri().getPath()).rstrip("/")
         try:
-            found = self._files.listFiles(start, True)  # noqa: FBT003 - recursively
+            statuses = self._files.listFiles(start, True)  # noqa: FBT003 - recursively
         except Exception as error:
             if _threw(error, _ABSENT):
                 return
             raise
-        while found.hasNext():
-            each = found.next()
-            path = str(each.getPath().toUri().getPath()).removeprefix(f"{above}/")
-            modified = int(each.getModificationTime()) * 1_000
-            yield Found(path=path, size=int(each.getLen()), modified=modified)
+        while statuses.hasNext():
+            status = statuses.next()
+            path = str(status.getPath().toUri().getPath()).removeprefix(f"{root}/")
+            modified = int(status.getModificationTime()) * 1_000
+            yield Found(path=path, size=int(status.getLen()), modified=modified)
 
     def location(self, path: str) -> str:
         """Return the location of a file, unescaped."""
@@ -201,10 +201,10 @@ class HadoopFiles:
             StoreError: HDFS has not renamed a file.
         """
         for old, new in names.items():
-            with self._told(old, "renamed"):
+            with self._store_errors(old, "renamed"):
                 self._files.mkdirs(self._path(new).getParent())
-                done = self._files.rename(self._path(old), self._path(new))
-                if not done and self._files.exists(self._path(old)):
+                renamed = self._files.rename(self._path(old), self._path(new))
+                if not renamed and self._files.exists(self._path(old)):
                     raise StoreError(
                         f"{self.uri}/{new} already exists; remove one of the two files"
                     )

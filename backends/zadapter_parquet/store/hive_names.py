@@ -52,12 +52,12 @@ def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
         raise UnsupportedError(f"partition columns differ only in case: {', '.join(first)}")
     for file in files:
         values = partition_values(file.path)
-        found = tuple(values)
+        columns = tuple(values)
         if "" in values.values():
             raise UnsupportedError(f"{file.path} is in a partition folder without a value")
-        if found != first:
+        if columns != first:
             raise UnsupportedError(
-                f"{file.path} has the partition columns {list(found)}, but {files[0].path} has "
+                f"{file.path} has the partition columns {list(columns)}, but {files[0].path} has "
                 f"{list(first)}"
             )
     return first

@@ -66,12 +66,12 @@ class LocalFiles:
             StoreError: The file cannot be created.
         """
         target = self._inside(path)
-        with self._told(path, "created"):
-            aside, above = self._aside(data), self._made(target.parent)
-            outcome = _linked(aside, target)
+        with self._store_errors(path, "created"):
+            temporary, folders = self._write_temporary(data), self._make_folder(target.parent)
+            outcome = _link(temporary, target)
         if outcome is Outcome.CREATED:
             with suppress(OSError):  # the file already exists
-                _sync(above)
+                _sync(folders)
         return outcome
 
     def write(self, path: str, data: bytes) -> None:
@@ -81,11 +81,11 @@ class LocalFiles:
             StoreError: The file cannot be written.
         """
         target = self._inside(path)
-        with self._told(path, "written"):
-            aside, above = self._aside(data), self._made(target.parent)
-            with _gone_after(aside):
-                aside.replace(target)
-            _sync(above)
+        with self._store_errors(path, "written"):
+            temporary, folders = self._write_temporary(data), self._make_folder(target.parent)
+            with _delete_after(temporary):
+                temporary.replace(target)
+            _sync(folders)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing files are ignored.
@@ -94,13 +94,13 @@ class LocalFiles:
             StoreError: A file cannot be deleted.
         """
         for path in paths:
-            with self._told(path, "deleted"):
+            with self._store_errors(path, "deleted"):
                 self._inside(path).unlink(missing_ok=True)
 
-    def _aside(self, data: bytes) -> Path:
+    def _write_temporary(self, data: bytes) -> Path:
         """Write a temporary file."""
         path = self.root / ASIDE / uuid4().hex
-        self._made(path.parent)
+        self._make_folder(path.parent)
         try:
             put(path, data)
         except OSError:
@@ -108,20 +108,20 @@ class LocalFiles:
             raise
         return path
 
-    def _made(self, folder: Path) -> list[Path]:
+    def _make_folder(self, folder: Path) -> list[Path]:
         """Create a folder; return the folders to sync after adding a file to it."""
-        new = [each for each in (folder, *folder.parents) if not each.is_dir()]
+        missing = [parent for parent in (folder, *folder.parents) if not parent.is_dir()]
         folder.mkdir(parents=True, exist_ok=True)
-        return [folder, *(each.parent for each in new)]
+        return [folder, *(parent.parent for parent in missing)]
 
     @contextmanager
-    def _told(self, path: str, what: str) -> Iterator[None]:
+    def _store_errors(self, path: str, action: str) -> Iterator[None]:
         """Translate ``OSError`` to ``StoreError``."""
         try:
             yield
         except OSError as error:
             raise StoreError(
-                f"{self.root / path} cannot be {what}: {error.strerror}; free space or check the "
+                f"{self.root / path} cannot be {action}: {error.strerror}; free space or check the "
                 "permissions, and retry"
             ) from error
 
@@ -135,14 +135,14 @@ class LocalFiles:
         Raises:
             CorruptLogError: The path is a folder, a pipe or a device.
         """
-        place = self._inside(path)
+        file = self._inside(path)
         try:
-            state = place.stat()
+            state = file.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not S_ISREG(state.st_mode):
             # reading a pipe would block
-            raise CorruptLogError(f"{place} is not a regular file; remove it")
+            raise CorruptLogError(f"{file} is not a regular file; remove it")
         return state.st_size
 
     def read(self, path: str) -> bytes | None:
@@ -165,10 +165,10 @@ class LocalFiles:
 
     def has_after(self, path: str) -> bool:
         """Return whether a file in the same folder with the same suffix sorts after *path*."""
-        sought = self._inside(path)
+        target = self._inside(path)
         with suppress(FileNotFoundError):
-            every = sought.parent.iterdir()
-            return any(e.name > sought.name and e.suffix == sought.suffix for e in every)
+            siblings = target.parent.iterdir()
+            return any(e.name > target.name and e.suffix == target.suffix for e in siblings)
         return False
 
     def listed(self, folder: str = "") -> Iterator[Found]:
@@ -180,17 +180,19 @@ class LocalFiles:
         """
         seen = set[str]()
         start = self.root / folder
-        for above, within, names in os.walk(start, onerror=_unread, followlinks=True):
-            real = os.path.realpath(above)
+        for parent, subfolders, names in os.walk(
+            start, onerror=_raise_unless_missing, followlinks=True
+        ):
+            real = os.path.realpath(parent)
             if real in seen:  # a cycle of links
-                within.clear()
+                subfolders.clear()
                 continue
             seen.add(real)
-            below = Path(above).relative_to(self.root).as_posix()
-            paths = (name if below == "." else f"{below}/{name}" for name in names)
-            yield from filter(None, map(self._found, paths))
+            relative = Path(parent).relative_to(self.root).as_posix()
+            paths = (name if relative == "." else f"{relative}/{name}" for name in names)
+            yield from filter(None, map(self._listing, paths))
 
-    def _found(self, path: str) -> Found | None:
+    def _listing(self, path: str) -> Found | None:
         """Return the listing of a regular file, or None for other paths."""
         with suppress(FileNotFoundError):  # deleted since, as temporary files are
             state = self._inside(path).stat()
@@ -211,11 +213,11 @@ class LocalFiles:
         changed: set[Path] = set()
         for old, new in names.items():
             source, target = self._inside(old), self._inside(new)
-            with self._told(old, "renamed"), suppress(FileNotFoundError):
-                changed.update(self._made(target.parent))
+            with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
+                changed.update(self._make_folder(target.parent))
                 os.replace(source, target)  # noqa: PTH105 - a failpoint of tests
                 changed.add(source.parent)
-        with self._told("", "written"):
+        with self._store_errors("", "written"):
             _sync(sorted(changed))
 
     def sync(self, paths: Iterable[str]) -> None:
@@ -225,8 +227,10 @@ class LocalFiles:
             FileNotFoundError: A file is missing.
         """
         files = [self.root / path for path in paths]
-        above = {each for file in files for each in file.parents if each.is_relative_to(self.root)}
-        _sync([*files, *sorted(above, reverse=True)])
+        folders = {
+            folder for file in files for folder in file.parents if folder.is_relative_to(self.root)
+        }
+        _sync([*files, *sorted(folders, reverse=True)])
 
     def _inside(self, path: str) -> Path:
         """Return the path of a file after checking that links stay within the table.
@@ -234,14 +238,14 @@ class LocalFiles:
         Raises:
             CorruptLogError: A link leads out of the table.
         """
-        place = self.root / checked(path)
-        real, root = os.path.realpath(place), os.path.realpath(self.root)
+        target = self.root / checked(path)
+        real, root = os.path.realpath(target), os.path.realpath(self.root)
         if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
             raise CorruptLogError(f"{path} links to {real}, outside the table; remove the link")
-        return place
+        return target
 
 
-def _unread(error: OSError) -> None:
+def _raise_unless_missing(error: OSError) -> None:
     """Handle an error of a listing; missing folders are ignored.
 
     Raises:
@@ -261,11 +265,11 @@ def put(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _linked(aside: Path, target: Path) -> Outcome:
+def _link(temporary: Path, target: Path) -> Outcome:
     """Link a temporary file to its path unless that exists, and delete it."""
-    with _gone_after(aside):
+    with _delete_after(temporary):
         try:
-            os.link(aside, target)
+            os.link(temporary, target)
         except FileExistsError:
             return Outcome.EXISTS
         except OSError as error:
@@ -276,18 +280,18 @@ def _linked(aside: Path, target: Path) -> Outcome:
 
 
 @contextmanager
-def _gone_after(aside: Path) -> Iterator[None]:
+def _delete_after(temporary: Path) -> Iterator[None]:
     try:
         yield
     finally:
         with suppress(OSError):
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _sync(paths: Iterable[Path]) -> None:
     for path in paths:
-        handle = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            os.fsync(descriptor)
         finally:
-            os.close(handle)
+            os.close(descriptor)

@@ -21,7 +21,7 @@ from zadapter_parquet.format.entries import LARGEST
 from zadapter_parquet.format.paths import checked
 from zadapter_parquet.store.contract import Found, Outcome
 
-_AT_ONCE = 1_000
+_DELETE_BATCH = 1_000
 """Files that S3 deletes in one request."""
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _REFUSED = (*_DENIED, exceptions.NotSupportedError, NotImplementedError, FileNotFoundError)
@@ -59,7 +59,7 @@ class ObjectFiles:
         Raises:
             StoreError: The store refuses writes, or does not support conditional ones.
         """
-        with self._asked(path, "created"):
+        with self._store_errors(path, "created"):
             try:
                 obstore.put(self._store, checked(path), data, mode="create")
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError):
@@ -76,7 +76,7 @@ class ObjectFiles:
         Raises:
             StoreError: The store refuses writes, or does not answer.
         """
-        with self._asked(path, "written"):
+        with self._store_errors(path, "written"):
             obstore.put(self._store, checked(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -85,9 +85,9 @@ class ObjectFiles:
         Raises:
             StoreError: The store refuses deletes, or does not answer.
         """
-        rest = map(checked, paths)
-        while batch := list(islice(rest, _AT_ONCE)):
-            with self._asked(batch[0], "deleted"):
+        remaining = map(checked, paths)
+        while batch := list(islice(remaining, _DELETE_BATCH)):
+            with self._store_errors(batch[0], "deleted"):
                 self._delete(batch)
 
     def _delete(self, batch: list[str]) -> None:
@@ -105,14 +105,14 @@ class ObjectFiles:
             CorruptLogError: The file is larger than any file of the log.
             StoreError: The store refuses reads, or does not answer.
         """
-        with self._asked(path, "read"):
+        with self._store_errors(path, "read"):
             try:
-                found = obstore.get(self._store, checked(path))
-                if found.meta["size"] <= LARGEST:
-                    return bytes(found.bytes())
+                response = obstore.get(self._store, checked(path))
+                if response.meta["size"] <= LARGEST:
+                    return bytes(response.bytes())
             except FileNotFoundError:
                 return None
-        raise CorruptLogError(f"{self.uri}/{path} is too large: {found.meta['size']} bytes")
+        raise CorruptLogError(f"{self.uri}/{path} is too large: {response.meta['size']} bytes")
 
     def has(self, path: str) -> bool:
         """Return whether a file exists."""
@@ -124,7 +124,7 @@ class ObjectFiles:
         Raises:
             StoreError: The store refuses reads, or does not answer.
         """
-        with self._asked(path, "read"):
+        with self._store_errors(path, "read"):
             try:
                 return int(obstore.head(self._store, checked(path))["size"])
             except FileNotFoundError:
@@ -142,7 +142,7 @@ class ObjectFiles:
             raise FileNotFoundError(f"{self.uri}/{path}")
 
         def fetch(start: int, length: int) -> bytes:
-            with self._asked(path, "read"):
+            with self._store_errors(path, "read"):
                 return bytes(obstore.get_range(self._store, path, start=start, length=length))
 
         return pa.PythonFile(RangeFile(size, fetch), mode="r")
@@ -150,18 +150,18 @@ class ObjectFiles:
     def has_after(self, path: str) -> bool:
         """Return whether a file in the same folder with the same suffix sorts after *path*."""
         folder, _, name = path.rpartition("/")
-        ending = name[name.rindex(".") :]
-        with self._asked(folder, "listed"):
-            later = obstore.list(self._store, prefix=folder, offset=path)
-            return any(each["path"].endswith(ending) for batch in later for each in batch)
+        suffix = name[name.rindex(".") :]
+        with self._store_errors(folder, "listed"):
+            batches = obstore.list(self._store, prefix=folder, offset=path)
+            return any(meta["path"].endswith(suffix) for batch in batches for meta in batch)
 
     def listed(self, folder: str = "") -> Iterator[Found]:
         """Yield all files in *folder*, recursively."""
-        with self._asked(folder, "listed"):
+        with self._store_errors(folder, "listed"):
             for batch in obstore.list(self._store, prefix=folder or None):
-                for each in batch:
-                    modified = int(each["last_modified"].timestamp() * 1_000_000)
-                    yield Found(path=each["path"], size=each["size"], modified=modified)
+                for meta in batch:
+                    modified = int(meta["last_modified"].timestamp() * 1_000_000)
+                    yield Found(path=meta["path"], size=meta["size"], modified=modified)
 
     def location(self, path: str) -> str:
         """Return the location of a file, unescaped."""
@@ -177,7 +177,7 @@ class ObjectFiles:
         """
 
         def moved(old: str) -> None:
-            with self._asked(old, "renamed"), suppress(FileNotFoundError):
+            with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
                 obstore.rename(self._store, checked(old), checked(names[old]))
 
         deque(map_files(moved, list(names), self.uri), maxlen=0)
@@ -186,30 +186,30 @@ class ObjectFiles:
         """Do nothing: the store has persisted accepted files."""
 
     @contextmanager
-    def _asked(self, path: str, what: str) -> Iterator[None]:
+    def _store_errors(self, path: str, action: str) -> Iterator[None]:
         """Translate errors of the store to ``StoreError`` or ``UnknownTableError``."""
         try:
             yield
         except (exceptions.BaseError, OSError, NotImplementedError) as error:
-            where, reason = f"{self.uri}/{path}".rstrip("/"), _reason(error)
+            location, reason = f"{self.uri}/{path}".rstrip("/"), _reason(error)
             if reason.startswith("NoSuchBucket"):
-                raise UnknownTableError(f"{where}: bucket not found; check its name") from error
+                raise UnknownTableError(f"{location}: bucket not found; check its name") from error
             advice = (
                 "check the credentials and permissions"
                 if isinstance(error, _DENIED)
                 else "retry when the store responds"
             )
-            raise StoreError(f"{where} cannot be {what}: {reason}; {advice}") from error
+            raise StoreError(f"{location} cannot be {action}: {reason}; {advice}") from error
 
 
 def _escaped(uri: str) -> str:
     """Escape a location to a URL, where ``%``, ``#`` and ``?`` have a special meaning."""
-    start = re.match(STORE, uri)
-    end = start.end() if start else 0
+    match = re.match(STORE, uri)
+    end = match.end() if match else 0
     return uri[:end] + quote(uri[end:])
 
 
 def _reason(error: Exception) -> str:
     """Return the code and message of the store's answer, or obstore's message."""
-    said = _REASON.search(str(error))
-    return ": ".join(filter(None, said.groups())) if said else first_line(error)
+    match = _REASON.search(str(error))
+    return ": ".join(filter(None, match.groups())) if match else first_line(error)

@@ -39,17 +39,17 @@ def options(spark: SparkSession, uri: str) -> dict[str, Any]:
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     try:
-        files = jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(conf)
-        if files.getClass().getName() != _S3A:
+        file_system = jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(conf)
+        if file_system.getClass().getName() != _S3A:
             return {}  # a vendor's file system: obstore uses the environment
-        found = _connection(files) | _identity(files)
+        settings = _connection(file_system) | _identity(file_system)
     except Exception as error:
         raise StoreError(
             f"{uri} cannot be opened with the session's settings: {first_line(error)}; set "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or fs.s3a.* in the session"
         ) from error
-    _refuse_other(found["config"].get("endpoint"))
-    return found
+    _refuse_other(settings["config"].get("endpoint"))
+    return settings
 
 
 def _refuse_other(endpoint: str | None) -> None:
@@ -67,14 +67,14 @@ def _refuse_other(endpoint: str | None) -> None:
         )
 
 
-def _connection(files: JavaObject) -> dict[str, Any]:
+def _connection(file_system: JavaObject) -> dict[str, Any]:
     """Return the options for the bucket's address, TLS and retries."""
-    conf = files.getConf()
-    config, client = {"region": _region(files)}, {}
+    conf = file_system.getConf()
+    config, client = {"region": _region(file_system)}, {}
     if endpoint := conf.getTrimmed("fs.s3a.endpoint", ""):
         url = address(
             endpoint,
-            str(files.getBucket()),
+            str(file_system.getBucket()),
             secure=conf.getBoolean("fs.s3a.connection.ssl.enabled", True),  # noqa: FBT003
             path_style=conf.getBoolean("fs.s3a.path.style.access", False),  # noqa: FBT003
         )
@@ -104,17 +104,17 @@ def address(endpoint: str, bucket: str, *, secure: bool, path_style: bool) -> di
     }
 
 
-def _region(files: JavaObject) -> str:
+def _region(file_system: JavaObject) -> str:
     """Return the bucket's region, or the configured one if the bucket does not report it."""
     with suppress(Exception):
-        if region := files.getS3AInternals().getBucketMetadata().bucketRegion():
+        if region := file_system.getS3AInternals().getBucketMetadata().bucketRegion():
             return str(region)
-    return str(files.getConf().getTrimmed("fs.s3a.endpoint.region", "us-east-1"))
+    return str(file_system.getConf().getTrimmed("fs.s3a.endpoint.region", "us-east-1"))
 
 
-def _identity(files: JavaObject) -> dict[str, Any]:
+def _identity(file_system: JavaObject) -> dict[str, Any]:
     """Return the options for credentials, which obstore requests again after they expire."""
-    shared = files.getS3AInternals().shareCredentials("zadapter")
+    shared = file_system.getS3AInternals().shareCredentials("zadapter")
     if shared.resolveCredentials().accessKeyId() is None:
         return {"skip_signature": "true"}
     return {"credential_provider": _provider(shared.resolveCredentials)}
@@ -122,14 +122,15 @@ def _identity(files: JavaObject) -> dict[str, Any]:
 
 def _provider(resolve: Callable[[], JavaObject]) -> Callable[[], dict[str, Any]]:
     def provide() -> dict[str, Any]:
-        found = resolve()
-        temporary = found.getClass().getSimpleName() == "AwsSessionCredentials"
-        ends = found.expirationTime().orElse(None) if temporary else None
+        credentials = resolve()
+        temporary = credentials.getClass().getSimpleName() == "AwsSessionCredentials"
+        expiration = credentials.expirationTime().orElse(None) if temporary else None
         return {
-            "access_key_id": str(found.accessKeyId()),
-            "secret_access_key": str(found.secretAccessKey()),
-            "token": str(found.sessionToken()) if temporary else None,
-            "expires_at": ends and datetime.fromtimestamp(ends.getEpochSecond(), timezone.utc),
+            "access_key_id": str(credentials.accessKeyId()),
+            "secret_access_key": str(credentials.secretAccessKey()),
+            "token": str(credentials.sessionToken()) if temporary else None,
+            "expires_at": expiration
+            and datetime.fromtimestamp(expiration.getEpochSecond(), timezone.utc),
         }
 
     return provide

@@ -75,7 +75,7 @@ def deletes_without_ruling_out(log, table, folder):
 
 def deletes_what_is_needed(files, log, table, oldest, cutoff):
     """The clean-up forgets that newer versions share files with older ones."""
-    return sorted(vacuuming._needs(files, map(log.entry, range(oldest))))  # noqa: SLF001
+    return sorted(vacuuming._needed_paths(files, map(log.entry, range(oldest))))  # noqa: SLF001
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def deletes_what_is_needed(files, log, table, oldest, cutoff):
         (log.Log, "claim", believes_the_first_answer),
         (log.Log, "claim", goes_on_while_undecided),
         (log.Log, "claim", overwrites),
-        (vacuuming, "_rule_out", deletes_without_ruling_out),
+        (vacuuming, "_abort", deletes_without_ruling_out),
         (vacuuming, "_unneeded", deletes_what_is_needed),
     ],
 )

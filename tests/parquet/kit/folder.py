@@ -105,9 +105,9 @@ class Folder:
     def register(self):
         snapshot = self.snapshot()
         version = snapshot.handle.version
-        if version.found is not None:
+        if version.file_table is not None:
             files = snapshot.handle.files
-            registration.register(Log(files, self.table), files, version, version.found)
+            registration.register(Log(files, self.table), files, version, version.file_table)
 
     def append(self, numbers, **said):
         snapshot = self.snapshot()
