@@ -30,9 +30,9 @@ def once(monkeypatch, format_, method, *, before=None, after=None):
     monkeypatch.setattr(backend, method, hooked)
 
 
-def at_load(monkeypatch, format_, **actions):
+def at_commit(monkeypatch, format_, **actions):
     """Hook into the commit."""
-    once(monkeypatch, format_, "load", **actions)
+    once(monkeypatch, format_, "commit", **actions)
 
 
 def stop():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import zadapter
-from integration.migration.hooks import at_load, lose
+from integration.migration.hooks import at_commit, lose
 from integration.migration.tables import log
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
 
@@ -64,7 +64,7 @@ def test_appends_are_carried_in_one_commit_each_time(lakes, spark, format_, to):
 def test_m08_rows_that_come_meanwhile_are_carried_later(lakes, spark, monkeypatch, format_, to):
     """The new table has the version that was looked at first; follow brings exactly the rest."""
     table = versioned(lakes, format_)
-    at_load(monkeypatch, to, before=lambda: lakes.append(format_, table, numbers(spark, 20)))
+    at_commit(monkeypatch, to, before=lambda: lakes.append(format_, table, numbers(spark, 20)))
 
     target = lakes.migrate(format_, table, to).target
 
@@ -89,7 +89,7 @@ def test_two_that_follow_at_once_double_nothing(lakes, spark, monkeypatch, forma
             lakes.append(format_, table, numbers(spark, 30, more))
         lakes.migrate(format_, table, to, target, follow=True)
 
-    at_load(monkeypatch, to, before=rival)
+    at_commit(monkeypatch, to, before=rival)
 
     with pytest.raises(ConflictError):
         lakes.migrate(format_, table, to, target, follow=True)
@@ -106,7 +106,7 @@ def test_rows_that_others_add_to_the_new_table_meanwhile_stay(
     table = versioned(lakes, format_)
     target = lakes.migrate(format_, table, to).target
     lakes.append(format_, table, numbers(spark, 20))
-    at_load(monkeypatch, to, before=lambda: lakes.append(to, target, numbers(spark, 1_000, 1)))
+    at_commit(monkeypatch, to, before=lambda: lakes.append(to, target, numbers(spark, 1_000, 1)))
 
     lakes.migrate(format_, table, to, target, follow=True)
 
@@ -118,12 +118,12 @@ def test_a_lost_answer_doubles_nothing(lakes, spark, monkeypatch, format_, to):
     """Each commit is found by its id."""
     table, target = versioned(lakes, format_), lakes.name(to)
 
-    at_load(monkeypatch, to, after=lose)
+    at_commit(monkeypatch, to, after=lose)
     assert lakes.migrate(format_, table, to, target).proof.rows == 20
     assert ids(lakes, to, target) == list(range(20))
 
     lakes.append(format_, table, numbers(spark, 20))
-    at_load(monkeypatch, to, after=lose)
+    at_commit(monkeypatch, to, after=lose)
     assert lakes.migrate(format_, table, to, target, follow=True).target_version is not None
     assert ids(lakes, to, target) == list(range(30))
 

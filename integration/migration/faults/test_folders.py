@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.migration.hooks import Stopped, at_load, once, stop
+from integration.migration.hooks import Stopped, at_commit, once, stop
 from zadapter.errors import UsageError, VerificationError
 
 
@@ -57,7 +57,7 @@ def test_two_formats_do_not_come_to_share_a_folder(lakes, spark, monkeypatch, fi
 def test_a_second_try_finds_its_own_folder(lakes, spark, monkeypatch, format_, to):
     """And leaves no note behind that would keep others out later."""
     table, target = lakes.make(format_, spark.range(10)), path_of(lakes, to)
-    at_load(monkeypatch, to, before=stop)
+    at_commit(monkeypatch, to, before=stop)
     with pytest.raises(Stopped):
         lakes.migrate(format_, table, to, target)
 
@@ -98,7 +98,7 @@ def test_what_others_have_put_into_the_folder_stays(lakes, spark, monkeypatch):
     """A table that turns out to be wrong is removed, and nothing else."""
     table, target = lakes.make("delta", spark.range(10)), path_of(lakes, "iceberg")
     theirs = Path(target, "of somebody else")
-    at_load(monkeypatch, "iceberg", after=lambda: theirs.write_text("x"))
+    at_commit(monkeypatch, "iceberg", after=lambda: theirs.write_text("x"))
     monkeypatch.setattr("zadapter.migration.migrate.proof", fail)
 
     with pytest.raises(VerificationError):
@@ -116,7 +116,7 @@ def test_a_table_that_somebody_else_has_changed_is_not_removed(lakes, spark, mon
         lakes.sql(f"ALTER TABLE {target} CREATE BRANCH dev")
         lakes.sql(f"INSERT INTO {target}.branch_dev VALUES (100)")
 
-    at_load(monkeypatch, "iceberg", after=change)
+    at_commit(monkeypatch, "iceberg", after=change)
     monkeypatch.setattr("zadapter.migration.migrate.proof", fail)
 
     with pytest.raises(VerificationError):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.migration.hooks import at_load
+from integration.migration.hooks import at_commit
 from integration.migration.test_follow import PAIRS, ids, numbers, versioned
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
 
@@ -48,7 +48,7 @@ def test_a_way_back_meanwhile_is_noticed(lakes, spark, monkeypatch, format_, to)
     lakes.append(format_, table, numbers(spark, 20))
     lakes.migrate(format_, table, to, made.target, follow=True)
     lakes.append(format_, table, numbers(spark, 30))
-    at_load(monkeypatch, to, before=lambda: back(lakes, to, made.target, made.target_version))
+    at_commit(monkeypatch, to, before=lambda: back(lakes, to, made.target, made.target_version))
 
     with pytest.raises(ConflictError):
         lakes.migrate(format_, table, to, made.target, follow=True)
@@ -173,7 +173,7 @@ def test_a_conflict_with_ourselves_is_none(lakes, spark, monkeypatch, to):
     def conflict():
         raise ConflictError("the table is there already")
 
-    at_load(monkeypatch, to, after=conflict)
+    at_commit(monkeypatch, to, after=conflict)
 
     report = lakes.migrate(format_, table, to)
 

@@ -23,7 +23,7 @@ from integration.migration.hooks import BACKENDS
 
 settings, format_, table, to, target, step = json.loads(sys.argv[1])
 backend = BACKENDS[to]
-name, first = {"write": ("write", False), "before": ("load", True), "after": ("load", False)}[step]
+name, first = {"write": ("write", False), "before": ("commit", True), "after": ("commit", False)}[step]
 real = getattr(backend, name)
 
 
@@ -39,8 +39,8 @@ zadapter.migrate(table, backend=format_, to=to, target=target, spark=spark)
 """
 STEPS = {
     "write": ("write", {"after": stop}),
-    "before": ("load", {"before": stop}),
-    "after": ("load", {"after": stop}),
+    "before": ("commit", {"before": stop}),
+    "after": ("commit", {"after": stop}),
 }
 OTHERS = {"delta": "iceberg", "iceberg": "parquet", "parquet": "delta"}
 

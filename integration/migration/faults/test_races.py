@@ -2,7 +2,7 @@
 
 import pytest
 
-from integration.migration.hooks import at_load
+from integration.migration.hooks import at_commit
 from integration.migration.test_follow import ids, numbers, versioned
 from integration.migration.values.test_deletes import delete_equal
 from zadapter.errors import ConflictError, UnsupportedError
@@ -17,7 +17,7 @@ def test_of_two_migrations_to_one_target_the_first_one_stays(
 ):
     """The other one is told, and takes its own files away."""
     table, target = lakes.make(format_, numbers(spark, 0), "p"), lakes.name(to)
-    at_load(monkeypatch, to, before=lambda: lakes.migrate(format_, table, to, target))
+    at_commit(monkeypatch, to, before=lambda: lakes.migrate(format_, table, to, target))
 
     with pytest.raises(ConflictError):
         lakes.migrate(format_, table, to, target)
@@ -30,7 +30,7 @@ def test_of_two_migrations_to_one_target_the_first_one_stays(
 def test_rows_that_others_add_at_once_are_not_taken_away(lakes, spark, monkeypatch, format_, to):
     """The proof is about what was carried, and not about what came to it since."""
     table, target = lakes.make(format_, numbers(spark, 0), "p"), lakes.name(to)
-    at_load(monkeypatch, to, after=lambda: lakes.append(to, target, numbers(spark, 1_000, 1)))
+    at_commit(monkeypatch, to, after=lambda: lakes.append(to, target, numbers(spark, 1_000, 1)))
 
     report = lakes.migrate(format_, table, to, target)
 
