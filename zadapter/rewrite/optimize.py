@@ -152,13 +152,13 @@ def _run(options: Options, backend: Backend, spark: SparkSession, users: SparkSe
             planned = prepared.plan()
         tally.seconds["fit"] = prepared.seconds
         tally.seconds["plan"] -= prepared.seconds
-        with tally.telling(), explaining(options.name):
+        with tally.reporting_versions(), explaining(options.name):
             errors = [
                 error
-                for work in prepared.work
-                if (error := rewrite(prepared, work, spark, options, tally)) is not None
+                for job in prepared.jobs
+                if (error := rewrite(prepared, job, spark, options, tally)) is not None
             ]
-    if errors and len(errors) == len(prepared.work):
+    if errors and len(errors) == len(prepared.jobs):
         raise errors[-1]
     if tally.versions:
         refresh(users, prepared.snapshot)
