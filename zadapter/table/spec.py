@@ -65,7 +65,7 @@ class Definition:
     comment: str | None = None
     computed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Computed columns, with their expressions in Spark's SQL."""
-    unspeakable: frozenset[str] = frozenset()
+    unrepresentable: frozenset[str] = frozenset()
     """Partition fields with values that folder names cannot represent."""
     whole: bool = False
     """Whether files also contain their partition columns."""
@@ -210,7 +210,7 @@ def in_folders(definition: Definition) -> Definition:
 
     Files do not contain the columns in folder names, but need at least one column.
     """
-    unsaid = {each.name for each in definition.partition} & definition.unspeakable
+    unsaid = {each.name for each in definition.partition} & definition.unrepresentable
     told = "a folder name cannot represent one of its values"
     kept = without_partition(definition, unsaid, told)
     if len(kept.partition) < len(kept.columns) or not kept.partition:
