@@ -100,16 +100,16 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
     java_rows = java.internalCreateDataFrame(nothing, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
     unknown = DataFrame(java_rows, session)
     try:
-        asked = unknown.where(text)
+        filtered = unknown.where(text)
     except AnalysisException:  # it references metadata columns, which only file relations have
         return Unknown(text)
-    analysed = _plan(asked).analyzed()
+    analysed = _plan(filtered).analyzed()
     if later and calls_clock(session, analysed):
         kept = without_clock(unknown, analysed)
         if kept is None:
             return Unknown(text)
-        asked = kept
-    return _optimised(_optimised_plan(asked, text), schema)
+        filtered = kept
+    return _optimised(_optimised_plan(filtered, text), schema)
 
 
 def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
@@ -133,8 +133,8 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
         plan = plan.child()
     if plan.nodeName() == "LocalRelation":
         return Constant(value=False)
-    known = plan.nodeName() == "LogicalRDD"
-    return And(tuple(parts)) if known else Unknown(str(plan.nodeName()))
+    is_scan = plan.nodeName() == "LogicalRDD"
+    return And(tuple(parts)) if is_scan else Unknown(str(plan.nodeName()))
 
 
 @dataclass(frozen=True, slots=True)
