@@ -22,9 +22,9 @@ from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.planning import predict
-from zadapter.planning.file_groups import Job, find_roots, jobs, most_roots, roots_of
+from zadapter.planning.file_groups import Job, find_roots, jobs, root_limit, roots_of
 from zadapter.reports.optimize import Plan
-from zadapter.spark.sample import files_to_read, sample, wanted_rows
+from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, chosen
 
@@ -218,7 +218,7 @@ def _drawn(
         [files_to_read(group.files, request.columns) for job in jobs_to_fit for group in job.groups]
     )
     cut_into = sum(group.cut_into for job in jobs_to_fit for group in job.groups)
-    fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
+    fraction = sample_size(cut_into) / max(1, int(_weights(read).sum()))
     partition: list[Parts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
     return sample(rows, [*request.columns, *partition], min(1.0, fraction))
@@ -235,7 +235,7 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
     roots, root_of = roots_of(values, drawn.num_rows)
     rows = np.bincount(root_of, minlength=len(roots))
     share = np.maximum(1, np.rint(rows * group.cut_into / max(1, drawn.num_rows))).astype(np.int64)
-    max_roots = most_roots(int(share.max(initial=1)), request)
+    max_roots = root_limit(int(share.max(initial=1)), request)
     largest = np.sort(np.argsort(-rows, kind="stable")[:max_roots])
     layout_root = np.zeros(len(roots), np.int64)
     layout_root[largest] = np.arange(len(largest))
