@@ -96,8 +96,8 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
     """Optimise the condition with Spark, and convert the optimised plan."""
     session = rows.sparkSession
     java: Any = session._jsparkSession  # noqa: SLF001 - internal rows have no public door
-    nothing = java.emptyDataFrame().queryExecution().toRdd()
-    java_rows = java.internalCreateDataFrame(nothing, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
+    no_rows = java.emptyDataFrame().queryExecution().toRdd()
+    java_rows = java.internalCreateDataFrame(no_rows, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
     unknown = DataFrame(java_rows, session)
     try:
         filtered = unknown.where(text)
@@ -203,11 +203,11 @@ def _is_replaced(name: str, spark: SparkSession) -> bool:
     catalyst = jvm.org.apache.spark.sql.catalyst
     registry = getattr(getattr(catalyst.analysis, "FunctionRegistry$"), "MODULE$")
     identifier = catalyst.FunctionIdentifier(name, jvm.scala.Option.apply(None))
-    own = registry.builtin().lookupFunction(identifier)
-    if own.isEmpty():
+    builtin = registry.builtin().lookupFunction(identifier)
+    if builtin.isEmpty():
         return False
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
-    return not own.equals(state.functionRegistry().lookupFunction(identifier))
+    return not builtin.equals(state.functionRegistry().lookupFunction(identifier))
 
 
 def _rejected(text: str, error: Exception) -> UsageError:

@@ -46,7 +46,7 @@ class MigrationContext:
     """Options of the new layout; None: keep the table's layout."""
     spark: SparkSession
     """A clone of the user's session."""
-    users: SparkSession
+    user_session: SparkSession
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """Duration of each phase so far, in seconds."""
 
@@ -82,14 +82,14 @@ def opened(
 ) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
     (old, new), (backend, to) = names, formats
-    users = spark or running() or resolve.start({}, None, names)
-    session, factory = open_table(old, backend, users)
+    user_session = spark or running() or resolve.start({}, None, names)
+    session, factory = open_table(old, backend, user_session)
     session, to_factory = open_table(new, to, session)
     with (
         interruptible(session.sparkContext, _AGAIN),
-        scratch(session) as own,
-        closing(_migratable(factory(own))) as source,
-        closing(_migratable(to_factory(own))) as target_backend,
+        scratch(session) as clone,
+        closing(_migratable(factory(clone))) as source,
+        closing(_migratable(to_factory(clone))) as target_backend,
     ):
         context = MigrationContext(
             table=old,
@@ -99,8 +99,8 @@ def opened(
             to=to_factory.format.name,
             mode=mode,
             options=options,
-            spark=own,
-            users=session,
+            spark=clone,
+            user_session=session,
         )
         with timing(context.seconds, "total"):
             yield context
@@ -170,7 +170,7 @@ def landed(context: MigrationContext, version: int | None) -> Snapshot:
     head = (
         context.target.snapshot(target) if version is None else context.target.at(target, version)
     )
-    refresh(context.users, head)
+    refresh(context.user_session, head)
     return head
 
 
@@ -211,8 +211,8 @@ def unchanged(context: MigrationContext, source_table: SourceTable, version: int
     """Return whether the old table still has the same files; property changes add versions too."""
     if version == source_table.origin.version or version is None:
         return version == source_table.origin.version
-    then = context.source.at(context.table, version)
-    return keys(context.source.files(then)) == keys(source_table.transfer.files)
+    old_snapshot = context.source.at(context.table, version)
+    return keys(context.source.files(old_snapshot)) == keys(source_table.transfer.files)
 
 
 def marker_text(context: MigrationContext, source_table: SourceTable) -> str:

@@ -138,22 +138,22 @@ def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tu
     jobs = (
         [] if request is None else [(job, request) for job in planned(transfer, pending, request)]
     )
-    done: list[Written] = []
+    written_files: list[Written] = []
     layouts: list[tuple[Layout, ...]] = []
-    with discarding(transfer.spark, done):
+    with discarding(transfer.spark, written_files):
         for job, layout_request in jobs:
             layout = _layout(transfer, pending, job, layout_request)
             file_encoding = encoding(
                 transfer.source, transfer.snapshot, job, layout_request, transfer.spark
             )
             shuffled = clustered(transfer.rows(job.files), layout, pending).rows
-            done.append(transfer.target.write(pending, shuffled, layout, file_encoding))
+            written_files.append(transfer.target.write(pending, shuffled, layout, file_encoding))
             layouts.append((layout,))
         if not jobs and transfer.files.num_rows:
-            done.append(plainly(transfer, pending, transfer.files))
+            written_files.append(plainly(transfer, pending, transfer.files))
             layouts.append(())
         staged_files = [
-            staged(transfer.target, pending, written, transfer.spark) for written in done
+            staged(transfer.target, pending, written, transfer.spark) for written in written_files
         ]
         check_rows(transfer, staged_files, transfer.files)
     return tuple(Carried(*pair) for pair in zip(staged_files, layouts, strict=True))

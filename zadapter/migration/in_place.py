@@ -56,19 +56,21 @@ def shared(transfer: Transfer, before: Definition) -> Shared:
     reason = next(chain(_reasons(transfer, before), _elsewhere(transfer, uris)), None)
     if reason is not None:
         raise UnsupportedError(f"{transfer.snapshot.table} cannot be migrated in place: {reason}")
-    cut = _cut(transfer.files)
-    opened = list(range(transfer.files.num_rows)) if cut else _files_to_open(transfer.files)
+    truncated = _cut(transfer.files)
+    opened = list(range(transfer.files.num_rows)) if truncated else _files_to_open(transfer.files)
     rows, footers = transfer.files["rows"].to_pylist(), dict[str, Footer]()
     names = [uris[number] for number in opened]
     with closing(map_files(lambda uri: _metadata(transfer, uri), names)) as file_metadata:
         checked = _checked(transfer, before, opened, file_metadata)
         for number, (size, footer) in zip(opened, checked, strict=True):
             rows[number] = footer.num_rows
-            if cut:
+            if truncated:
                 footers[uris[number]] = parse(size, footer)
     field = transfer.files.schema.field("rows")
     files = replaced(transfer.files, field, pa.array(rows, pa.int64()))
-    return Shared(uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), cut))
+    return Shared(
+        uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), truncated)
+    )
 
 
 def _metadata(transfer: Transfer, uri: str) -> tuple[int, pq.FileMetaData]:

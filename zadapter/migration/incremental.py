@@ -104,17 +104,19 @@ def _appended(
             f"{context.table} had no versions when it was migrated, so the rows appended since are "
             f"unknown; {_MIGRATE_AGAIN}"
         )
-    then = context.source.files(context.source.at(context.table, recorded.version))
+    old_files = context.source.files(context.source.at(context.table, recorded.version))
     _check_columns(context, source_table, new_snapshot, recorded)
-    now = source_table.transfer.files
-    counted = [_counted(then), _counted(now)]
+    new_files = source_table.transfer.files
+    counted = [_counted(old_files), _counted(new_files)]
     if removed := counted[0] - counted[1]:
         raise UnsupportedError(
             f"{context.table} has changes other than appends since version {recorded.version}: "
             f"{len(removed)} files were removed or lost rows, first: {min(removed)[0]}; "
             f"{_MIGRATE_AGAIN}"
         )
-    return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
+    return new_files.filter(
+        pc.invert(pc.is_in(new_files["path"], old_files["path"].combine_chunks()))
+    )
 
 
 def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
@@ -129,8 +131,8 @@ def _check_columns(
     expected = [
         (column["name"], column["type"]) for column in source_table.transfer.definition.columns
     ]
-    now = context.target.define(new_snapshot)
-    actual = [(column["name"], column["type"]) for column in now.columns]
+    definition = context.target.define(new_snapshot)
+    actual = [(column["name"], column["type"]) for column in definition.columns]
     if expected != actual or recorded.columns != source_table.origin.columns:
         raise UnsupportedError(
             f"the columns of {context.table} have changed since the migration; {_MIGRATE_AGAIN}"
@@ -138,7 +140,7 @@ def _check_columns(
     expected_partition = [
         (f.source, f.transform) for f in source_table.transfer.definition.partition
     ]
-    if expected_partition != [(f.source, f.transform) for f in now.partition]:
+    if expected_partition != [(f.source, f.transform) for f in definition.partition]:
         raise UnsupportedError(
             f"the partition spec of {context.table} or {context.target_table} has changed since "
             f"the migration; {_MIGRATE_AGAIN}"

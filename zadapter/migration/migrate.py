@@ -126,7 +126,7 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     carried, notes, version = _create(context, source_table, adoptable)
     # the committed version if known, since other writers may have added newer ones
     head = landed(context, version)
-    refresh(context.users, source_table.transfer.snapshot)
+    refresh(context.user_session, source_table.transfer.snapshot)
     files = listing(source_table, head)
     try:
         proven = _proven(context, source_table, head, files)

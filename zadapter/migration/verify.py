@@ -186,9 +186,11 @@ def check_columns(
     Raises:
         VerificationError: The columns differ.
     """
-    for should, is_ in zip(expected, actual, strict=False):
-        if should != is_:
-            raise VerificationError(f"a column differs: expected {should}, found {is_}")
+    for expected_column, actual_column in zip(expected, actual, strict=False):
+        if expected_column != actual_column:
+            raise VerificationError(
+                f"a column differs: expected {expected_column}, found {actual_column}"
+            )
     if len(expected) != len(actual):
         raise VerificationError(
             f"the columns differ: expected {len(expected)}, found {len(actual)}"

@@ -64,31 +64,31 @@ class Tally:
 
 
 def rewrite(
-    prepared: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
     checksum = options.verify == "checksum"
     with timing(tally.seconds, "write"):
-        written, shuffled = write(prepared, planned, spark, checksum=checksum)
+        written, shuffled = write(plan, planned, spark, checksum=checksum)
     tally.untested = tally.untested or shuffled.untested
     try:
         with timing(tally.seconds, "verify"):
-            staged_files = staged(prepared.backend, prepared.snapshot, written, spark)
-            exchanges = _exchanges(prepared, planned, staged_files)
+            staged_files = staged(plan.backend, plan.snapshot, written, spark)
+            exchanges = _exchanges(plan, planned, staged_files)
             if checksum or shuffled.untested is not None:
                 files, observed = planned.job.files, shuffled.observed()
                 tally.read_twice |= check_contents(
-                    prepared.backend, prepared.snapshot, files, staged_files, observed
+                    plan.backend, plan.snapshot, files, staged_files, observed
                 )
         change = Change(
-            base=prepared.snapshot,
+            base=plan.snapshot,
             operation=Operation.OPTIMIZE,
             exchanges=exchanges,
             staged=(staged_files,),
             layouts=(planned.layout,),
         )
         with timing(tally.seconds, "commit"):
-            landed = publish(prepared.backend, change, options.backoff)
+            landed = publish(plan.backend, change, options.backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
@@ -108,13 +108,13 @@ def rewrite(
 
 
 def _exchanges(
-    prepared: RewritePlan, planned: PlannedJob, staged_files: Staged
+    plan: RewritePlan, planned: PlannedJob, staged_files: Staged
 ) -> tuple[Exchange, ...]:
     """Check the staged files of each partition, and pair them with the files they replace."""
-    snapshot, exchanges = prepared.snapshot, list[Exchange]()
+    snapshot, exchanges = plan.snapshot, list[Exchange]()
     if not planned.job.roots:
         (group,) = planned.job.groups
-        check_rows(group, file_stats.total(staged_files.files, "rows"), _rows_in(prepared, group))
+        check_rows(group, file_stats.total(staged_files.files, "rows"), _rows_in(plan, group))
         return (Exchange(removed=group.files, added=staged_files.files),)
     of_root = find_roots(
         planned.job.roots,
@@ -124,7 +124,7 @@ def _exchanges(
     for number, group in enumerate(planned.job.groups):
         in_group = of_root == number
         added = staged_files.files.filter(pa.array(in_group))
-        check_rows(group, file_stats.total(added, "rows"), _rows_in(prepared, group))
+        check_rows(group, file_stats.total(added, "rows"), _rows_in(plan, group))
         exchanges.append(Exchange(removed=group.files, added=added))
     if sum(exchange.added.num_rows for exchange in exchanges) != staged_files.files.num_rows:
         raise VerificationError(
@@ -133,10 +133,10 @@ def _exchanges(
     return tuple(exchanges)
 
 
-def _rows_in(prepared: RewritePlan, group: Group) -> int:
+def _rows_in(plan: RewritePlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
     rows = live_rows(group.files)
-    return prepared.backend.read(prepared.snapshot, group.files).count() if rows is None else rows
+    return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
 def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:

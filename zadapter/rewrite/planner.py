@@ -186,8 +186,10 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
     """Convert the condition to a predicate for the files of the current snapshot."""
-    nothing = file_stats.empty({}, snapshot.partition)
-    return condition(where, backend.read(snapshot, nothing), snapshot.schema, later=False).predicate
+    no_files = file_stats.empty({}, snapshot.partition)
+    return condition(
+        where, backend.read(snapshot, no_files), snapshot.schema, later=False
+    ).predicate
 
 
 def fitted(

@@ -21,21 +21,19 @@ from zadapter.table.snapshot import Snapshot, Written
 
 
 def write(
-    prepared: RewritePlan, planned: PlannedJob, spark: SparkSession, *, checksum: bool
+    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, *, checksum: bool
 ) -> tuple[Written, Clustered]:
     """Read, shuffle, sort and write the rows of *planned* to files that are invisible to readers.
 
     Args:
-        prepared: The rewrite.
+        plan: The rewrite.
         planned: The job.
         spark: A session.
         checksum: Whether to compute a checksum of the rows read.
     """
-    snapshot, backend = prepared.snapshot, prepared.backend
+    snapshot, backend = plan.snapshot, plan.backend
     file_encoding = encoding(backend, snapshot, planned.job, planned.layout.request, spark, planned)
-    file_encoding = replace(
-        file_encoding, whole=planned.job.files.num_rows == prepared.files.num_rows
-    )
+    file_encoding = replace(file_encoding, whole=planned.job.files.num_rows == plan.files.num_rows)
     rows = backend.read(snapshot, planned.job.files)
     shuffled = clustered(rows, planned.layout, snapshot, checksum=checksum)
     return backend.write(snapshot, shuffled.rows, planned.layout, file_encoding), shuffled

@@ -88,9 +88,9 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     clone = SparkSession(spark.sparkContext, java_clone)
     # PySpark binds RDD.toDF to the session that was created last
     RDD.toDF = to_df  # type: ignore[method-assign]
-    users = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
+    user_values = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
     _reset(clone, expressions=expressions)
-    kept = {rebase_settings.USER_PREFIX + key: value for key, value in users.items()}
+    kept = {rebase_settings.USER_PREFIX + key: value for key, value in user_values.items()}
     set_all(clone, SAFE | kept)
     builtin = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
     java_clone.sessionState().functionRegistry().functionBuilders().addAll(
@@ -130,11 +130,11 @@ def _module(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
-def refresh(users: SparkSession, changed: Snapshot) -> None:
+def refresh(user_session: SparkSession, changed: Snapshot) -> None:
     """Refresh a table in the user's session, since catalogs cache versions."""
     if changed.identifier is not None:
         with suppress(Exception):
-            users.sql(f"REFRESH TABLE {changed.identifier}")
+            user_session.sql(f"REFRESH TABLE {changed.identifier}")
 
 
 def planned(spark: SparkSession, plan: Any) -> DataFrame:

@@ -97,13 +97,13 @@ def discard(spark: SparkSession, written: Written) -> None:
 
 
 @contextmanager
-def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
+def discarding(spark: SparkSession, written_files: Sequence[Written]) -> Iterator[None]:
     """Delete written files if the block fails and they were certainly not committed."""
     try:
         yield
     except (UnknownOutcomeError, ReplacedTableError):
         raise
     except (Exception, Interrupted):
-        for written in done:
+        for written in written_files:
             discard(spark, written)
         raise

@@ -64,8 +64,8 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
     picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
-    short = [_shortened(picked, name) for name in picked.columns]
-    return _in_utc(picked.select(*short).toArrow())
+    truncated = [_shortened(picked, name) for name in picked.columns]
+    return _in_utc(picked.select(*truncated).toArrow())
 
 
 def _shortened(rows: DataFrame, name: str) -> Column:

@@ -74,8 +74,8 @@ def column_stats(
         exact: Whether the log stores bounds of this type without truncation or rounding.
     """
     low, high = bounds
-    held, live = rows
-    all_null = pc.equal(nulls, held)
+    file_rows, live = rows
+    all_null = pc.equal(nulls, file_rows)
     sure = pc.or_(tight, pc.equal(nulls, 0))
     certain = pc.make_struct(all_null.fill_null(False), sure.fill_null(False))  # noqa: FBT003
     best = int(Bounds.EXACT if exact else Bounds.WIDENED)

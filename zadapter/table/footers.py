@@ -80,10 +80,10 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     }
     stats = []
     paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}
-    twice = {path for path, count in Counter(paths.values()).items() if count > 1}
+    ambiguous = {path for path, count in Counter(paths.values()).items() if count > 1}
     for parts, type_ in columns.items():
         # a column "a.b" and the field b of a share a path, so its stats are ambiguous
-        path = "" if paths[parts] in twice else paths[parts]
+        path = "" if paths[parts] in ambiguous else paths[parts]
         stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in parsed], type_))
     table_schema = schema(columns, {})
     arrays = {
@@ -115,8 +115,8 @@ def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
     """Return where bounds are values of the file; texts may be truncated, NaN may be excluded."""
     if pa.types.is_floating(type_):
         return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
-    cut = pa.types.is_string(type_) or pa.types.is_binary(type_)
-    return pa.array([not cut] * len(nans))
+    truncated = pa.types.is_string(type_) or pa.types.is_binary(type_)
+    return pa.array([not truncated] * len(nans))
 
 
 def typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:

@@ -64,8 +64,8 @@ def append(
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
-        return _retrying(lambda: _append(opened, named(table), rows, backoff or Backoff(), own))
+    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
+        return _retrying(lambda: _append(opened, named(table), rows, backoff or Backoff(), clone))
 
 
 @explained
@@ -98,9 +98,9 @@ def delete(
     """
     if not where or not str(where).strip():
         raise UsageError("where= is empty; pass where='true' to delete all rows")
-    with _writing(table, backend, spark) as (opened, own, users):
-        check_functions(where, users)
-        return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), own))
+    with _writing(table, backend, spark) as (opened, clone, user_session):
+        check_functions(where, user_session)
+        return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), clone))
 
 
 @explained
@@ -133,11 +133,11 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
+    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
         snapshot = opened.snapshot(named(table))
         live = opened.files(snapshot)
-        fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
-        change = _staged(opened, snapshot, fitting, own, live, Operation.OVERWRITE)
+        fitting = _fitting(_on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+        change = _staged(opened, snapshot, fitting, clone, live, Operation.OVERWRITE)
         partitions = {str(value) for value in change.added["partition"].to_pylist()}
         in_partitions = pa.array(
             [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
@@ -146,7 +146,7 @@ def overwrite(
         if snapshot.partition:
             exchange = replace(exchange, removed=live.filter(in_partitions))
             change = replace(change, exchanges=(exchange,))
-        return _landed(opened, change, backoff or Backoff(), own)
+        return _landed(opened, change, backoff or Backoff(), clone)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -163,15 +163,15 @@ def _writing(
     session, factory = open_table(named(table), backend, spark)
     with (
         interruptible(session.sparkContext),
-        scratch(session, expressions=True) as own,
-        closing(factory(own)) as opened,
+        scratch(session, expressions=True) as clone,
+        closing(factory(clone)) as opened,
     ):
         if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
                 "of this format"
             )
-        yield opened, own, session
+        yield opened, clone, session
 
 
 def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
@@ -239,9 +239,9 @@ def _append(
     opened: VersionedBackend, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     snapshot = opened.snapshot(table)
-    nothing = opened.files(snapshot).slice(0, 0)
-    fitting = _fitting(_on(spark, rows), opened.read(snapshot, nothing))
-    change = _staged(opened, snapshot, fitting, spark, nothing, Operation.APPEND)
+    no_files = opened.files(snapshot).slice(0, 0)
+    fitting = _fitting(_on(spark, rows), opened.read(snapshot, no_files))
+    change = _staged(opened, snapshot, fitting, spark, no_files, Operation.APPEND)
     return _landed(opened, change, backoff, spark)
 
 

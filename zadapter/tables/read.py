@@ -60,11 +60,11 @@ def read(
         ForeignChangeError: Files of the version were changed outside the log.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as own:
-        opened = factory(own)
+    with scratch(session) as clone:
+        opened = factory(clone)
         snapshot = _snapshot(opened, named(table), version)
         candidates = pruned(opened, snapshot, where, session, later=True)
-        set_all(own, BY_BOUNDS if candidates.on_floats else {})
+        set_all(clone, BY_BOUNDS if candidates.on_floats else {})
         rows = opened.read(snapshot, candidates.certain)
         if candidates.doubtful.num_rows:
             with scratch(session) as unpushed:
@@ -108,7 +108,7 @@ def files(
             or row groups are requested, and the format does not resolve columns by name.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as own, closing(factory(own)) as opened:
+    with scratch(session) as clone, closing(factory(clone)) as opened:
         snapshot = _snapshot(opened, named(table), version)
         candidates = pruned(opened, snapshot, where, session, later=False)
         matching_files = candidates.files
@@ -172,9 +172,9 @@ def pruned(
     if where is None:
         live_files = opened.files(snapshot)
         return Pruned(live_files, live_files.slice(0, 0), on_floats=False, predicate=None)
-    nothing = file_stats.empty({}, snapshot.partition)
-    like = opened.read(snapshot, nothing)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    analysed = condition(where, planned(spark, like), snapshot.schema, later=later)
+    no_files = file_stats.empty({}, snapshot.partition)
+    empty_plan = opened.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    analysed = condition(where, planned(spark, empty_plan), snapshot.schema, later=later)
     floats = [
         parts
         for parts, type_ in leaves(snapshot.schema)
@@ -198,8 +198,8 @@ def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
     stats = file_stats.column(files, parts)
     if stats is None:
         return pc.is_null(files["layout"].combine_chunks())
-    none = pc.equal(pc.struct_field(stats, "nans"), 0).fill_null(False)  # noqa: FBT003
-    return pc.invert(pc.or_(none, pc.is_valid(files["layout"].combine_chunks())))
+    no_nans = pc.equal(pc.struct_field(stats, "nans"), 0).fill_null(False)  # noqa: FBT003
+    return pc.invert(pc.or_(no_nans, pc.is_valid(files["layout"].combine_chunks())))
 
 
 def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
