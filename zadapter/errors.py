@@ -33,7 +33,7 @@ class ZadapterError(Exception):
     """Base class of all errors of zadapter."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(masked(each) if isinstance(each, str) else each for each in args))
+        super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class UsageError(ZadapterError, ValueError):

@@ -12,7 +12,7 @@ from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
 from zadapter.migration.context import check_apart, loading, unchanged
 from zadapter.migration.in_place import _checked as checked
 from zadapter.migration.in_place import _cut as cut
-from zadapter.migration.in_place import _looked_at as looked_at
+from zadapter.migration.in_place import _files_to_open as files_to_open
 from zadapter.migration.in_place import _reasons as reasons
 from zadapter.migration.in_place import _with_bounds as with_bounds
 from zadapter.table import file_stats
@@ -230,13 +230,13 @@ def test_all_files_without_a_count_are_opened_and_some_others():
     field = files.schema.field("rows")
     files = files.set_column(files.schema.get_field_index("rows"), field, live)
 
-    found = looked_at(files)
+    found = files_to_open(files)
 
     assert {0, 3, 777, 999} <= {*found}
     assert found == sorted(set(found))
     assert len(found) < 1_000
-    assert looked_at(files.slice(0, 5)) == [0, 1, 2, 3, 4]
-    assert looked_at(files.slice(0, 0)) == []
+    assert files_to_open(files.slice(0, 5)) == [0, 1, 2, 3, 4]
+    assert files_to_open(files.slice(0, 0)) == []
 
 
 def test_links_are_followed(tmp_path):

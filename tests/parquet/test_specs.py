@@ -89,7 +89,7 @@ def test_folders_are_not_cut_by_what_their_names_cannot_say():
     """An empty text would come back as null."""
     cut = of("string", "long", partition=(PartitionField("c0", ("c0",)),))
 
-    made = accept(replace(cut, unspeakable=frozenset({"c0"})))
+    made = accept(replace(cut, unrepresentable=frozenset({"c0"})))
 
     assert made.partition == ()
     assert [item.how for item in made.items] == [

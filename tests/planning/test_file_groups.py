@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import MIB, file_table, fitted, request
 from zadapter.layout.build import MAX_LEAVES
-from zadapter.planning.file_groups import MOST_GROUPS, find_roots, jobs, roots_of
+from zadapter.planning.file_groups import MAX_GROUPS, find_roots, jobs, roots_of
 
 ASKED = request(1)
 OURS = fitted([np.arange(8)], 4)
@@ -226,7 +226,7 @@ def test_jobs_fit_into_the_look_up_arrays(sizes, groups):
     for job in found:
         deepest = max(group.cut_into for group in job.groups)
         leaves = 1 << (deepest - 1).bit_length() + (groups - 1).bit_length()
-        assert len(job.groups) <= MOST_GROUPS
+        assert len(job.groups) <= MAX_GROUPS
         assert len(job.groups) == 1 or len(job.groups) * leaves <= MAX_LEAVES
 
 

@@ -57,17 +57,17 @@ class Options:
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
-        for name, types, wanted in _TYPES:
+        for name, types, expected in _TYPES:
             given = getattr(self, name)
             if not isinstance(given, types) or (types is Integral and isinstance(given, bool)):
-                raise UsageError(f"{name}= must be {wanted}, not {given!r}")
+                raise UsageError(f"{name}= must be {expected}, not {given!r}")
         named(self.table)
         if self.curve not in [curve.value for curve in Curve]:
-            known = ", ".join(curve.value for curve in Curve)
-            raise UsageError(f"unknown curve {self.curve!r}; expected one of: {known}")
+            choices = ", ".join(curve.value for curve in Curve)
+            raise UsageError(f"unknown curve {self.curve!r}; expected one of: {choices}")
         if self.verify not in VERIFICATIONS:
-            known = ", ".join(VERIFICATIONS)
-            raise UsageError(f"unknown verify={self.verify!r}; expected one of: {known}")
+            choices = ", ".join(VERIFICATIONS)
+            raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
         if self.row_groups < 1:
             raise UsageError(f"row_groups= must be at least 1, not {self.row_groups}")
         _ = self.file_bytes, self.group_bytes, self.weights

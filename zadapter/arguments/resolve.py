@@ -79,13 +79,13 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
     reasons: list[ZadapterError] = []
     for name in names():
         try:
-            found = _tried(name, table, spark)
+            result = _tried(name, table, spark)
         except UnsupportedError as error:
             # the table may have a format that the session does not support
             raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
-        if not isinstance(found, ZadapterError):
-            return found
-        reasons.append(found)
+        if not isinstance(result, ZadapterError):
+            return result
+        reasons.append(result)
     if not reasons:
         raise MissingBackendError(
             "no backend is installed; install zadapter with the extra 'delta'"
@@ -102,14 +102,14 @@ def _tried(
 ) -> tuple[SparkSession, Factory] | ZadapterError:
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
-        found, factory = _loaded(name, table, spark)
-        if factory(found).snapshot(table).version is None:
+        session_for_format, factory = _loaded(name, table, spark)
+        if factory(session_for_format).snapshot(table).version is None:
             return UnknownTableError(
                 f"{table} has no log; pass backend={name!r} to create a table from its files"
             )
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error
-    return found, factory
+    return session_for_format, factory
 
 
 def request_of(options: Options, snapshot: Snapshot) -> Request:
@@ -136,9 +136,9 @@ def _key(name: str, snapshot: Snapshot) -> Parts:
             f"{join(parts)!r} is a partition column, so each file contains one value of it "
             "already; pass other columns"
         )
-    for is_a, what in _NO_KEYS:
+    for is_a, reason in _NO_KEYS:
         if is_a(type_):
-            raise UsageError(f"{join(parts)!r} cannot be a key: it is {what}")
+            raise UsageError(f"{join(parts)!r} cannot be a key: it is {reason}")
     if parts in snapshot.without_bounds:
         raise UsageError(
             f"{join(parts)!r} cannot be a key: {snapshot.format} stores no min and max of its type "

@@ -96,20 +96,20 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
     """Optimise the condition with Spark, and convert the optimised plan."""
     session = rows.sparkSession
     java: Any = session._jsparkSession  # noqa: SLF001 - internal rows have no public door
-    nothing = java.emptyDataFrame().queryExecution().toRdd()
-    java_rows = java.internalCreateDataFrame(nothing, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
+    no_rows = java.emptyDataFrame().queryExecution().toRdd()
+    java_rows = java.internalCreateDataFrame(no_rows, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
     unknown = DataFrame(java_rows, session)
     try:
-        asked = unknown.where(text)
+        filtered = unknown.where(text)
     except AnalysisException:  # it references metadata columns, which only file relations have
         return Unknown(text)
-    analysed = _plan(asked).analyzed()
+    analysed = _plan(filtered).analyzed()
     if later and calls_clock(session, analysed):
         kept = without_clock(unknown, analysed)
         if kept is None:
             return Unknown(text)
-        asked = kept
-    return _optimised(_optimised_plan(asked, text), schema)
+        filtered = kept
+    return _optimised(_optimised_plan(filtered, text), schema)
 
 
 def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
@@ -133,8 +133,8 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
         plan = plan.child()
     if plan.nodeName() == "LocalRelation":
         return Constant(value=False)
-    known = plan.nodeName() == "LogicalRDD"
-    return And(tuple(parts)) if known else Unknown(str(plan.nodeName()))
+    is_scan = plan.nodeName() == "LogicalRDD"
+    return And(tuple(parts)) if is_scan else Unknown(str(plan.nodeName()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,11 @@ def _is_replaced(name: str, spark: SparkSession) -> bool:
     catalyst = jvm.org.apache.spark.sql.catalyst
     registry = getattr(getattr(catalyst.analysis, "FunctionRegistry$"), "MODULE$")
     identifier = catalyst.FunctionIdentifier(name, jvm.scala.Option.apply(None))
-    own = registry.builtin().lookupFunction(identifier)
-    if own.isEmpty():
+    builtin = registry.builtin().lookupFunction(identifier)
+    if builtin.isEmpty():
         return False
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
-    return not own.equals(state.functionRegistry().lookupFunction(identifier))
+    return not builtin.equals(state.functionRegistry().lookupFunction(identifier))
 
 
 def _rejected(text: str, error: Exception) -> UsageError:

@@ -57,8 +57,8 @@ def _load(entry: EntryPoint) -> Factory:
 
 def formats() -> dict[str, Format]:
     """Return the formats of all installed backends that can be loaded, by name."""
-    found = {}
+    loaded = {}
     for entry in entry_points(group=GROUP):
         with suppress(MissingBackendError):
-            found[entry.name] = _load(entry).format
-    return found
+            loaded[entry.name] = _load(entry).format
+    return loaded

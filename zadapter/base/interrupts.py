@@ -54,12 +54,12 @@ class Watch:
 
     def ending(self, unknown: str = "") -> Interrupted:
         """Return the exception that ends the run."""
-        numbers = [each for each in self.versions if each is not None]
+        numbers = [version for version in self.versions if version is not None]
         done = "nothing was committed"
         if self.versions:
             done = f"versions committed by this call: {', '.join(map(str, numbers)) or 'unknown'}"
-        said = (f"interrupted; {unknown or done}", self.advice)
-        return Interrupted(self.number or signal.SIGINT, ". ".join(filter(None, said)))
+        parts = (f"interrupted; {unknown or done}", self.advice)
+        return Interrupted(self.number or signal.SIGINT, ". ".join(filter(None, parts)))
 
 
 _watches: list[Watch] = []

@@ -26,10 +26,10 @@ class RangeFile:
 
     def read(self, count: int = -1) -> bytes:
         """Return *count* bytes, or fewer at the end of the file; -1 returns all remaining bytes."""
-        wanted = self.size - self._at if count < 0 else min(count, self.size - self._at)
-        found = self._fetch(self._at, wanted) if wanted else b""
-        self._at += len(found)
-        return found
+        length = self.size - self._at if count < 0 else min(count, self.size - self._at)
+        data = self._fetch(self._at, length) if length else b""
+        self._at += len(data)
+        return data
 
     def readable(self) -> bool:
         """Return True: the file can be read."""

@@ -39,7 +39,7 @@ def bare(uri: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Location:
     """A location in normalised form."""
 
     store: str
@@ -57,42 +57,42 @@ def within(uri: str, folder: str) -> bool:
         uri: URI of the file; links on local disk are followed.
         folder: Location, with or without a scheme, unescaped.
     """
-    file, above = _place(posixpath.dirname(unescaped(uri))), _place(folder)
+    file, above = _parsed(posixpath.dirname(unescaped(uri))), _parsed(folder)
     same = file.store == above.store and (not above.name or file.name == above.name)
     inside = file.folders[: len(above.folders)] == above.folders
     return same and file.account == above.account and inside
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(first: str, second: str) -> bool:
     """Return whether two folders may be equal, or one may lie in the other.
 
     Args:
-        one: Location, with or without a scheme; links on local disk are followed.
-        other: Another location, in the same form.
+        first: Location, with or without a scheme; links on local disk are followed.
+        second: Another location, in the same form.
     """
-    left, right = _place(one), _place(other)
-    told_apart = (
+    left, right = _parsed(first), _parsed(second)
+    distinct = (
         left.store != right.store
         or (left.name and right.name and left.name != right.name)
         or (left.account and right.account and left.account != right.account)
     )
     shared = all(a == b for a, b in zip(left.folders, right.folders, strict=False))
-    return shared and not told_apart
+    return shared and not distinct
 
 
-def _place(location: str) -> _Place:
+def _parsed(location: str) -> _Location:
     start = re.match(STORE, location)
     scheme, _, host = start[0].partition(":") if start else ("file", "", "")
     path = location[start.end() :] if start else location
     if scheme == "file":
-        return _Place("file", "", "", _named(os.path.realpath(path)))
+        return _Location("file", "", "", _named(os.path.realpath(path)))
     store = _ALIASES.get(scheme, scheme)
     below, host = _named(posixpath.normpath(f"/{path}")), host.removeprefix("//")
     if store == "azure":  # container@account.dfs.core.windows.net
         name, _, account = host.partition("@")
-        return _Place(store, name, account.partition(".")[0], below)
+        return _Location(store, name, account.partition(".")[0], below)
     # without user and port
-    return _Place(store, host.rpartition("@")[2].partition(":")[0], "", below)
+    return _Location(store, host.rpartition("@")[2].partition(":")[0], "", below)
 
 
 def _named(path: str) -> tuple[str, ...]:
@@ -165,12 +165,14 @@ def check_present(sizes: Mapping[str, int], size_of: Callable[[str], int | None]
     Raises:
         VerificationError: A file is missing or has another size.
     """
-    found = map_files(lambda uri: _on_disk(uri) if _is_local(uri) else size_of(uri), list(sizes))
-    for (uri, size), now in zip(sizes.items(), found, strict=True):
-        if now != size:
+    actual_sizes = map_files(
+        lambda uri: _on_disk(uri) if _is_local(uri) else size_of(uri), list(sizes)
+    )
+    for (uri, size), actual in zip(sizes.items(), actual_sizes, strict=True):
+        if actual != size:
             raise VerificationError(
-                f"the new file {uri} {'is missing' if now is None else 'has changed'}; nothing was "
-                "committed. VACUUM and remove_orphan_files delete uncommitted files: set their "
+                f"the new file {uri} {'is missing' if actual is None else 'has changed'}; nothing "
+                "was committed. VACUUM and remove_orphan_files delete uncommitted files: set their "
                 "retention longer than a rewrite takes, and retry"
             )
 
@@ -213,14 +215,14 @@ def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]
         qualified: Returns the URI of any location.
     """
     root: str | None = None
-    found = []
+    escaped = []
     for location in locations:
         plain = _PLAIN.fullmatch(location)
         if plain and plain["scheme"]:
-            found.append(location)
+            escaped.append(location)
         elif plain and location.startswith("/"):
             root = root or qualified("/").rstrip("/")
-            found.append(root + location)
+            escaped.append(root + location)
         else:
-            found.append(qualified(location))
-    return found
+            escaped.append(qualified(location))
+    return escaped

@@ -77,17 +77,17 @@ def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
         UsageError: Several columns match the name in other cases, and none exactly.
     """
     fields: pa.Schema | pa.StructType = schema
-    found: list[str] = []
+    resolved: list[str] = []
     for depth, part in enumerate(parts):
         at = fields.get_field_index(part)
         # one look-up, instead of a scan of thousands of columns
         field = fields.field(at) if at >= 0 else _in_any_case(part, fields)
         if field is None:
-            known = [join((*found, each.name)) for each in fields]
-            raise UnknownColumnError(join(parts), known or [join((n,)) for n in schema.names])
-        found.append(field.name)
+            names = [join((*resolved, f.name)) for f in fields]
+            raise UnknownColumnError(join(parts), names or [join((n,)) for n in schema.names])
+        resolved.append(field.name)
         if depth + 1 == len(parts):
-            return tuple(found), field.type
+            return tuple(resolved), field.type
         fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
     raise UnknownColumnError(join(parts), schema.names)
 

@@ -40,8 +40,8 @@ def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
         return _rank_floats(array)
     distinct = pc.unique(array.drop_null())
     distinct = distinct.take(pc.sort_indices(distinct))
-    found = pc.index_in(array, value_set=distinct)
-    ranks = pc.add(found.cast(pa.int64()), 1).fill_null(0)
+    indices = pc.index_in(array, value_set=distinct)
+    ranks = pc.add(indices.cast(pa.int64()), 1).fill_null(0)
     return Ranked(ranks.to_numpy(zero_copy_only=False), distinct)
 
 

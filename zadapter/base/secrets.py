@@ -72,7 +72,7 @@ def mask_fields(value: Any) -> None:
             # members of string enumerations are not masked
             shown: Any = kept if type(kept) is not str else masked(kept)
         elif isinstance(kept, tuple):
-            shown = tuple(masked(each) if type(each) is str else each for each in kept)
+            shown = tuple(masked(item) if type(item) is str else item for item in kept)
         else:
             continue
         object.__setattr__(value, field.name, shown)

@@ -32,10 +32,10 @@ def parse(size: str | int, name: str = "a size") -> int:
     match = _SIZE.match(str(size))
     if match is None or match[2].upper() not in _UNITS:
         raise UsageError(f"{name}: {size!r} is not a size; pass a number of bytes, or '128MB'")
-    found = int(Fraction(match[1]) * _UNITS[match[2].upper()])
-    if found < 1024:  # noqa: PLR2004 - a kilobyte
+    size_in_bytes = int(Fraction(match[1]) * _UNITS[match[2].upper()])
+    if size_in_bytes < 1024:  # noqa: PLR2004 - a kilobyte
         raise UsageError(f"{name}: {size!r} is too small; the minimum is 1KB")
-    return found
+    return size_in_bytes
 
 
 def show(size: float) -> str:

@@ -182,44 +182,44 @@ def explained(verb: Callable[P, R]) -> Callable[P, R]:
 def is_foreign(error: BaseException) -> bool:
     """Return whether Spark, a library or the operating system has raised an exception."""
     return isinstance(error, OSError) or any(
-        each.__module__.partition(".")[0] in _FOREIGN for each in type(error).__mro__
+        class_.__module__.partition(".")[0] in _FOREIGN for class_ in type(error).__mro__
     )
 
 
 def texts(error: BaseException) -> list[str]:
     """Return an exception and its causes as text, outermost first."""
-    found: list[str] = []
+    messages: list[str] = []
     link: BaseException | None = error
-    while link is not None and len(found) < len(errno.errorcode):
+    while link is not None and len(messages) < len(errno.errorcode):
         if java_exception(link) is not None:
-            found += causes(link)
+            messages += causes(link)
         else:
-            found.append(f"{type(link).__name__}: {link}")
+            messages.append(f"{type(link).__name__}: {link}")
         link = link.__cause__
-    return found
+    return messages
 
 
-def explain(table: str, found: Sequence[str]) -> ZadapterError:
+def explain(table: str, messages: Sequence[str]) -> ZadapterError:
     """Return the error for a failure.
 
     Args:
         table: The table, as the user named it.
-        found: The exceptions as text, outermost first.
+        messages: The exceptions as text, outermost first.
     """
-    by_python = next((text for text in reversed(found) if _WORKER in text), None)
+    by_python = next((text for text in reversed(messages) if _WORKER in text), None)
     if by_python is not None:
         return EngineError(
             f"{table}: a Python function of the query failed: {_raised(by_python)}; fix it, and "
             "retry"
         )
-    cause = _root(found)
+    cause = _root(messages)
     for kind in _KINDS:
-        hit = next((text for text in reversed(found) if kind.pattern.search(text)), None)
+        hit = next((text for text in reversed(messages) if kind.pattern.search(text)), None)
         if hit is None:
             continue
         reads = kind.error is DataFileError
         # the damaged file is the one being read, not the one being written
-        path = _path([text for text in found if not (reads and _WRITING in text)], hit)
+        path = _path([text for text in messages if not (reads and _WRITING in text)], hit)
         name = _CLASS.search(hit)
         missing = (name and (name["name"] or name["last"])) or "named in the cause"
         shown = path or f"a file of {table}{' (see the log of Spark)' if reads else ''}"
@@ -239,10 +239,10 @@ def _raised(traceback: str) -> str:
     return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
 
 
-def _root(found: Sequence[str]) -> str:
+def _root(messages: Sequence[str]) -> str:
     """Return the first line of the innermost exception with a message."""
-    said = (text for text in reversed(found) if text.partition(": ")[2].strip())
-    name, _, message = next(said, found[-1] if found else "no message").partition(": ")
+    non_empty = (text for text in reversed(messages) if text.partition(": ")[2].strip())
+    name, _, message = next(non_empty, messages[-1] if messages else "no message").partition(": ")
     if not message.strip():
         return first_line_of(name).rstrip(".")
     # masked as one text, since a secret may be recognised by the text before it
@@ -250,9 +250,9 @@ def _root(found: Sequence[str]) -> str:
     return first_line_of(f"{name.rpartition('.')[2]}: {line.strip()}").rstrip(".")
 
 
-def _path(found: Sequence[str], hit: str) -> str | None:
+def _path(messages: Sequence[str], hit: str) -> str | None:
     """Return the path of the file that caused a failure, or None if no text names it."""
-    for pattern, among in ((_READING, found), (_PATH, [hit]), (_PATH, found)):
+    for pattern, among in ((_READING, messages), (_PATH, [hit]), (_PATH, messages)):
         for text in among:
             named = pattern.search(text.partition("\n\tat ")[0])
             if named is not None:

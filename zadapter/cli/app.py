@@ -41,8 +41,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"zadapter {version('zadapter')}")
         raise typer.Exit
 
@@ -151,7 +151,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
         session = _session({**QUIET, **settings}, backend, table)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
-            found = call(
+            result = call(
                 table,
                 by=keys,
                 backend=backend,
@@ -165,7 +165,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
                 verify=verify,
                 spark=session,
             )
-    _show(found, as_json=as_json)
+    _show(result, as_json=as_json)
 
 
 @app.command(
@@ -203,7 +203,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
         # the format of the old table may be unknown
         session = _session({**QUIET, **settings}, None, table, target)
         with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
-            found = zadapter.migrate(
+            result = zadapter.migrate(
                 table,
                 to=to,
                 target=target,
@@ -217,7 +217,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
                 dry_run=dry_run,
                 spark=session,
             )
-    _show(found, as_json=as_json)
+    _show(result, as_json=as_json)
 
 
 def parse_by(texts: Sequence[str]) -> dict[str, float]:
@@ -277,14 +277,14 @@ def _session(conf: Mapping[str, str], backend: str | None, *tables: str) -> "Spa
     return start(conf, backend, tables)
 
 
-def _show(found: "Plan | Report | Migration", *, as_json: bool) -> None:
+def _show(result: "Plan | Report | Migration", *, as_json: bool) -> None:
     if as_json:
-        facts = asdict(found)
-        if hasattr(found, "nothing_to_do"):
-            facts.get("plan", facts)["nothing_to_do"] = found.nothing_to_do
+        facts = asdict(result)
+        if hasattr(result, "nothing_to_do"):
+            facts.get("plan", facts)["nothing_to_do"] = result.nothing_to_do
         typer.echo(json.dumps(facts, indent=2))
         return
     table = Table(show_header=False)
-    for name, value in found.facts().items():
+    for name, value in result.facts().items():
         table.add_row(Text(name, style="bold"), Text(value))
     Console().print(table)

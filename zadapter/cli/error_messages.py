@@ -56,8 +56,8 @@ def complaining() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost handler
-        what = f"{type(error).__name__}: {first_line(error)}"
-        _complain(f"error: {what} (repeat the call in Python for the traceback)")
+        message = f"{type(error).__name__}: {first_line(error)}"
+        _complain(f"error: {message} (repeat the call in Python for the traceback)")
         raise typer.Exit(1) from None
     finally:
         signal.signal(signal.SIGTERM, before)

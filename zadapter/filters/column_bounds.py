@@ -80,8 +80,8 @@ def unknown(length: int) -> Evidence:
 def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
     """Return a column of counts, -1 where a count is unknown."""
     column = files[path[0]].combine_chunks() if len(path) == 1 else child(files[path[0]], *path[1:])
-    known = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    return np.asarray(known.to_numpy(), dtype=np.int64)
+    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
+    return np.asarray(filled.to_numpy(), dtype=np.int64)
 
 
 def mask(flags: pa.Array, *, default: bool) -> Mask:
@@ -129,13 +129,13 @@ def _ordered(low: pa.Array, high: pa.Array) -> Mask:
     return ~mask(pc.greater(low, high), default=False)
 
 
-def _bound(values: pa.Array, known: Mask) -> pa.Array:
-    """Return *values* where *known*, else null; of type null if they cannot be compared."""
+def _bound(values: pa.Array, valid: Mask) -> pa.Array:
+    """Return *values* where *valid*, else null; of type null if they cannot be compared."""
     if not _comparable(values.type):
         return pa.nulls(len(values))
-    if known.all():
+    if valid.all():
         return values
-    return pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
+    return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
 
 
 def _is_nan(values: pa.Array) -> Mask:

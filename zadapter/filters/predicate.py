@@ -105,7 +105,7 @@ Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | And | Or | Not | 
 
 def columns(predicate: Predicate) -> frozenset[Parts]:
     """Return the columns that *predicate* compares, except those in :class:`Unknown` parts."""
-    found: set[Parts] = set()
+    leaf_columns: set[Parts] = set()
     pending = [predicate]
     while pending:
         match pending.pop():
@@ -114,7 +114,7 @@ def columns(predicate: Predicate) -> frozenset[Parts]:
             case Not(part):
                 pending.append(part)
             case Comparison() | In() | StartsWith() | IsNull() as leaf:
-                found.add(leaf.column)
+                leaf_columns.add(leaf.column)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(leaf_columns)

@@ -82,19 +82,19 @@ def may(predicate: Predicate, files: pa.Table) -> May:
         files: A file table, see :mod:`zadapter.table.file_stats`.
     """
     leaves = _Leaves(files)
-    found: list[May] = []
+    stack: list[May] = []
     for step in _postfix(predicate):
         match step:
             case "and":
-                found.append(found.pop() & found.pop())
+                stack.append(stack.pop() & stack.pop())
             case "or":
-                found.append(found.pop() | found.pop())
+                stack.append(stack.pop() | stack.pop())
             case "not":
-                found.append(~found.pop())
+                stack.append(~stack.pop())
             case _:
-                found.append(leaves.may(step))
+                stack.append(leaves.may(step))
     held = counts(files, "rows") != 0
-    return May(found[0].true & held, found[0].false & held, found[0].null & held)
+    return May(stack[0].true & held, stack[0].false & held, stack[0].null & held)
 
 
 def _postfix(predicate: Predicate) -> Iterator[_Step]:

@@ -77,7 +77,7 @@ _Read = _Column | _Value | Predicate
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _NodeContext:
     """A node with its converted children."""
 
     node: Node
@@ -109,55 +109,57 @@ def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions
     for number in range(len(nodes) - 1, -1, -1):  # children before their parents, no recursion
         node = nodes[number]
         children = tuple(stack.pop() for _ in range(node["num-children"]))
-        place = _Place(node, number, children, schema, expressions)
-        stack.append(_READERS.get(place.name, _unknown)(place))
+        context = _NodeContext(node, number, children, schema, expressions)
+        stack.append(_READERS.get(context.name, _unknown)(context))
     return _truth(stack.pop())
 
 
-def _unknown(place: _Place) -> _Read:
-    return place.unknown
+def _unknown(context: _NodeContext) -> _Read:
+    return context.unknown
 
 
 def _truth(read: _Read) -> Predicate:
     """Convert the result of a node to a predicate."""
     match read:
         case _Column(parts, type_, _):
-            known = pa.types.is_boolean(type_)
-            return Comparison(parts, "=", pa.scalar(value=True)) if known else Unknown(str(parts))
+            is_boolean = pa.types.is_boolean(type_)
+            return (
+                Comparison(parts, "=", pa.scalar(value=True)) if is_boolean else Unknown(str(parts))
+            )
         case _Value(scalar):
-            known = pa.types.is_boolean(scalar.type) or not scalar.is_valid
-            return Constant(scalar.as_py()) if known else Unknown(str(scalar))
+            is_truth_value = pa.types.is_boolean(scalar.type) or not scalar.is_valid
+            return Constant(scalar.as_py()) if is_truth_value else Unknown(str(scalar))
     return read
 
 
-def _and(place: _Place) -> _Read:
-    return And(tuple(map(_truth, place.children)))
+def _and(context: _NodeContext) -> _Read:
+    return And(tuple(map(_truth, context.children)))
 
 
-def _or(place: _Place) -> _Read:
-    return Or(tuple(map(_truth, place.children)))
+def _or(context: _NodeContext) -> _Read:
+    return Or(tuple(map(_truth, context.children)))
 
 
-def _not(place: _Place) -> _Read:
-    return Not(_truth(place.children[0]))
+def _not(context: _NodeContext) -> _Read:
+    return Not(_truth(context.children[0]))
 
 
-def _attribute(place: _Place) -> _Read:
-    name, spark_type = place.node["name"], place.node["dataType"]
-    field = _named(name, place.schema)
+def _attribute(context: _NodeContext) -> _Read:
+    name, spark_type = context.node["name"], context.node["dataType"]
+    field = _named(name, context.schema)
     if field is None:
-        return place.unknown
+        return context.unknown
     return _Column((field.name,), field.type, spark_type)
 
 
-def _field(place: _Place) -> _Read:
-    (child,) = place.children
+def _field(context: _NodeContext) -> _Read:
+    (child,) = context.children
     if not isinstance(child, _Column) or not pa.types.is_struct(child.type):
-        return place.unknown
-    spark_field = child.spark_type["fields"][place.node["ordinal"]]
+        return context.unknown
+    spark_field = child.spark_type["fields"][context.node["ordinal"]]
     field = _named(spark_field["name"], child.type)
     if field is None:
-        return place.unknown
+        return context.unknown
     return _Column((*child.parts, field.name), field.type, spark_field["type"])
 
 
@@ -168,93 +170,93 @@ def _named(name: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
     return same[0] if len(same) == 1 else None
 
 
-def _literal(place: _Place) -> _Read:
-    type_, text = arrow_type(place.node["dataType"]), place.node["value"]
+def _literal(context: _NodeContext) -> _Read:
+    type_, text = arrow_type(context.node["dataType"]), context.node["value"]
     if text is None:
         return _Value(pa.scalar(None, type_))
     if pa.types.is_binary(type_) or (pa.types.is_timestamp(type_) and type_.tz is not None):
         # JSON has the address of binary values, and ambiguous local times
-        text = place.expressions.value(place.number)
+        text = context.expressions.value(context.number)
     value = scalar_of(text, type_)
-    return place.unknown if value is None else _Value(value)
+    return context.unknown if value is None else _Value(value)
 
 
-def _comparison(place: _Place) -> _Read:
-    operator, (left, right) = _OPERATORS[place.name], place.children
+def _comparison(context: _NodeContext) -> _Read:
+    operator, (left, right) = _OPERATORS[context.name], context.children
     if isinstance(left, _Value):
         left, right, operator = right, left, _FLIPPED[operator]
     if not isinstance(left, _Column) or not isinstance(right, _Value):
-        return place.unknown
+        return context.unknown
     if right.is_null:
         return IsNull(left.parts) if operator == "<=>" else Constant(None)
     scalar = in_type(right.scalar, left.type)
-    return place.unknown if scalar is None else Comparison(left.parts, operator, scalar)
+    return context.unknown if scalar is None else Comparison(left.parts, operator, scalar)
 
 
-def _in(place: _Place) -> _Read:
-    column, *listed = place.children
+def _in(context: _NodeContext) -> _Read:
+    column, *listed = context.children
     if not isinstance(column, _Column):
-        return place.unknown
-    values = [each for each in listed if isinstance(each, _Value)]
+        return context.unknown
+    values = [value for value in listed if isinstance(value, _Value)]
     if len(values) < len(listed):
-        return place.unknown
-    scalars = [in_type(each.scalar, column.type) for each in values if not each.is_null]
-    return _listed(column, scalars, has_null=len(scalars) < len(values)) or place.unknown
+        return context.unknown
+    scalars = [in_type(value.scalar, column.type) for value in values if not value.is_null]
+    return _listed(column, scalars, has_null=len(scalars) < len(values)) or context.unknown
 
 
-def _in_set(place: _Place) -> _Read:
+def _in_set(context: _NodeContext) -> _Read:
     """Convert a longer list, whose values Spark keeps in internal form: dates as days."""
-    (column,), found = place.children, place.expressions.members(place.number)
-    if not isinstance(column, _Column) or found is None or pa.types.is_binary(column.type):
-        return place.unknown
-    texts, has_null = found
+    (column,), members = context.children, context.expressions.members(context.number)
+    if not isinstance(column, _Column) or members is None or pa.types.is_binary(column.type):
+        return context.unknown
+    texts, has_null = members
     scalars = [scalar_of(text, column.type) for text in texts]
-    return _listed(column, scalars, has_null=has_null) or place.unknown
+    return _listed(column, scalars, has_null=has_null) or context.unknown
 
 
 def _listed(column: _Column, scalars: Sequence[pa.Scalar | None], *, has_null: bool) -> In | None:
     """Return the list as a predicate, or None if a value has no match in Arrow."""
-    known = tuple(scalar for scalar in scalars if scalar is not None)
-    return In(column.parts, known, has_null) if len(known) == len(scalars) else None
+    converted = tuple(scalar for scalar in scalars if scalar is not None)
+    return In(column.parts, converted, has_null) if len(converted) == len(scalars) else None
 
 
-def _starts_with(place: _Place) -> _Read:
-    column, prefix = place.children
+def _starts_with(context: _NodeContext) -> _Read:
+    column, prefix = context.children
     if not isinstance(column, _Column) or not isinstance(prefix, _Value):
-        return place.unknown
+        return context.unknown
     if not pa.types.is_string(column.type) or prefix.is_null:
-        return place.unknown
+        return context.unknown
     return StartsWith(column.parts, prefix.scalar.as_py())
 
 
-def _like(place: _Place) -> _Read:
+def _like(context: _NodeContext) -> _Read:
     """Convert a pattern that Spark could not simplify; its prefix is a condition of its own."""
-    begins = _starts_with(place)
+    begins = _starts_with(context)
     if not isinstance(begins, StartsWith):
-        return place.unknown
-    ends = _WILDCARDS + place.expressions.escape(place.number)
+        return context.unknown
+    ends = _WILDCARDS + context.expressions.escape(context.number)
     prefix = re.split(f"[{re.escape(ends)}]", begins.prefix, maxsplit=1)[0]
-    return And((StartsWith(begins.column, prefix), place.unknown))
+    return And((StartsWith(begins.column, prefix), context.unknown))
 
 
-def _is_null(place: _Place) -> _Read:
-    (child,) = place.children
-    return IsNull(child.parts) if isinstance(child, _Column) else place.unknown
+def _is_null(context: _NodeContext) -> _Read:
+    (child,) = context.children
+    return IsNull(child.parts) if isinstance(child, _Column) else context.unknown
 
 
-def _is_not_null(place: _Place) -> _Read:
-    return Not(_truth(_is_null(place)))
+def _is_not_null(context: _NodeContext) -> _Read:
+    return Not(_truth(_is_null(context)))
 
 
-def _is_nan(place: _Place) -> _Read:
+def _is_nan(context: _NodeContext) -> _Read:
     """Convert a test for NaN, which is false for null."""
-    (child,) = place.children
+    (child,) = context.children
     if not isinstance(child, _Column) or not pa.types.is_floating(child.type):
-        return place.unknown
+        return context.unknown
     return Comparison(child.parts, "<=>", pa.scalar(float("nan"), child.type))
 
 
-_READERS: Mapping[str, Callable[[_Place], _Read]] = {
+_READERS: Mapping[str, Callable[[_NodeContext], _Read]] = {
     "And": _and,
     "Or": _or,
     "Not": _not,

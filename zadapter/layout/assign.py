@@ -57,5 +57,5 @@ def row_groups(layout: Layout, leaf: Ints, file: Ints) -> Ints:
     order, count = np.lexsort((places(layout, leaf), file)), np.bincount(file)
     at = np.empty(len(file), np.int64)
     at[order] = np.arange(len(file)) - (np.cumsum(count) - count)[file[order]]
-    each = layout.request.row_groups
-    return np.asarray(file * each + at * each // count[file], np.int64)
+    groups_per_file = layout.request.row_groups
+    return np.asarray(file * groups_per_file + at * groups_per_file // count[file], np.int64)

@@ -64,7 +64,7 @@ def pattern(weights: Sequence[float]) -> Iterator[int]:
     """
     credit = [0.0] * len(weights)
     while True:
-        credit = [have + weight for have, weight in zip(credit, weights, strict=True)]
+        credit = [balance + weight for balance, weight in zip(credit, weights, strict=True)]
         best = max(range(len(weights)), key=lambda i: (round(credit[i], 9), -i))
         credit[best] -= sum(weights)
         yield best
@@ -95,12 +95,12 @@ def _fit_tree(
         if chosen is None:  # the remaining rows repeat one value: spread by hash, not cut
             depth = len(levels) + inner
             continue
-        column, made = chosen
+        column, level_cut = chosen
         below += not to_files
-        levels.append(Level(column, ranked[column].value_of(made.cuts)))
-        right = (ranked[column].ranks >= made.cuts[node]) & (made.cuts[node] > 0)
+        levels.append(Level(column, ranked[column].value_of(level_cut.cuts)))
+        right = (ranked[column].ranks >= level_cut.cuts[node]) & (level_cut.cuts[node] > 0)
         node = node * 2 + right
-        budget, first = children(made, budget, first)
+        budget, first = children(level_cut, budget, first)
     order = np.tile(winding([level.column for level in levels]), len(roots)).astype(np.int32)
     return Layout(
         request=request,
@@ -114,18 +114,18 @@ def _fit_tree(
 
 def _depth(room: int, files: Ints, request: Request) -> int:
     """Return the levels that fit in the look-up arrays, with some spare for heavy values."""
-    wanted = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
-    return max(0, min(room, int(wanted) + 4))
+    levels = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
+    return max(0, min(room, int(levels) + 4))
 
 
 def _turns(request: Request) -> Iterator[Sequence[int]]:
     """Yield the columns to try at each level, best first."""
-    everyone = list(range(len(request.columns)))
+    columns = list(range(len(request.columns)))
     if request.curve is Curve.LINEAR:
         while True:
-            yield everyone
+            yield columns
     for turn in pattern(request.weights):
-        yield [turn, *(everyone[turn + 1 :] + everyone[:turn])]
+        yield [turn, *(columns[turn + 1 :] + columns[:turn])]
 
 
 def _choose(
@@ -141,11 +141,11 @@ def _choose(
     enough = LEFTOVER if curve is Curve.LINEAR else ENOUGH
     tried: list[tuple[int, Cut]] = []
     for column in next(turns):
-        made = cut(ranked[column].ranks, node, budget, to_files=to_files)
-        if made.share >= enough:
-            return column, made
-        tried.append((column, made))
-    best = max(tried, key=lambda found: found[1].share)
+        level_cut = cut(ranked[column].ranks, node, budget, to_files=to_files)
+        if level_cut.share >= enough:
+            return column, level_cut
+        tried.append((column, level_cut))
+    best = max(tried, key=lambda trial: trial[1].share)
     return best if best[1].share > 0 else None
 
 
@@ -209,19 +209,23 @@ def _counted(
 ) -> Layout:
     """Cut the curve into files of equal weight."""
     leaves = 1 << len(levels)
-    place = np.tile(np.arange(leaves), len(roots)) if order is None else order
-    along = np.argsort(place.reshape(len(roots), leaves), axis=1)
+    position = np.tile(np.arange(leaves), len(roots)) if order is None else order
+    along = np.argsort(position.reshape(len(roots), leaves), axis=1)
     weight = np.bincount(node, minlength=len(roots) * leaves).reshape(len(roots), leaves)
     ordered = np.take_along_axis(weight, along, axis=1).astype(np.float64)
     total = np.maximum(ordered.sum(axis=1, keepdims=True), 1)
     last = np.cumsum(ordered, axis=1)
-    wanted = files[:, None]
-    middle = np.minimum((last - ordered / 2) * wanted // total, wanted - 1)
-    heavy = ordered * wanted > 1.5 * total
+    file_count = files[:, None]
+    middle = np.minimum((last - ordered / 2) * file_count // total, file_count - 1)
+    heavy = ordered * file_count > 1.5 * total
     unseen = ordered.sum(axis=1, keepdims=True) == 0  # a root without sampled rows: spread by hash
-    start = np.where(heavy, np.minimum((last - ordered) * wanted // total, wanted - 1), middle)
-    stop = np.where(heavy, np.minimum(np.ceil(last * wanted / total) - 1, wanted - 1), middle)
-    stop = np.where(unseen, wanted - 1, stop)
+    start = np.where(
+        heavy, np.minimum((last - ordered) * file_count // total, file_count - 1), middle
+    )
+    stop = np.where(
+        heavy, np.minimum(np.ceil(last * file_count / total) - 1, file_count - 1), middle
+    )
+    stop = np.where(unseen, file_count - 1, stop)
     first, width = np.empty_like(start), np.empty_like(start)
     np.put_along_axis(first, along, start + (np.cumsum(files) - files)[:, None], axis=1)
     np.put_along_axis(width, along, np.maximum(stop - start, 0) + 1, axis=1)

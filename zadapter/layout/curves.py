@@ -108,16 +108,16 @@ def winding(columns: Sequence[int]) -> Ints:
         Position of each leaf, of shape (2**levels,).
     """
     leaf = np.arange(1 << len(columns))
-    place, backwards = np.zeros_like(leaf), {column: np.zeros_like(leaf) for column in columns}
+    position, backwards = np.zeros_like(leaf), {column: np.zeros_like(leaf) for column in columns}
     for level, (column, below) in enumerate(
         zip(columns, [*columns[1:], *columns[-1:]], strict=True)
     ):
         second = leaf >> (len(columns) - 1 - level) & 1 ^ backwards[column]
-        place = place << 1 | second
+        position = position << 1 | second
         if below != column:
             backwards[below] ^= 1 - second
             backwards[column] ^= second
-    return place
+    return position
 
 
 def _axes(point: Sequence[int], bits: int) -> list[int]:

@@ -242,10 +242,10 @@ class LayoutStore(Protocol):
 
 
 def _written_once(cuts: Sequence[str | None]) -> dict[str, Any]:
-    places = {text: at for at, text in enumerate(dict.fromkeys(cuts))}
-    if 2 * len(places) > len(cuts):
+    index_of = {text: at for at, text in enumerate(dict.fromkeys(cuts))}
+    if 2 * len(index_of) > len(cuts):
         return {}
-    return {"cuts": list(places), "at": [places[text] for text in cuts]}
+    return {"cuts": list(index_of), "at": [index_of[text] for text in cuts]}
 
 
 def _cuts(level: Mapping[str, Any]) -> pa.Array:

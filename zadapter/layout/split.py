@@ -48,18 +48,18 @@ def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
     cuts = np.where(done, value[np.minimum(split, len(value) - 1)], 0)
     left_files = _left_files(budget, (split - start) / np.maximum(count, 1))
     open_ = (budget > 1) & (count > 0) if to_files else count > 0
-    asked = count[open_].sum()
-    share = float(count[done & open_].sum() / asked) if asked else 0.0
+    considered = count[open_].sum()
+    share = float(count[done & open_].sum() / considered) if considered else 0.0
     return Cut(cuts, np.where(done, left_files, budget), share)
 
 
-def children(made: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
+def children(level_cut: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
     """Return the number of files and the first file of the two children of every node."""
-    divided = (made.cuts > 0) & (budget > 1)
-    right_files = np.where(divided, budget - made.left_files, budget)
-    right_first = np.where(divided, first + made.left_files, first)
+    divided = (level_cut.cuts > 0) & (budget > 1)
+    right_files = np.where(divided, budget - level_cut.left_files, budget)
+    right_first = np.where(divided, first + level_cut.left_files, first)
     return (
-        np.stack([made.left_files, right_files], axis=1).ravel(),
+        np.stack([level_cut.left_files, right_files], axis=1).ravel(),
         np.stack([first, right_first], axis=1).ravel(),
     )
 

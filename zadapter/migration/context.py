@@ -29,7 +29,7 @@ from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Sourc
 from zadapter.table.spec import Definition, carried
 
 _AGAIN = "Repeat the call to finish the migration or to start over"
-_ODD = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
+_UNREPRESENTABLE = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class MigrationContext:
     """Options of the new layout; None: keep the table's layout."""
     spark: SparkSession
     """A clone of the user's session."""
-    users: SparkSession
+    user_session: SparkSession
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """Duration of each phase so far, in seconds."""
 
@@ -63,8 +63,13 @@ class SourceTable:
     @property
     def origin(self) -> Source:
         """The source that the new table records."""
-        of = self.transfer.snapshot
-        return Source(format=of.format, id=of.id, version=of.version, columns=self.before.digest)
+        snapshot = self.transfer.snapshot
+        return Source(
+            format=snapshot.format,
+            id=snapshot.id,
+            version=snapshot.version,
+            columns=self.before.digest,
+        )
 
 
 @contextmanager
@@ -77,25 +82,25 @@ def opened(
 ) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
     (old, new), (backend, to) = names, formats
-    users = spark or running() or resolve.start({}, None, names)
-    session, factory = open_table(old, backend, users)
+    user_session = spark or running() or resolve.start({}, None, names)
+    session, factory = open_table(old, backend, user_session)
     session, to_factory = open_table(new, to, session)
     with (
         interruptible(session.sparkContext, _AGAIN),
-        scratch(session) as own,
-        closing(_migratable(factory(own))) as source,
-        closing(_migratable(to_factory(own))) as goal,
+        scratch(session) as clone,
+        closing(_migratable(factory(clone))) as source,
+        closing(_migratable(to_factory(clone))) as target_backend,
     ):
         context = MigrationContext(
             table=old,
             source=source,
             target_table=new,
-            target=goal,
+            target=target_backend,
             to=to_factory.format.name,
             mode=mode,
             options=options,
-            spark=own,
-            users=session,
+            spark=clone,
+            user_session=session,
         )
         with timing(context.seconds, "total"):
             yield context
@@ -119,16 +124,18 @@ def start(context: MigrationContext) -> SourceTable:
             f"{context.table} is already a {context.to} table; use zadapter.optimize()"
         )
     before = context.source.define(snapshot)
-    every = [
+    columns = [
         parts
         for parts, type_ in leaves(snapshot.schema)
         if parts[0] not in snapshot.partition and orders(type_)
     ]
-    files = context.source.files(snapshot, every)
+    files = context.source.files(snapshot, columns)
     kept = request_kept(snapshot, files)
-    fields = [each.name for each in before.partition]
-    odd = [name for name in fields if _is_odd(file_stats.partition(files, name))]
-    before = replace(before, unspeakable=frozenset(odd))
+    fields = [f.name for f in before.partition]
+    unrepresentable = [
+        name for name in fields if _is_unrepresentable(file_stats.partition(files, name))
+    ]
+    before = replace(before, unrepresentable=frozenset(unrepresentable))
     transfer = Transfer(
         source=context.source,
         target=context.target,
@@ -137,24 +144,24 @@ def start(context: MigrationContext) -> SourceTable:
         definition=context.target.accept(before),
         spark=context.spark,
     )
-    wanted = kept if context.options is None else request_of(context.options, snapshot)
-    return SourceTable(transfer=transfer, before=before, request=wanted)
+    request = kept if context.options is None else request_of(context.options, snapshot)
+    return SourceTable(transfer=transfer, before=before, request=request)
 
 
-def _is_odd(values: pa.Array | None) -> bool:
+def _is_unrepresentable(values: pa.Array | None) -> bool:
     """Return whether a folder name cannot represent a partition value, or represents null by it."""
     if values is None or not pa.types.is_string(values.type):
         return False
-    return any(_ODD.search(text) for text in values.drop_null().unique().to_pylist())
+    return any(_UNREPRESENTABLE.search(text) for text in values.drop_null().unique().to_pylist())
 
 
 def existing(context: MigrationContext) -> Snapshot | None:
     """Return the snapshot of the new table, or None if it does not exist."""
     try:
-        found = context.target.snapshot(context.target_table)
+        snapshot = context.target.snapshot(context.target_table)
     except UnknownTableError:
         return None
-    return None if found.version is None else found
+    return None if snapshot.version is None else snapshot
 
 
 def landed(context: MigrationContext, version: int | None) -> Snapshot:
@@ -163,7 +170,7 @@ def landed(context: MigrationContext, version: int | None) -> Snapshot:
     head = (
         context.target.snapshot(target) if version is None else context.target.at(target, version)
     )
-    refresh(context.users, head)
+    refresh(context.user_session, head)
     return head
 
 
@@ -194,34 +201,34 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
         )
 
 
-def listing(source_table: SourceTable, made: Snapshot) -> pa.Table:
+def listing(source_table: SourceTable, new_snapshot: Snapshot) -> pa.Table:
     """Return the files of the new table, with stats of the columns that filters use."""
     transfer = source_table.transfer
-    return transfer.target.files(made, keys_of(transfer, source_table.request))
+    return transfer.target.files(new_snapshot, keys_of(transfer, source_table.request))
 
 
 def unchanged(context: MigrationContext, source_table: SourceTable, version: int | None) -> bool:
     """Return whether the old table still has the same files; property changes add versions too."""
     if version == source_table.origin.version or version is None:
         return version == source_table.origin.version
-    then = context.source.at(context.table, version)
-    return keys(context.source.files(then)) == keys(source_table.transfer.files)
+    old_snapshot = context.source.at(context.table, version)
+    return keys(context.source.files(old_snapshot)) == keys(source_table.transfer.files)
 
 
-def becoming(context: MigrationContext, source_table: SourceTable) -> str:
+def marker_text(context: MigrationContext, source_table: SourceTable) -> str:
     """Return the text that the marker in the folder of an unfinished table is derived from."""
-    of = source_table.origin
-    return f"{context.to} {of.format}:{of.id}"
+    origin = source_table.origin
+    return f"{context.to} {origin.format}:{origin.id}"
 
 
 def proof(
-    source_table: SourceTable, made: Snapshot, columns: int, old: pa.Table, new: pa.Table
+    source_table: SourceTable, new_snapshot: Snapshot, columns: int, old: pa.Table, new: pa.Table
 ) -> Proof:
     """Read files of both tables, and compare their rows.
 
     Args:
         source_table: The old table.
-        made: The new table.
+        new_snapshot: The new table.
         columns: Number of verified columns.
         old: Files of the old table.
         new: Files of the new table, selected from the result of :func:`listing`.
@@ -234,16 +241,16 @@ def proof(
         backend=transfer.source,
         snapshot=transfer.snapshot,
         files=old,
-        stats=transfer.files_as(made),
+        stats=transfer.files_as(new_snapshot),
     )
-    after = Side(backend=transfer.target, snapshot=made, files=new, stats=new)
+    after = Side(backend=transfer.target, snapshot=new_snapshot, files=new, stats=new)
     keys = keys_of(transfer, source_table.request)
     filters = filters_on(before.stats, transfer.rows(old.slice(0, 0)), keys)
     return prove(before, after, transfer.columns(), filters, columns)
 
 
 def report(
-    context: MigrationContext, source_table: SourceTable, mode: Mode, why: str, files: pa.Table
+    context: MigrationContext, source_table: SourceTable, mode: Mode, reason: str, files: pa.Table
 ) -> Migration:
     """Return the report of a migration before anything is written."""
     snapshot = source_table.transfer.snapshot
@@ -255,28 +262,28 @@ def report(
         target=context.target_table,
         to=context.to,
         mode=mode,
-        why=why,
+        why=reason,
         items=(*carried(source_table.before, definition), *definition.items),
-        layout=_intended(source_table, mode, anew=context.options is not None),
+        layout=_intended_layout(source_table, mode, refit=context.options is not None),
         files=files.num_rows,
         size=total(files, "size"),
         seconds=context.seconds,
     )
 
 
-def _intended(source_table: SourceTable, mode: Mode, *, anew: bool) -> str:
+def _intended_layout(source_table: SourceTable, mode: Mode, *, refit: bool) -> str:
     lost = len(source_table.before.partition) != len(source_table.transfer.definition.partition)
-    return _told(source_table.request, anew=anew or (lost and mode is Mode.COPY))
+    return _layout_text(source_table.request, refit=refit or (lost and mode is Mode.COPY))
 
 
-def described(layouts: tuple[Layout, ...], known: Snapshot) -> str:
+def describe_layout(layouts: tuple[Layout, ...], snapshot: Snapshot) -> str:
     """Return a description of the new table's layout."""
-    anew = any(known.layouts.get(layout.id) is None for layout in layouts)
-    return _told(layouts[0].request if layouts else None, anew=anew)
+    refit = any(snapshot.layouts.get(layout.id) is None for layout in layouts)
+    return _layout_text(layouts[0].request if layouts else None, refit=refit)
 
 
-def _told(request: Request | None, *, anew: bool) -> str:
+def _layout_text(request: Request | None, *, refit: bool) -> str:
     if request is None:
         return "none; the order of rows is kept"
     columns = ", ".join(join(parts) for parts in request.columns)
-    return f"{request.curve.value} by {columns}, {'newly fitted' if anew else 'kept'}"
+    return f"{request.curve.value} by {columns}, {'newly fitted' if refit else 'kept'}"

@@ -24,9 +24,9 @@ from zadapter.table.file_stats import column_type, structs, total
 from zadapter.table.snapshot import Snapshot, Staged, Written
 from zadapter.table.spec import Definition
 
-_MOST = 256 << 30
+_MAX_LAYOUT_BYTES = 256 << 30
 """Maximum bytes that one layout is fitted to."""
-_FEW = 3
+_DEFAULT_KEYS = 3
 """Number of columns that filters use if the table has no layout."""
 
 
@@ -62,22 +62,22 @@ class Transfer:
         """Return the files with the partition values and stats of the new table."""
         partition, n = dict(pending.partition), self.files.num_rows
         values = [
-            _cast(file_stats.partition(self.files, each.name), type_)
-            for each, type_ in zip(self.definition.partition, partition.values(), strict=True)
+            _cast(file_stats.partition(self.files, f.name), type_)
+            for f, type_ in zip(self.definition.partition, partition.values(), strict=True)
         ]
-        wanted = {
+        types = {
             parts: type_
             for parts, type_ in leaves(pending.schema)
             if parts[0] not in partition and orders(type_)
         }
-        made = file_stats.schema(wanted, partition)
-        known = [_stats(self.files, parts, type_) for parts, type_ in wanted.items()]
+        schema = file_stats.schema(types, partition)
+        stats = [_stats(self.files, parts, type_) for parts, type_ in types.items()]
         mixed = self.files["partition"].is_null().combine_chunks()
-        fields = made.field("partition"), made.field("stats")
+        fields = schema.field("partition"), schema.field("stats")
         # an unpartitioned table has no files with rows of several partitions
-        cut = structs(values, fields[0].type, n, mixed if values else None)
-        with_partition = file_stats.replaced(self.files, fields[0], cut)
-        return file_stats.replaced(with_partition, fields[1], structs(known, fields[1].type, n))
+        partition_values = structs(values, fields[0].type, n, mixed if values else None)
+        with_partition = file_stats.replaced(self.files, fields[0], partition_values)
+        return file_stats.replaced(with_partition, fields[1], structs(stats, fields[1].type, n))
 
 
 def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
@@ -88,17 +88,17 @@ def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
 
 def _stats(files: pa.Table, parts: Parts, type_: pa.DataType) -> pa.Array:
     """Return the stats of one column in the new type, unknown if they are missing."""
-    wanted = column_type(type_)
-    found = file_stats.column(files, parts)
+    target_type = column_type(type_)
+    stats = file_stats.column(files, parts)
     try:
-        return pa.nulls(files.num_rows, wanted) if found is None else _as(found, wanted)
+        return pa.nulls(files.num_rows, target_type) if stats is None else _as(stats, target_type)
     except pa.ArrowInvalid:
-        return pa.nulls(files.num_rows, wanted)
+        return pa.nulls(files.num_rows, target_type)
 
 
-def _as(stats: pa.StructArray, wanted: pa.StructType) -> pa.Array:
-    children = [child.cast(f.type) for child, f in zip(stats.flatten(), wanted, strict=True)]
-    return pa.StructArray.from_arrays(children, fields=list(wanted))
+def _as(stats: pa.StructArray, target_type: pa.StructType) -> pa.Array:
+    children = [child.cast(f.type) for child, f in zip(stats.flatten(), target_type, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=list(target_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,9 @@ def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job
     """
     files = transfer.files_as(pending)
     kept = transfer.snapshot.layouts
-    return every_job(files, request, tuple(pending.partition), kept, max_group_bytes=_MOST)
+    return every_job(
+        files, request, tuple(pending.partition), kept, max_group_bytes=_MAX_LAYOUT_BYTES
+    )
 
 
 def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
@@ -136,30 +138,34 @@ def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tu
     jobs = (
         [] if request is None else [(job, request) for job in planned(transfer, pending, request)]
     )
-    done: list[Written] = []
+    written_files: list[Written] = []
     layouts: list[tuple[Layout, ...]] = []
-    with discarding(transfer.spark, done):
-        for job, wanted in jobs:
-            layout = _layout(transfer, pending, job, wanted)
-            how = encoding(transfer.source, transfer.snapshot, job, wanted, transfer.spark)
-            moved = clustered(transfer.rows(job.files), layout, pending).rows
-            done.append(transfer.target.write(pending, moved, layout, how))
+    with discarding(transfer.spark, written_files):
+        for job, layout_request in jobs:
+            layout = _layout(transfer, pending, job, layout_request)
+            file_encoding = encoding(
+                transfer.source, transfer.snapshot, job, layout_request, transfer.spark
+            )
+            shuffled = clustered(transfer.rows(job.files), layout, pending).rows
+            written_files.append(transfer.target.write(pending, shuffled, layout, file_encoding))
             layouts.append((layout,))
         if not jobs and transfer.files.num_rows:
-            done.append(plainly(transfer, pending, transfer.files))
+            written_files.append(plainly(transfer, pending, transfer.files))
             layouts.append(())
-        made = [staged(transfer.target, pending, written, transfer.spark) for written in done]
-        check_rows(transfer, made, transfer.files)
-    return tuple(Carried(*each) for each in zip(made, layouts, strict=True))
+        staged_files = [
+            staged(transfer.target, pending, written, transfer.spark) for written in written_files
+        ]
+        check_rows(transfer, staged_files, transfer.files)
+    return tuple(Carried(*pair) for pair in zip(staged_files, layouts, strict=True))
 
 
 def _layout(transfer: Transfer, pending: Snapshot, job: Job, request: Request) -> Layout:
     if job.kept is not None:
-        wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
-        return job.kept.regrained([wanted.get(root, 0) for root in job.kept.roots])
-    seen = replace(transfer.snapshot, partition=pending.partition)
-    (work,) = fitted(transfer.source, seen, request, [job])
-    return work.layout
+        file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
+        return job.kept.regrained([file_counts.get(root, 0) for root in job.kept.roots])
+    snapshot = replace(transfer.snapshot, partition=pending.partition)
+    (planned_job,) = fitted(transfer.source, snapshot, request, [job])
+    return planned_job.layout
 
 
 def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
@@ -171,15 +177,15 @@ def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
     return transfer.target.write(snapshot, rows, None, Encoding())
 
 
-def check_rows(transfer: Transfer, made: Sequence[Staged], files: pa.Table) -> None:
+def check_rows(transfer: Transfer, staged_files: Sequence[Staged], files: pa.Table) -> None:
     """Compare the number of written rows with the number of live rows in *files*.
 
     Raises:
         VerificationError: The numbers differ.
     """
-    known = live_rows(files)
-    live = transfer.source.read(transfer.snapshot, files).count() if known is None else known
-    written = sum(total(each.files, "rows") for each in made)
+    log_rows = live_rows(files)
+    live = transfer.source.read(transfer.snapshot, files).count() if log_rows is None else log_rows
+    written = sum(total(s.files, "rows") for s in staged_files)
     if written != live:
         raise VerificationError(
             f"{transfer.snapshot.table} has {live} live rows, but {written} were written; "
@@ -194,7 +200,7 @@ def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
     for layout, size in pairs:
         if layout is not None:
             sizes[layout] = sizes.get(layout, 0) + size
-    for layout in sorted(sizes, key=lambda each: -sizes[each]):
+    for layout in sorted(sizes, key=lambda key: -sizes[key]):
         kept = snapshot.layouts.get(layout)
         if kept is not None:
             return kept.request
@@ -206,5 +212,7 @@ def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:
     if request is not None:
         return list(request.columns)
     stats = transfer.files.schema.field("stats").type
-    known = [p for p, _ in leaves(transfer.snapshot.schema) if stats.get_field_index(join(p)) >= 0]
-    return known[:_FEW]
+    columns = [
+        p for p, _ in leaves(transfer.snapshot.schema) if stats.get_field_index(join(p)) >= 0
+    ]
+    return columns[:_DEFAULT_KEYS]

@@ -22,7 +22,7 @@ from zadapter.table.rebase_settings import moving
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import Definition
 
-_LOOKED_AT = 64
+_MIN_OPENED = 64
 """Minimum number of files to open, evenly spread over the table."""
 OTHERWISE = "pass mode='copy'"
 _BOUNDS = file_stats.column_type(pa.null()).get_field_index("bounds")
@@ -56,19 +56,21 @@ def shared(transfer: Transfer, before: Definition) -> Shared:
     reason = next(chain(_reasons(transfer, before), _elsewhere(transfer, uris)), None)
     if reason is not None:
         raise UnsupportedError(f"{transfer.snapshot.table} cannot be migrated in place: {reason}")
-    cut = _cut(transfer.files)
-    looked = list(range(transfer.files.num_rows)) if cut else _looked_at(transfer.files)
+    truncated = _cut(transfer.files)
+    opened = list(range(transfer.files.num_rows)) if truncated else _files_to_open(transfer.files)
     rows, footers = transfer.files["rows"].to_pylist(), dict[str, Footer]()
-    names = [uris[number] for number in looked]
-    with closing(map_files(lambda uri: _metadata(transfer, uri), names)) as found:
-        checked = _checked(transfer, before, looked, found)
-        for number, (size, footer) in zip(looked, checked, strict=True):
+    names = [uris[number] for number in opened]
+    with closing(map_files(lambda uri: _metadata(transfer, uri), names)) as file_metadata:
+        checked = _checked(transfer, before, opened, file_metadata)
+        for number, (size, footer) in zip(opened, checked, strict=True):
             rows[number] = footer.num_rows
-            if cut:
+            if truncated:
                 footers[uris[number]] = parse(size, footer)
     field = transfer.files.schema.field("rows")
     files = replaced(transfer.files, field, pa.array(rows, pa.int64()))
-    return Shared(uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), cut))
+    return Shared(
+        uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), truncated)
+    )
 
 
 def _metadata(transfer: Transfer, uri: str) -> tuple[int, pq.FileMetaData]:
@@ -98,26 +100,26 @@ def _any(values: pa.ChunkedArray, value: int) -> bool:
     return bool(pc.any(pc.equal(values, int(value))).as_py())
 
 
-def _with_bounds(files: pa.Table, found: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return *files* with the stats of *columns* from *found*."""
+def _with_bounds(files: pa.Table, footer_stats: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return *files* with the stats of *columns* from *footer_stats*."""
     if not columns:
         return files
     field = files.schema.field("stats")
-    made = [
-        file_stats.child((found if each.name in columns else files)["stats"], each.name)
-        for each in field.type
+    children = [
+        file_stats.child((footer_stats if column.name in columns else files)["stats"], column.name)
+        for column in field.type
     ]
-    return replaced(files, field, structs(made, field.type, files.num_rows))
+    return replaced(files, field, structs(children, field.type, files.num_rows))
 
 
-def _looked_at(files: pa.Table) -> list[int]:
+def _files_to_open(files: pa.Table) -> list[int]:
     """Return the files to open: files without a row count in the log, and a selection of others.
 
     The proof reads all files, and detects any file that differs from the log.
     """
     unknown = np.flatnonzero(files["rows"].is_null().to_numpy())
-    some = np.linspace(0, files.num_rows - 1, min(files.num_rows, _LOOKED_AT))
-    return [int(number) for number in np.union1d(unknown, some.astype(np.int64))]
+    spread = np.linspace(0, files.num_rows - 1, min(files.num_rows, _MIN_OPENED))
+    return [int(number) for number in np.union1d(unknown, spread.astype(np.int64))]
 
 
 def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
@@ -129,32 +131,36 @@ def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
         yield transfer.definition.renamed
     if transfer.files["partition"].null_count:
         yield "files contain rows of several partitions"
-    cut_by = (each.name for each in transfer.definition.partition)
-    unsaid = [name for name in cut_by if _unsaid(file_stats.partition(transfer.files, name))]
-    if unsaid:
-        yield f"partition field {unsaid[0]} has an empty string, NaN or infinity in a value"
+    cut_by = (f.name for f in transfer.definition.partition)
+    unrepresentable = [
+        name for name in cut_by if _is_unrepresentable(file_stats.partition(transfer.files, name))
+    ]
+    if unrepresentable:
+        yield (
+            f"partition field {unrepresentable[0]} has an empty string, NaN or infinity in a value"
+        )
     if setting := moving(transfer.spark.conf.get, _TIMES):
         yield f"{setting} in the session changes dates or timestamps"
-    kept = {each.name for each in transfer.definition.partition}
-    lost = [each.name for each in before.partition if each.name not in kept]
+    kept = {f.name for f in transfer.definition.partition}
+    lost = [f.name for f in before.partition if f.name not in kept]
     if lost and not before.whole:
         yield f"{lost[0]} is not in the files, and not a partition field of the new table"
 
 
-def _unsaid(values: pa.Array) -> bool:
-    odd = pa.scalar(False)  # noqa: FBT003
+def _is_unrepresentable(values: pa.Array) -> bool:
+    unrepresentable = pa.scalar(False)  # noqa: FBT003
     # an empty text is null in Delta, and JSON has no infinity
     if pa.types.is_floating(values.type):
-        odd = pc.any(pc.invert(pc.is_finite(values)))
+        unrepresentable = pc.any(pc.invert(pc.is_finite(values)))
     elif pa.types.is_string(values.type):
-        odd = pc.any(pc.equal(values, ""))
-    return bool(odd.as_py())
+        unrepresentable = pc.any(pc.equal(values, ""))
+    return bool(unrepresentable.as_py())
 
 
 def _checked(
     transfer: Transfer,
     before: Definition,
-    looked: Sequence[int],
+    opened: Sequence[int],
     footers: Iterable[tuple[int, pq.FileMetaData]],
 ) -> Iterator[tuple[int, pq.FileMetaData]]:
     """Check the columns of files, once per distinct schema, and yield size and footer.
@@ -162,11 +168,11 @@ def _checked(
     Raises:
         UnsupportedError: The new table would read a file differently, or the file has deleted rows.
     """
-    some = transfer.files.take(pa.array(looked, pa.int64()))
-    told = zip(some["path"].to_pylist(), some["rows"].to_pylist(), footers, strict=True)
-    partition = {each.source[0] for each in before.partition}
+    sample = transfer.files.take(pa.array(opened, pa.int64()))
+    entries = zip(sample["path"].to_pylist(), sample["rows"].to_pylist(), footers, strict=True)
+    partition = {f.source[0] for f in before.partition}
     seen: set[str] = set()
-    for path, rows, (size, footer) in told:
+    for path, rows, (size, footer) in entries:
         if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
                 f"{path} has {footer.num_rows} rows, of which {rows} are live: row-level deletes "
@@ -184,19 +190,19 @@ def _checked(
         yield size, footer
 
 
-def adopted(transfer: Transfer, pending: Snapshot, found: Shared) -> tuple[Carried, ...]:
+def adopted(transfer: Transfer, pending: Snapshot, adoptable: Shared) -> tuple[Carried, ...]:
     """Return the shared files, staged for the new table.
 
     Raises:
         UnsupportedError: The format cannot reference the files.
     """
-    if not found.uris:
+    if not adoptable.uris:
         return ()
-    files = replace(transfer, files=found.files).files_as(pending)
-    written = transfer.target.adopt(pending, files, found.uris)
+    files = replace(transfer, files=adoptable.files).files_as(pending)
+    written = transfer.target.adopt(pending, files, adoptable.uris)
     field = files.schema.field("path")
     named = replaced(files, field, pa.array(list(written.paths), pa.string()))
-    made = transfer.target.stage(pending, written, named)
+    staged_files = transfer.target.stage(pending, written, named)
     ids = sorted(set(files["layout"].drop_null().to_pylist()))
-    kept = (transfer.snapshot.layouts.get(each) for each in ids)
-    return (Carried(made, tuple(layout for layout in kept if layout is not None)),)
+    kept = (transfer.snapshot.layouts.get(layout_id) for layout_id in ids)
+    return (Carried(staged_files, tuple(layout for layout in kept if layout is not None)),)

@@ -27,7 +27,7 @@ from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Snapshot, Source
 from zadapter.table.spec import check
 
-_ANEW = "migrate to another target, and drop this one"
+_MIGRATE_AGAIN = "migrate to another target, and drop this one"
 
 
 def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
@@ -39,31 +39,31 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         VerificationError: The written rows differ from the rows read.
     """
     with timing(context.seconds, "plan"):
-        made = existing(context)
+        new_snapshot = existing(context)
         source_table = start(context)
-        come = _appended(context, source_table, made)
-    plan = report(context, source_table, Mode.COPY, "", come)
+        appended = _appended(context, source_table, new_snapshot)
+    plan = report(context, source_table, Mode.COPY, "", appended)
     plan = replace(plan, layout="none; the order of rows is kept until the next optimize")
-    if dry_run or not come.num_rows or made is None:
+    if dry_run or not appended.num_rows or new_snapshot is None:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
-    transfer = replace(source_table.transfer, files=come)
+    transfer = replace(source_table.transfer, files=appended)
     with timing(context.seconds, "write"):
-        written = plainly(transfer, made, come)
+        written = plainly(transfer, new_snapshot, appended)
     with discarding(context.spark, [written]):
         with timing(context.seconds, "verify"):
-            new = staged(context.target, made, written, context.spark)
-            check_rows(transfer, [new], come)
+            staged_files = staged(context.target, new_snapshot, written, context.spark)
+            check_rows(transfer, [staged_files], appended)
         with timing(context.seconds, "commit"):
-            change = loading(made, [new], source_table.origin)
-            made_by = publish(context.target, change, Backoff())
+            change = loading(new_snapshot, [staged_files], source_table.origin)
+            outcome = publish(context.target, change, Backoff())
     # other writers may have rewritten the files since
-    head = landed(context, made_by.version)
+    head = landed(context, outcome.version)
     added = listing(source_table, head)
-    added = added.filter(pc.is_in(added["path"], new.files["path"].combine_chunks()))
+    added = added.filter(pc.is_in(added["path"], staged_files.files["path"].combine_chunks()))
     try:
         with timing(context.seconds, "verify"):
-            proven = proof(source_table, head, len(transfer.definition.columns), come, added)
+            proven = proof(source_table, head, len(transfer.definition.columns), appended, added)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. The rows are in version {head.version} of {context.target_table}; restore "
@@ -71,15 +71,15 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         ) from error
     return replace(
         plan,
-        files=new.files.num_rows,
-        size=total(new.files, "size"),
+        files=staged_files.files.num_rows,
+        size=total(staged_files.files, "size"),
         target_version=head.version,
         proof=proven,
     )
 
 
 def _appended(
-    context: MigrationContext, source_table: SourceTable, made: Snapshot | None
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot | None
 ) -> pa.Table:
     """Return the files added since the version that the new table contains.
 
@@ -88,49 +88,60 @@ def _appended(
         UnsupportedError: The old table has changes other than appends.
     """
     origin = source_table.origin
-    had = None if made is None else made.source()
-    if made is None or had is None or (had.format, had.id) != (origin.format, origin.id):
+    recorded = None if new_snapshot is None else new_snapshot.source()
+    if (
+        new_snapshot is None
+        or recorded is None
+        or (recorded.format, recorded.id) != (origin.format, origin.id)
+    ):
         raise UsageError(
             f"{context.target_table} has no record of its rows from {context.table}: it was not "
             "migrated from that table, was created again, or its history has expired; migrate to "
             "another target first"
         )
-    if had.version is None:
+    if recorded.version is None:
         raise UnsupportedError(
             f"{context.table} had no versions when it was migrated, so the rows appended since are "
-            f"unknown; {_ANEW}"
+            f"unknown; {_MIGRATE_AGAIN}"
         )
-    then = context.source.files(context.source.at(context.table, had.version))
-    _check_columns(context, source_table, made, had)
-    now = source_table.transfer.files
-    counted = [_counted(then), _counted(now)]
-    if gone := counted[0] - counted[1]:
+    old_files = context.source.files(context.source.at(context.table, recorded.version))
+    _check_columns(context, source_table, new_snapshot, recorded)
+    new_files = source_table.transfer.files
+    counted = [_counted(old_files), _counted(new_files)]
+    if removed := counted[0] - counted[1]:
         raise UnsupportedError(
-            f"{context.table} has changes other than appends since version {had.version}: "
-            f"{len(gone)} files were removed or lost rows, first: {min(gone)[0]}; {_ANEW}"
+            f"{context.table} has changes other than appends since version {recorded.version}: "
+            f"{len(removed)} files were removed or lost rows, first: {min(removed)[0]}; "
+            f"{_MIGRATE_AGAIN}"
         )
-    return now.filter(pc.invert(pc.is_in(now["path"], then["path"].combine_chunks())))
+    return new_files.filter(
+        pc.invert(pc.is_in(new_files["path"], old_files["path"].combine_chunks()))
+    )
 
 
 def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
     rows = files["rows"].to_pylist()
-    known = zip(files["path"].to_pylist(), files["deletes"].to_pylist(), rows, strict=True)
-    return {(path, deletes, count) for path, deletes, count in known}
+    entries = zip(files["path"].to_pylist(), files["deletes"].to_pylist(), rows, strict=True)
+    return {(path, deletes, count) for path, deletes, count in entries}
 
 
 def _check_columns(
-    context: MigrationContext, source_table: SourceTable, made: Snapshot, had: Source
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, recorded: Source
 ) -> None:
-    wanted = [(each["name"], each["type"]) for each in source_table.transfer.definition.columns]
-    now = context.target.define(made)
-    found = [(each["name"], each["type"]) for each in now.columns]
-    if wanted != found or had.columns != source_table.origin.columns:
+    expected = [
+        (column["name"], column["type"]) for column in source_table.transfer.definition.columns
+    ]
+    definition = context.target.define(new_snapshot)
+    actual = [(column["name"], column["type"]) for column in definition.columns]
+    if expected != actual or recorded.columns != source_table.origin.columns:
         raise UnsupportedError(
-            f"the columns of {context.table} have changed since the migration; {_ANEW}"
+            f"the columns of {context.table} have changed since the migration; {_MIGRATE_AGAIN}"
         )
-    cut = [(each.source, each.transform) for each in source_table.transfer.definition.partition]
-    if cut != [(each.source, each.transform) for each in now.partition]:
+    expected_partition = [
+        (f.source, f.transform) for f in source_table.transfer.definition.partition
+    ]
+    if expected_partition != [(f.source, f.transform) for f in definition.partition]:
         raise UnsupportedError(
             f"the partition spec of {context.table} or {context.target_table} has changed since "
-            f"the migration; {_ANEW}"
+            f"the migration; {_MIGRATE_AGAIN}"
         )

@@ -22,13 +22,13 @@ from zadapter.errors import (
 from zadapter.migration.context import (
     MigrationContext,
     SourceTable,
-    becoming,
     check_apart,
-    described,
+    describe_layout,
     existing,
     landed,
     listing,
     loading,
+    marker_text,
     opened,
     proof,
     report,
@@ -95,7 +95,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         ConflictError: Another writer created the new table, which was not changed.
         UnknownOutcomeError: It is unknown whether the commit landed; repeat the call.
     """
-    if mode not in [each.value for each in Mode]:
+    if mode not in [m.value for m in Mode]:
         raise UsageError(f"unknown mode {mode!r}; expected one of: {', '.join(Mode)}")
     if by is not None and (follow or mode == Mode.IN_PLACE.value):
         raise UsageError("by= rewrites all rows; omit it, or omit follow=True and mode='in_place'")
@@ -113,30 +113,30 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
 
 def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     with timing(context.seconds, "plan"):
-        source_table, made = start(context), None
+        source_table, new_snapshot = start(context), None
         with suppress(UnsupportedError):  # ``pending`` refuses a location in use
-            made = existing(context)
-        if made is not None:
-            return _finished(context, source_table, made, dry_run=dry_run)
-        mode, why, found = _chosen(context, source_table)
-    plan = report(context, source_table, mode, why, source_table.transfer.files)
+            new_snapshot = existing(context)
+        if new_snapshot is not None:
+            return _finished(context, source_table, new_snapshot, dry_run=dry_run)
+        mode, reason, adoptable = _chosen(context, source_table)
+    plan = report(context, source_table, mode, reason, source_table.transfer.files)
     if dry_run:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
-    carried, notes, version = _made(context, source_table, found)
+    carried, notes, version = _create(context, source_table, adoptable)
     # the committed version if known, since other writers may have added newer ones
     head = landed(context, version)
-    refresh(context.users, source_table.transfer.snapshot)
+    refresh(context.user_session, source_table.transfer.snapshot)
     files = listing(source_table, head)
     try:
         proven = _proven(context, source_table, head, files)
     except VerificationError:
-        _undo(context, head, carried, shared_files=found is not None)
+        _undo(context, head, carried, shared_files=adoptable is not None)
         raise
-    layouts = tuple(layout for each in carried for layout in each.layouts)
+    layouts = tuple(layout for part in carried for layout in part.layouts)
     return replace(
         plan,
-        layout=described(layouts, source_table.transfer.snapshot),
+        layout=describe_layout(layouts, source_table.transfer.snapshot),
         files=files.num_rows,
         size=total(files, "size"),
         target_version=head.version,
@@ -146,20 +146,22 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
 
 
 def _proven(
-    context: MigrationContext, source_table: SourceTable, made: Snapshot, files: pa.Table
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, files: pa.Table
 ) -> Proof:
     """Compare the new table with the old one, and remove the marker from its folder."""
     transfer = source_table.transfer
     with timing(context.seconds, "verify"):
-        columns = check_columns(transfer.definition.columns, transfer.target.define(made).columns)
-        proven = proof(source_table, made, columns, transfer.files, files)
-    if made.identifier is None:
-        end(context.spark, made.location, becoming(context, source_table))
+        columns = check_columns(
+            transfer.definition.columns, transfer.target.define(new_snapshot).columns
+        )
+        proven = proof(source_table, new_snapshot, columns, transfer.files, files)
+    if new_snapshot.identifier is None:
+        end(context.spark, new_snapshot.location, marker_text(context, source_table))
     return proven
 
 
 def _finished(
-    context: MigrationContext, source_table: SourceTable, made: Snapshot, *, dry_run: bool
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, *, dry_run: bool
 ) -> Migration:
     """Compare a table that an earlier call created, which may have stopped before its proof.
 
@@ -167,29 +169,29 @@ def _finished(
         UsageError: The target was migrated from another table, or from another version.
         VerificationError: The two tables differ; nothing was removed.
     """
-    origin, had = source_table.origin, made.source()
-    if had is None or (had.format, had.id) != (origin.format, origin.id):
+    origin, recorded = source_table.origin, new_snapshot.source()
+    if recorded is None or (recorded.format, recorded.id) != (origin.format, origin.id):
         raise UsageError(f"{context.target_table} already exists; pass another target")
-    if not unchanged(context, source_table, had.version):
+    if not unchanged(context, source_table, recorded.version):
         raise UsageError(
-            f"{context.target_table} has {context.table} up to version {had.version}, but that "
-            f"table is at version {origin.version}; pass follow=True to copy the appended rows"
+            f"{context.target_table} has {context.table} up to version {recorded.version}, but "
+            f"that table is at version {origin.version}; pass follow=True to copy the appended rows"
         )
-    files = listing(source_table, made)
-    uris = context.target.uris(made, files["path"].to_pylist())
-    own = all(within(uri, made.location) for uri in uris)
+    files = listing(source_table, new_snapshot)
+    uris = context.target.uris(new_snapshot, files["path"].to_pylist())
+    own = all(within(uri, new_snapshot.location) for uri in uris)
     mode = Mode.COPY if own else Mode.IN_PLACE
     plan = report(context, source_table, mode, "created by an earlier call", files)
     if dry_run:
         return plan
     try:
-        proven = _proven(context, source_table, made, files)
+        proven = _proven(context, source_table, new_snapshot, files)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. {context.target_table} was created by an earlier call, and other writers "
             "may have changed it since; nothing was removed"
         ) from error
-    return replace(plan, proof=proven, target_version=made.version)
+    return replace(plan, proof=proven, target_version=new_snapshot.version)
 
 
 def _chosen(
@@ -205,42 +207,42 @@ def _chosen(
     if context.options is not None:
         return Mode.COPY, "since a new layout requires a rewrite", None
     try:
-        found = shared(source_table.transfer, source_table.before)
+        adoptable = shared(source_table.transfer, source_table.before)
     except UnsupportedError as error:
         if context.mode is Mode.AUTO:
             return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
         text = str(error)
         raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
-    return Mode.IN_PLACE, "since it is safe" if context.mode is Mode.AUTO else "", found
+    return Mode.IN_PLACE, "since it is safe" if context.mode is Mode.AUTO else "", adoptable
 
 
-def _made(
-    context: MigrationContext, source_table: SourceTable, found: Shared | None
+def _create(
+    context: MigrationContext, source_table: SourceTable, adoptable: Shared | None
 ) -> tuple[tuple[Carried, ...], tuple[str, ...], int | None]:
     """Create the new table; return its files, notes on them, and its version if known."""
     transfer = source_table.transfer
     pending = context.target.pending(context.target_table, transfer.definition, source_table.origin)
     check_apart(transfer.snapshot, pending)
     if pending.identifier is None:
-        begin(context.spark, pending.location, becoming(context, source_table))
+        begin(context.spark, pending.location, marker_text(context, source_table))
     else:
         refuse_others(context.spark, pending.location)
     with timing(context.seconds, "write"):
-        if found is None:
+        if adoptable is None:
             carried = copied(transfer, pending, source_table.request)
         else:
-            carried = adopted(transfer, pending, found)
-    notes = () if found is None else (context.source.protect(transfer.snapshot),)
+            carried = adopted(transfer, pending, adoptable)
+    notes = () if adoptable is None else (context.source.protect(transfer.snapshot),)
     change = loading(
         pending,
-        [each.staged for each in carried],
+        [part.staged for part in carried],
         source_table.origin,
-        [layout for each in carried for layout in each.layouts],
+        [layout for part in carried for layout in part.layouts],
     )
-    ours = [] if found is not None else [each.staged for each in carried]
-    with discarding(context.spark, ours), timing(context.seconds, "commit"):
-        made_by = publish(context.target, change, Backoff(attempts=1))
-    return carried, notes, made_by.version
+    discardable = [] if adoptable is not None else [part.staged for part in carried]
+    with discarding(context.spark, discardable), timing(context.seconds, "commit"):
+        outcome = publish(context.target, change, Backoff(attempts=1))
+    return carried, notes, outcome.version
 
 
 def _undo(
@@ -249,5 +251,5 @@ def _undo(
     """Drop the new table unless another writer has changed it, and then discard its own files."""
     with suppress(ConflictError, UnknownOutcomeError):
         context.target.drop(head)
-        for each in () if shared_files else carried:
-            discard(context.spark, each.staged)
+        for part in () if shared_files else carried:
+            discard(context.spark, part.staged)

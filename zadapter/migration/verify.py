@@ -53,7 +53,11 @@ class Filter:
 
 
 def prove(
-    source: Side, target: Side, columns: Sequence[Column], filters: Sequence[Filter], made: int
+    source: Side,
+    target: Side,
+    columns: Sequence[Column],
+    filters: Sequence[Filter],
+    column_count: int,
 ) -> Proof:
     """Read both tables once, and compare them.
 
@@ -62,56 +66,56 @@ def prove(
         target: The new table.
         columns: The new table's columns as expressions on the old table.
         filters: Filters to evaluate on both tables.
-        made: Number of verified columns.
+        column_count: Number of verified columns.
 
     Raises:
         VerificationError: The tables differ; the message states the difference.
     """
     old = source.rows(columns)
     names = [F.col(quote((field.name,))) for field in old.schema]
-    before, share_before = _asked(source, old, filters)
-    after, share_after = _asked(target, target.rows(names), filters)
-    told = f"{source.snapshot.table} and {target.snapshot.table}"
+    before, share_before = _read_side(source, old, filters)
+    after, share_after = _read_side(target, target.rows(names), filters)
+    tables = f"{source.snapshot.table} and {target.snapshot.table}"
     if before.rows != after.rows:
-        raise VerificationError(f"{told} differ: they have {before.rows} and {after.rows} rows")
+        raise VerificationError(f"{tables} differ: they have {before.rows} and {after.rows} rows")
     if before.checksum != after.checksum:
-        raise VerificationError(f"{told} differ: their row counts are equal, their checksums not")
+        raise VerificationError(f"{tables} differ: their row counts are equal, their checksums not")
     if before.matches != after.matches:
-        raise VerificationError(f"{told} differ: filters match different numbers of rows")
+        raise VerificationError(f"{tables} differ: filters match different numbers of rows")
     return Proof(
         rows=after.rows,
         checksum=after.checksum,
-        columns=made,
+        columns=column_count,
         filters=len(filters),
         share_source=share_before,
         share_target=share_after,
     )
 
 
-def _asked(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Totals, float]:
+def _read_side(side: Side, rows: DataFrame, filters: Sequence[Filter]) -> tuple[Totals, float]:
     """Return the totals of the rows, and the mean share of rows that the filters read."""
     paths = side.files["path"].to_pylist()
     of_file = _names(paths, side.backend.uris(side.snapshot, paths))
-    found = by_file(rows, [each.condition for each in filters]) if paths else {}
+    totals_by_file = by_file(rows, [f.condition for f in filters]) if paths else {}
     rows_of, shares = np.zeros(len(paths), np.int64), []
-    if unknown := [name for name in found if bare(name) not in of_file]:
+    if unknown := [name for name in totals_by_file if bare(name) not in of_file]:
         raise VerificationError(
             f"{side.snapshot.table}: Spark read {unknown[0]}, which is not a file of the snapshot"
         )
-    for name, totals in found.items():
+    for name, totals in totals_by_file.items():
         rows_of[of_file[bare(name)]] = totals.rows
-    for number, each in enumerate(filters):
-        kept = matching(each.predicate, side.stats)
+    for number, f in enumerate(filters):
+        kept = matching(f.predicate, side.stats)
         shares.append(rows_of[kept].sum() / max(1, rows_of.sum()))
-        for name, totals in found.items():
+        for name, totals in totals_by_file.items():
             at = of_file[bare(name)]
             if totals.matches[number] and not kept[at]:
                 raise VerificationError(
                     f"{paths[at]} of {side.snapshot.table}: {totals.matches[number]} rows match a "
-                    f"filter that the file's min and max exclude: {each.predicate}"
+                    f"filter that the file's min and max exclude: {f.predicate}"
                 )
     share = float(np.mean(shares)) if shares else 1.0
-    return together(list(found.values()), len(filters)), share
+    return together(list(totals_by_file.values()), len(filters)), share
 
 
 def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
@@ -133,15 +137,15 @@ def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[
     draw = random.Random(SEED)  # noqa: S311 - repeatable, guards nothing
     pools = {parts: pool for parts in keys if len(pool := _pool(files, parts))}
     types = {parts: rows.select(quote(parts)).schema[0].dataType.simpleString() for parts in pools}
-    found = []
+    filters = []
     for number in range(FILTERS if pools else 0):
         used = draw.sample(list(pools), 1 + (number % 2 and len(pools) > 1))
         ranges = [(parts, *_range(draw, pools[parts])) for parts in used]
         predicate = And(
             tuple(
-                each
+                comparison
                 for parts, low, high in ranges
-                for each in (
+                for comparison in (
                     Comparison(parts, ">=", pools[parts][low]),
                     Comparison(parts, "<=", pools[parts][high]),
                 )
@@ -151,8 +155,8 @@ def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[
         for parts, low, high in ranges:
             column, ends = F.col(quote(parts)), _ends(pools[parts], low, high, types[parts])
             condition = condition & (column >= ends[0]) & (column <= ends[1])
-        found.append(Filter(predicate, condition))
-    return found
+        filters.append(Filter(predicate, condition))
+    return filters
 
 
 def _range(draw: random.Random, pool: pa.Array) -> tuple[int, int]:
@@ -174,15 +178,21 @@ def _pool(files: pa.Table, parts: Parts) -> pa.Array:
     return rank(pa.concat_arrays([low, high])).distinct
 
 
-def check_columns(wanted: Sequence[dict[str, object]], found: Sequence[dict[str, object]]) -> int:
+def check_columns(
+    expected: Sequence[dict[str, object]], actual: Sequence[dict[str, object]]
+) -> int:
     """Compare the expected columns with the actual ones, and return their number.
 
     Raises:
         VerificationError: The columns differ.
     """
-    for should, is_ in zip(wanted, found, strict=False):
-        if should != is_:
-            raise VerificationError(f"a column differs: expected {should}, found {is_}")
-    if len(wanted) != len(found):
-        raise VerificationError(f"the columns differ: expected {len(wanted)}, found {len(found)}")
-    return len(found)
+    for expected_column, actual_column in zip(expected, actual, strict=False):
+        if expected_column != actual_column:
+            raise VerificationError(
+                f"a column differs: expected {expected_column}, found {actual_column}"
+            )
+    if len(expected) != len(actual):
+        raise VerificationError(
+            f"the columns differ: expected {len(expected)}, found {len(actual)}"
+        )
+    return len(actual)

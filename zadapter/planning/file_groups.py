@@ -24,7 +24,7 @@ from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]
 
-MOST_GROUPS = 256
+MAX_GROUPS = 256
 """Maximum partitions in one job; each needs a root in the layout's look-up arrays."""
 
 Mask = npt.NDArray[np.bool_]
@@ -113,8 +113,8 @@ def every_job(
 
     def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
         kept = _followed(root, members, request, layouts)
-        most = max_group_bytes if kept is None else max(1, total(members, "size"))
-        return kept, list(_split(root, members, request, most))
+        max_bytes = max_group_bytes if kept is None else max(1, total(members, "size"))
+        return kept, list(_split(root, members, request, max_bytes))
 
     return _jobs(files, request, partition_columns, choose, max_group_bytes)
 
@@ -166,16 +166,16 @@ def roots_of(values: Sequence[pa.Array], rows: int) -> tuple[list[Root], Ints]:
 
 def find_roots(roots: Sequence[Root], values: Sequence[pa.Array], rows: int) -> Ints:
     """Return the index of each row's partition among *roots*, or -1 if it is not among them."""
-    known = {root: number for number, root in enumerate(roots)}
-    found, row_root = roots_of(values, rows)
-    numbers = np.array([known.get(root, -1) for root in found], np.int64)
+    index_of = {root: number for number, root in enumerate(roots)}
+    distinct, row_root = roots_of(values, rows)
+    numbers = np.array([index_of.get(root, -1) for root in distinct], np.int64)
     return numbers[row_root] if rows else row_root
 
 
-def most_roots(cut_into: int, request: Request) -> int:
+def root_limit(cut_into: int, request: Request) -> int:
     """Return how many partitions fit in a layout if the largest is cut into *cut_into* files."""
     leaves = 1 << ((cut_into - 1).bit_length() + (request.row_groups - 1).bit_length())
-    return max(1, min(MOST_GROUPS, MAX_LEAVES // leaves))
+    return max(1, min(MAX_GROUPS, MAX_LEAVES // leaves))
 
 
 def _partitions(
@@ -216,13 +216,13 @@ def _fits(kept: Layout, files: pa.Table) -> bool:
     types = [column_type(level.cuts.type) for level in kept.levels]
     names = [join(kept.request.columns[level.column]) for level in kept.levels]
     stats = files.schema.field("stats").type
-    found = [stats.get_field_index(name) for name in names]
-    return all(i < 0 or stats.field(i).type == t for i, t in zip(found, types, strict=True))
+    positions = [stats.get_field_index(name) for name in names]
+    return all(i < 0 or stats.field(i).type == t for i, t in zip(positions, types, strict=True))
 
 
 def _clustered(files: pa.Table, request: Request) -> Mask:
-    ours = pc.starts_with(files["layout"], request.id).fill_null(False)  # noqa: FBT003
-    return np.asarray(ours.to_numpy(), bool)
+    clustered = pc.starts_with(files["layout"], request.id).fill_null(False)  # noqa: FBT003
+    return np.asarray(clustered.to_numpy(), bool)
 
 
 def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout | None:
@@ -233,12 +233,12 @@ def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout 
     return layouts.get(best)
 
 
-def _split(root: Root | None, files: pa.Table, request: Request, most: int) -> Iterator[Group]:
-    """Yield groups of consecutive files, of at most *most* bytes or of one file each."""
+def _split(root: Root | None, files: pa.Table, request: Request, max_bytes: int) -> Iterator[Group]:
+    """Yield groups of consecutive files, of at most *max_bytes* bytes or of one file each."""
     ends = np.cumsum(files["size"].to_numpy())
     start, done = 0, 0
     while start < files.num_rows:
-        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
         size = int(ends[stop - 1]) - done
         yield Group(
             root=root,
@@ -248,22 +248,22 @@ def _split(root: Root | None, files: pa.Table, request: Request, most: int) -> I
         start, done = stop, done + size
 
 
-def _pack(groups: Sequence[Group], request: Request, most: int) -> Iterator[tuple[Group, ...]]:
+def _pack(groups: Sequence[Group], request: Request, max_bytes: int) -> Iterator[tuple[Group, ...]]:
     """Yield the groups of each job: distinct roots, limited bytes, room in the look-up arrays."""
     waiting = sorted(((group.cut_into, group.size, group) for group in groups), key=lambda w: w[0])
     smallest = min((size for _, size, _ in waiting), default=0)
     while waiting:
-        room = most_roots(waiting[-1][0], request)
+        room = root_limit(waiting[-1][0], request)
         taken: dict[Root | None, Group] = {}
         used, passed = 0, list[tuple[int, int, Group]]()
-        while waiting and len(taken) < room and (not taken or used + smallest <= most):
-            if len(passed) == MOST_GROUPS:
+        while waiting and len(taken) < room and (not taken or used + smallest <= max_bytes):
+            if len(passed) == MAX_GROUPS:
                 break  # good enough: to try every group for every job would be quadratic
-            _, size, group = place = waiting.pop()
-            if group.root not in taken and (not taken or used + size <= most):
+            _, size, group = entry = waiting.pop()
+            if group.root not in taken and (not taken or used + size <= max_bytes):
                 taken[group.root] = group
                 used += size
             else:
-                passed.append(place)
+                passed.append(entry)
         yield tuple(taken.values())
         waiting += reversed(passed)

@@ -87,11 +87,11 @@ class Migration:
             "mode": f"{self.mode.value}, {self.why}" if self.why else self.mode.value,
         }
         for status in Status:
-            said = [
+            parts = [
                 f"{i.what}: {i.how}" if i.how else i.what for i in self.items if i.status is status
             ]
-            if said:
-                facts[status.value] = "; ".join(said)
+            if parts:
+                facts[status.value] = "; ".join(parts)
         facts["layout"] = self.layout
         facts["files"] = f"{self.files} of {show(self.size)}"
         if self.notes:
@@ -100,8 +100,8 @@ class Migration:
             facts |= _proven(self.proof)
         if self.seconds:
             facts["seconds"] = ", ".join(f"{k} {v:.1f}" for k, v in self.seconds.items())
-        made = self.target_version is not None
-        facts["committed"] = f"version {self.target_version}" if made else "nothing"
+        committed = self.target_version is not None
+        facts["committed"] = f"version {self.target_version}" if committed else "nothing"
         return facts
 
     def __str__(self) -> str:

@@ -56,9 +56,9 @@ class Plan:
         version = f"version {self.version}" if self.version is not None else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_do:
-            why = "already clustered" if self.files_asked else "no file matches the condition"
-            why = why if self.files_before else "the table has no files"
-            return {"table": named, "nothing to do": why}
+            reason = "already clustered" if self.files_asked else "no file matches the condition"
+            reason = reason if self.files_before else "the table has no files"
+            return {"table": named, "nothing to do": reason}
         return {
             "table": named,
             "layout": f"{self.curve} by {', '.join(self.columns)}",
@@ -87,8 +87,8 @@ class Verification:
 
     def __str__(self) -> str:
         twice = ", with a second read of the rows" if self.read_twice else ""
-        why = f"; plain Spark operations, untested with {self.untested}" if self.untested else ""
-        return self.by + twice + why
+        reason = f"; plain Spark operations, untested with {self.untested}" if self.untested else ""
+        return self.by + twice + reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

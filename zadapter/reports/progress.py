@@ -44,8 +44,8 @@ def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
     task = bar.add_task("Spark", total=None)
     with suppress(Exception):  # errors of the progress bar are ignored
         while not stopped.wait(POLL):
-            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            stages = [stage for stage in found if stage is not None]
+            infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            stages = [stage for stage in infos if stage is not None]
             bar.update(
                 task,
                 description=stages[-1].name if stages else "Spark",

@@ -29,13 +29,13 @@ class Keyed:
     Attributes:
         rows: The rows.
         file: Number of each row's file.
-        place: Name of the column that orders rows within a file.
+        position: Name of the column that orders rows within a file.
         added: Names of the additional columns.
     """
 
     rows: DataFrame
     file: Column
-    place: str
+    position: str
     added: tuple[str, ...]
 
 
@@ -59,43 +59,43 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         partition: The table's partition columns and their types.
     """
     token = uuid4().hex
-    place, file, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
+    position, file, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
     shared = bool((layout.width > 1).any())
     if shared:
         # the position in the input, not rand(), since Spark may rerun stages
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
-    rows = rows.withColumn(place, _root(rows, layout, partition))
+    rows = rows.withColumn(position, _root(rows, layout, partition))
     keys = _comparable(rows, layout.request.columns)
     for level in layout.levels:
         column, type_ = keys[level.column]
-        cut = F.get(constant(texts(level.cuts), type_), F.col(place))
+        cut = F.get(constant(texts(level.cuts), type_), F.col(position))
         right = F.coalesce((column >= cut).cast("int"), F.lit(0))
-        rows = rows.withColumn(place, F.col(place) * 2 + right)
+        rows = rows.withColumn(position, F.col(position) * 2 + right)
     places = layout.places
     if layout.order is not None:
-        rows = rows.withColumn(place, F.get(integers(places.tolist()), F.col(place)))
+        rows = rows.withColumn(position, F.get(integers(places.tolist()), F.col(position)))
     leaf_at = np.argsort(places)
-    target = F.get(integers(layout.first_file[leaf_at].tolist()), F.col(place))
+    target = F.get(integers(layout.first_file[leaf_at].tolist()), F.col(position))
     if shared:
-        width = F.get(integers(layout.width[leaf_at].tolist()), F.col(place))
+        width = F.get(integers(layout.width[leaf_at].tolist()), F.col(position))
         target = target + F.pmod(F.col(salt), width).cast("int")
         # the place alone does not determine a salted file number, so it is shuffled with the rows
         rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
-    return Keyed(rows, target, place, (place, file) if shared else (place,))
+    return Keyed(rows, target, position, (position, file) if shared else (position,))
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
     """Return 0 for null and r for the r-th of the ascending *distinct* values, by binary search."""
     depth = max(1, len(distinct).bit_length())
-    place: Column = F.lit(0)
+    position: Column = F.lit(0)
     written = texts(distinct)
     for level in range(depth):
         half = 1 << (depth - level - 1)
         at = [node * 2 * half + half for node in range(1 << level)]
         cuts = [written[p - 1] if p <= len(written) else None for p in at]
-        right = F.coalesce((column >= F.get(constant(cuts, type_), place)).cast("int"), F.lit(0))
-        place = place * 2 + right
-    return place
+        right = F.coalesce((column >= F.get(constant(cuts, type_), position)).cast("int"), F.lit(0))
+        position = position * 2 + right
+    return position
 
 
 def _comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
@@ -117,7 +117,7 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     After each column, the distinct prefixes of values are renumbered. This keeps look-up tables
     small.
     """
-    found: Column = F.lit(0)
+    root_index: Column = F.lit(0)
     numbers: dict[tuple[str | None, ...], int] = {(): 0}
     keys = _comparable(rows, [(name,) for name in partition])
     for index, (type_, (column, spark_type)) in enumerate(
@@ -130,6 +130,8 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         table = [0] * (len(numbers) * len(ranks))
         for prefix, number in longer.items():
             table[numbers[prefix[:-1]] * len(ranks) + ranks[prefix[-1]]] = number
-        found = F.get(integers(table), found * len(ranks) + ranked(column, distinct, spark_type))
+        root_index = F.get(
+            integers(table), root_index * len(ranks) + ranked(column, distinct, spark_type)
+        )
         numbers = longer
-    return found
+    return root_index

@@ -47,13 +47,13 @@ class Tally:
             for e in landed.stale
         ]
 
-    def verification(self, asked: str) -> Verification:
-        """Return how rows were compared, given the option *asked* for."""
-        by = "checksum" if self.untested else asked
+    def verification(self, requested: str) -> Verification:
+        """Return how rows were compared, given the *requested* option."""
+        by = "checksum" if self.untested else requested
         return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def reporting_versions(self) -> Iterator[None]:
         """Add the versions that are already committed to the message of an error."""
         try:
             yield
@@ -64,31 +64,31 @@ class Tally:
 
 
 def rewrite(
-    prepared: RewritePlan, work: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
-    asked = options.verify == "checksum"
+    checksum = options.verify == "checksum"
     with timing(tally.seconds, "write"):
-        written, moved = write(prepared, work, spark, checksum=asked)
-    tally.untested = tally.untested or moved.untested
+        written, shuffled = write(plan, planned, spark, checksum=checksum)
+    tally.untested = tally.untested or shuffled.untested
     try:
         with timing(tally.seconds, "verify"):
-            made = staged(prepared.backend, prepared.snapshot, written, spark)
-            exchanges = _exchanges(prepared, work, made)
-            if asked or moved.untested is not None:
-                files, found = work.job.files, moved.observed()
+            staged_files = staged(plan.backend, plan.snapshot, written, spark)
+            exchanges = _exchanges(plan, planned, staged_files)
+            if checksum or shuffled.untested is not None:
+                files, observed = planned.job.files, shuffled.observed()
                 tally.read_twice |= check_contents(
-                    prepared.backend, prepared.snapshot, files, made, found
+                    plan.backend, plan.snapshot, files, staged_files, observed
                 )
         change = Change(
-            base=prepared.snapshot,
+            base=plan.snapshot,
             operation=Operation.OPTIMIZE,
             exchanges=exchanges,
-            staged=(made,),
-            layouts=(work.layout,),
+            staged=(staged_files,),
+            layouts=(planned.layout,),
         )
         with timing(tally.seconds, "commit"):
-            landed = publish(prepared.backend, change, options.backoff)
+            landed = publish(plan.backend, change, options.backoff)
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
@@ -102,42 +102,44 @@ def rewrite(
         discard(spark, written)
         raise
     if landed.stale and not landed.doubtful:
-        discard(spark, _only(made, landed.stale))
+        discard(spark, _only(staged_files, landed.stale))
     tally.note(landed, exchanges)
     return None
 
 
-def _exchanges(prepared: RewritePlan, work: PlannedJob, made: Staged) -> tuple[Exchange, ...]:
+def _exchanges(
+    plan: RewritePlan, planned: PlannedJob, staged_files: Staged
+) -> tuple[Exchange, ...]:
     """Check the staged files of each partition, and pair them with the files they replace."""
-    snapshot, exchanges = prepared.snapshot, list[Exchange]()
-    if not work.job.roots:
-        (group,) = work.job.groups
-        check_rows(group, file_stats.total(made.files, "rows"), _rows_in(prepared, group))
-        return (Exchange(removed=group.files, added=made.files),)
+    snapshot, exchanges = plan.snapshot, list[Exchange]()
+    if not planned.job.roots:
+        (group,) = planned.job.groups
+        check_rows(group, file_stats.total(staged_files.files, "rows"), _rows_in(plan, group))
+        return (Exchange(removed=group.files, added=staged_files.files),)
     of_root = find_roots(
-        work.job.roots,
-        [file_stats.partition(made.files, name) for name in snapshot.partition],
-        made.files.num_rows,
+        planned.job.roots,
+        [file_stats.partition(staged_files.files, name) for name in snapshot.partition],
+        staged_files.files.num_rows,
     )
-    for number, group in enumerate(work.job.groups):
-        mine = of_root == number
-        added = made.files.filter(pa.array(mine))
-        check_rows(group, file_stats.total(added, "rows"), _rows_in(prepared, group))
+    for number, group in enumerate(planned.job.groups):
+        in_group = of_root == number
+        added = staged_files.files.filter(pa.array(in_group))
+        check_rows(group, file_stats.total(added, "rows"), _rows_in(plan, group))
         exchanges.append(Exchange(removed=group.files, added=added))
-    if sum(exchange.added.num_rows for exchange in exchanges) != made.files.num_rows:
+    if sum(exchange.added.num_rows for exchange in exchanges) != staged_files.files.num_rows:
         raise VerificationError(
             "a written file belongs to another partition; nothing was committed"
         )
     return tuple(exchanges)
 
 
-def _rows_in(prepared: RewritePlan, group: Group) -> int:
+def _rows_in(plan: RewritePlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
-    known = live_rows(group.files)
-    return prepared.backend.read(prepared.snapshot, group.files).count() if known is None else known
+    rows = live_rows(group.files)
+    return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
-def _only(made: Staged, exchanges: Sequence[Exchange]) -> Written:
-    """Return the part of *made* that belongs to *exchanges*."""
+def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:
+    """Return the part of *staged_files* that belongs to *exchanges*."""
     paths = {path for exchange in exchanges for path in exchange.added["path"].to_pylist()}
-    return Written(paths={path: uri for path, uri in made.paths.items() if path in paths})
+    return Written(paths={path: uri for path, uri in staged_files.paths.items() if path in paths})

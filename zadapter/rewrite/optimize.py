@@ -82,8 +82,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         verify=verify,
         backoff=Backoff() if backoff is None else backoff,
     )
-    with _opened(options, backend, spark) as (opened, own, users):
-        return _run(options, opened, own, users)
+    with _opened(options, backend, spark) as (opened, clone, user_session):
+        return _run(options, opened, clone, user_session)
 
 
 @explained
@@ -134,55 +134,57 @@ def _opened(
     options: Options, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
     """Open the table in a clone of the user's session; yield the backend and both sessions."""
-    users, factory = open_table(options.name, backend, spark)
-    check_functions(options.where, users)
+    user_session, factory = open_table(options.name, backend, spark)
+    check_functions(options.where, user_session)
     with (
-        interruptible(users.sparkContext),
-        scratch(users, expressions=options.where is not None) as own,
-        closing(factory(own)) as opened,
+        interruptible(user_session.sparkContext),
+        scratch(user_session, expressions=options.where is not None) as clone,
+        closing(factory(clone)) as opened,
     ):
-        yield opened, own, users
+        yield opened, clone, user_session
 
 
-def _run(options: Options, backend: Backend, spark: SparkSession, users: SparkSession) -> Report:
+def _run(
+    options: Options, backend: Backend, spark: SparkSession, user_session: SparkSession
+) -> Report:
     tally = Tally()
     with timing(tally.seconds, "total"):
         with timing(tally.seconds, "plan"):
-            prepared = prepare(options, backend, write=True)
-            planned = prepared.plan()
-        tally.seconds["fit"] = prepared.seconds
-        tally.seconds["plan"] -= prepared.seconds
-        with tally.telling(), explaining(options.name):
+            rewrite_plan = prepare(options, backend, write=True)
+            prediction = rewrite_plan.plan()
+        tally.seconds["fit"] = rewrite_plan.seconds
+        tally.seconds["plan"] -= rewrite_plan.seconds
+        with tally.reporting_versions(), explaining(options.name):
             errors = [
                 error
-                for work in prepared.work
-                if (error := rewrite(prepared, work, spark, options, tally)) is not None
+                for job in rewrite_plan.jobs
+                if (error := rewrite(rewrite_plan, job, spark, options, tally)) is not None
             ]
-    if errors and len(errors) == len(prepared.work):
+    if errors and len(errors) == len(rewrite_plan.jobs):
         raise errors[-1]
     if tally.versions:
-        refresh(users, prepared.snapshot)
-    return _report(prepared, planned, tally, options)
+        refresh(user_session, rewrite_plan.snapshot)
+    return _report(rewrite_plan, prediction, tally, options)
 
 
-def _report(prepared: RewritePlan, planned: Plan, tally: Tally, options: Options) -> Report:
-    empty = prepared.files.slice(0, 0)
-    names = prepared.files.schema
+def _report(rewrite_plan: RewritePlan, prediction: Plan, tally: Tally, options: Options) -> Report:
+    empty = rewrite_plan.files.slice(0, 0)
+    names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
     added = [exchange.added for exchange in tally.exchanges]
-    kept = set(prepared.files["path"].to_pylist()) - set(removed["path"].to_pylist())
-    now = pa.concat_tables(
-        [chosen(prepared.files, kept), *(narrowed(table, names) for table in added)]
+    kept = set(rewrite_plan.files["path"].to_pylist()) - set(removed["path"].to_pylist())
+    files_after = pa.concat_tables(
+        [chosen(rewrite_plan.files, kept), *(narrowed(table, names) for table in added)]
     )
     return Report(
-        plan=planned,
+        plan=prediction,
         versions=tuple(tally.versions),
         files_removed=removed.num_rows,
         files_added=sum(table.num_rows for table in added),
         bytes_removed=file_stats.total(removed, "size"),
         bytes_added=sum(file_stats.total(table, "size") for table in added),
         rows=sum(file_stats.total(table, "rows") for table in added),
-        share_after=prepared.share_read(now),
+        share_after=rewrite_plan.share_read(files_after),
         stale=tuple(tally.stale),
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),

@@ -22,9 +22,9 @@ from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.planning import predict
-from zadapter.planning.file_groups import Job, find_roots, jobs, most_roots, roots_of
+from zadapter.planning.file_groups import Job, find_roots, jobs, root_limit, roots_of
 from zadapter.reports.optimize import Plan
-from zadapter.spark.sample import files_to_read, sample, wanted_rows
+from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, chosen
 
@@ -62,10 +62,10 @@ class RewritePlan:
     snapshot: Snapshot
     files: pa.Table = field(repr=False)
     """All live files of the table, with stats of the key columns."""
-    asked: int
+    candidates: int
     """Number of live files that may hold rows matching ``where``."""
     request: Request
-    work: tuple[PlannedJob, ...]
+    jobs: tuple[PlannedJob, ...]
     seconds: float
     """Duration of sampling and fitting."""
 
@@ -77,43 +77,45 @@ class RewritePlan:
         return predict.share_read(boxes, predict.queries(ranks))
 
     def _sampled(self) -> bool:
-        return any(len(work.root_of) for work in self.work)
+        return any(len(planned.root_of) for planned in self.jobs)
 
     def _sample(self) -> list[pa.Array]:
-        parts = [work.keys for work in self.work]
+        parts = [planned.keys for planned in self.jobs]
         return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
 
     def plan(self) -> Plan:
         """Predict the effect of the rewrite."""
-        going = {path for work in self.work for path in work.job.files["path"].to_pylist()}
-        gone = chosen(self.files, going)
-        share_before, share_after = self._shares(going)
+        removed_paths = {
+            path for planned in self.jobs for path in planned.job.files["path"].to_pylist()
+        }
+        removed = chosen(self.files, removed_paths)
+        share_before, share_after = self._shares(removed_paths)
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
             version=self.snapshot.version,
             columns=tuple(join(parts) for parts in self.request.columns),
             curve=self.request.curve.value,
-            groups=sum(len(work.job.groups) for work in self.work),
+            groups=sum(len(planned.job.groups) for planned in self.jobs),
             files_before=self.files.num_rows,
-            files_asked=self.asked,
-            files_rewritten=len(going),
-            files_written=sum(g.cut_into for work in self.work for g in work.job.groups),
-            bytes_rewritten=file_stats.total(gone, "size"),
-            rows=None if gone["rows"].null_count else file_stats.total(gone, "rows"),
+            files_asked=self.candidates,
+            files_rewritten=len(removed_paths),
+            files_written=sum(g.cut_into for planned in self.jobs for g in planned.job.groups),
+            bytes_rewritten=file_stats.total(removed, "size"),
+            rows=None if removed["rows"].null_count else file_stats.total(removed, "rows"),
             share_before=share_before,
             share_after=share_after,
         )
 
-    def _shares(self, going: set[str]) -> tuple[float, float]:
+    def _shares(self, removed_paths: set[str]) -> tuple[float, float]:
         if not self._sampled():
             return 0.0, 0.0
-        staying = chosen(self.files, set(self.files["path"].to_pylist()) - going)
-        ranks, boxes = self._ranked(staying)
+        remaining = chosen(self.files, set(self.files["path"].to_pylist()) - removed_paths)
+        ranks, boxes = self._ranked(remaining)
         parts, at = [boxes], 0
-        for work in self.work:
-            rows = len(work.root_of)
-            parts.append(_predicted(work, ranks[at : at + rows]))
+        for planned in self.jobs:
+            rows = len(planned.root_of)
+            parts.append(_predicted(planned, ranks[at : at + rows]))
             at += rows
         after = predict.share_read(predict.joined(parts), predict.queries(ranks))
         return self.share_read(self.files), after
@@ -123,10 +125,10 @@ class RewritePlan:
         return predict.boxes_of_stats(self._sample(), stats, _weights(files))
 
 
-def _predicted(work: PlannedJob, ranks: Ints) -> predict.Boxes:
-    """Return the predicted boxes of the files that *work* will write."""
-    boxes = predict.boxes_of_rows(ranks, work.file_of, work.layout.files)
-    scale = _weights(work.job.files).sum() / max(1, boxes.rows.sum())
+def _predicted(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
+    """Return the predicted boxes of the files that *planned* will write."""
+    boxes = predict.boxes_of_rows(ranks, planned.file_of, planned.layout.files)
+    scale = _weights(planned.job.files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 
@@ -160,9 +162,9 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
         snapshot = backend.widen_stats(snapshot, missing)
     used = () if predicate is None else tuple(sorted(columns_of(predicate)))
     files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
-    asked = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    planned = jobs(
-        asked,
+    candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+    jobs_to_fit = jobs(
+        candidates,
         request,
         tuple(snapshot.partition),
         snapshot.layouts,
@@ -170,26 +172,28 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
         force=options.force,
     )
     start = time.perf_counter()
-    work = fitted(backend, snapshot, request, planned) if planned else ()
+    planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
     return RewritePlan(
         backend=backend,
         snapshot=snapshot,
         files=files,
-        asked=asked.num_rows,
+        candidates=candidates.num_rows,
         request=request,
-        work=work,
+        jobs=planned,
         seconds=time.perf_counter() - start,
     )
 
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
     """Convert the condition to a predicate for the files of the current snapshot."""
-    nothing = file_stats.empty({}, snapshot.partition)
-    return condition(where, backend.read(snapshot, nothing), snapshot.schema, later=False).predicate
+    no_files = file_stats.empty({}, snapshot.partition)
+    return condition(
+        where, backend.read(snapshot, no_files), snapshot.schema, later=False
+    ).predicate
 
 
 def fitted(
-    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+    backend: Backend, snapshot: Snapshot, request: Request, jobs_to_fit: Sequence[Job]
 ) -> tuple[PlannedJob, ...]:
     """Sample the jobs and fit their layouts.
 
@@ -197,26 +201,26 @@ def fitted(
     these is sampled by itself.
     """
     mixed, plain = (
-        [job for job in planned if not job.roots],
-        [job for job in planned if job.roots],
+        [job for job in jobs_to_fit if not job.roots],
+        [job for job in jobs_to_fit if job.roots],
     )
-    work = [_fit_mixed(job, request, _drawn(backend, snapshot, request, [job])) for job in mixed]
+    planned = [_fit_mixed(job, request, _drawn(backend, snapshot, request, [job])) for job in mixed]
     if plain:
         drawn = _drawn(backend, snapshot, request, plain)
         partition: list[Parts] = [(name,) for name in snapshot.partition]
-        work += [_fit(job, request, drawn, partition) for job in plain]
-    return tuple(work)
+        planned += [_fit(job, request, drawn, partition) for job in plain]
+    return tuple(planned)
 
 
 def _drawn(
-    backend: Backend, snapshot: Snapshot, request: Request, planned: Sequence[Job]
+    backend: Backend, snapshot: Snapshot, request: Request, jobs_to_fit: Sequence[Job]
 ) -> pa.Table:
-    """Sample the rows of *planned*: key columns, then partition columns."""
+    """Sample the rows of *jobs_to_fit*: key columns, then partition columns."""
     read = pa.concat_tables(
-        [files_to_read(group.files, request.columns) for job in planned for group in job.groups]
+        [files_to_read(group.files, request.columns) for job in jobs_to_fit for group in job.groups]
     )
-    cut_into = sum(group.cut_into for job in planned for group in job.groups)
-    fraction = wanted_rows(cut_into) / max(1, int(_weights(read).sum()))
+    cut_into = sum(group.cut_into for job in jobs_to_fit for group in job.groups)
+    fraction = sample_size(cut_into) / max(1, int(_weights(read).sum()))
     partition: list[Parts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
     return sample(rows, [*request.columns, *partition], min(1.0, fraction))
@@ -230,24 +234,24 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
     (group,) = job.groups
     keys = tuple(drawn.column(i).combine_chunks() for i in range(len(request.columns)))
     values = [c.combine_chunks() for c in drawn.columns[len(request.columns) :]]
-    found, root_of = roots_of(values, drawn.num_rows)
-    rows = np.bincount(root_of, minlength=len(found))
+    roots, root_of = roots_of(values, drawn.num_rows)
+    rows = np.bincount(root_of, minlength=len(roots))
     share = np.maximum(1, np.rint(rows * group.cut_into / max(1, drawn.num_rows))).astype(np.int64)
-    room = most_roots(int(share.max(initial=1)), request)
-    most = np.sort(np.argsort(-rows, kind="stable")[:room])
-    place = np.zeros(len(found), np.int64)
-    place[most] = np.arange(len(most))
+    max_roots = root_limit(int(share.max(initial=1)), request)
+    largest = np.sort(np.argsort(-rows, kind="stable")[:max_roots])
+    layout_root = np.zeros(len(roots), np.int64)
+    layout_root[largest] = np.arange(len(largest))
     return PlannedJob(
         job=job,
         layout=fit(
             request,
             keys,
-            [found[i] for i in most] or [tuple(None for _ in values)],
-            place[root_of],
-            share[most].tolist() or [1],
+            [roots[i] for i in largest] or [tuple(None for _ in values)],
+            layout_root[root_of],
+            share[largest].tolist() or [1],
         ),
         keys=keys,
-        root_of=place[root_of],
+        root_of=layout_root[root_of],
     )
 
 
@@ -255,14 +259,16 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
     values = [drawn[join(parts)].combine_chunks() for parts in partition]
     roots = job.roots if job.kept is None else list(job.kept.roots)
     root_of = find_roots(job.roots, values, drawn.num_rows)
-    mine = drawn.filter(pa.array(root_of >= 0))
-    keys = tuple(mine[join(parts)].combine_chunks() for parts in request.columns)
-    among = find_roots(roots, [mine[join(p)].combine_chunks() for p in partition], mine.num_rows)
+    in_job = drawn.filter(pa.array(root_of >= 0))
+    keys = tuple(in_job[join(parts)].combine_chunks() for parts in request.columns)
+    among = find_roots(
+        roots, [in_job[join(p)].combine_chunks() for p in partition], in_job.num_rows
+    )
     if job.kept is None:
         files = [group.cut_into for group in job.groups]
         return PlannedJob(
             job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
         )
-    wanted = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
-    layout = job.kept.regrained([wanted.get(root, 0) for root in roots])
+    file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
+    layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
     return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)

@@ -56,30 +56,36 @@ def clustered(
     name = None
     if checksum and untested is None:
         rows, name = watched(rows, snapshot.schema.names)
-    placed = keyed(rows, layout, snapshot.partition)
-    moved = placed.rows.repartitionById(layout.files, placed.file)
-    order = (*snapshot.partition, placed.place)
-    computed = {each for each in snapshot.partition if each not in snapshot.schema.names}
-    added = {*computed, *placed.added}
-    if untested is None and _narrows(moved, added):
-        with switched_off(moved.sparkSession, "spark.sql.adaptive.enabled"):
-            exchange = moved._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no public door
+    keyed_rows = keyed(rows, layout, snapshot.partition)
+    shuffled = keyed_rows.rows.repartitionById(layout.files, keyed_rows.file)
+    order = (*snapshot.partition, keyed_rows.position)
+    computed = {column for column in snapshot.partition if column not in snapshot.schema.names}
+    added = {*computed, *keyed_rows.added}
+    if untested is None and _narrows(shuffled, added):
+        with switched_off(shuffled.sparkSession, "spark.sql.adaptive.enabled"):
+            exchange = shuffled._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no public door
         untested = untested_plan(exchange)
         if untested is None:
-            made = _narrowed(moved, exchange, order, added)
-            watch = None if name is None else (moved, name)
-            return Clustered(rows=made, untested=None, watch=watch)
-    made = moved.sortWithinPartitions(*(quote((each,)) for each in order)).drop(*added)
-    return Clustered(rows=made, untested=untested)
+            sorted_rows = _narrowed(shuffled, exchange, order, added)
+            watch = None if name is None else (shuffled, name)
+            return Clustered(rows=sorted_rows, untested=None, watch=watch)
+    sorted_rows = shuffled.sortWithinPartitions(*(quote((column,)) for column in order)).drop(
+        *added
+    )
+    return Clustered(rows=sorted_rows, untested=untested)
 
 
-def _narrows(moved: DataFrame, added: set[str]) -> bool:
+def _narrows(shuffled: DataFrame, added: set[str]) -> bool:
     """Return whether the *added* columns can be cut off without copying rows."""
-    kept = [name for name in moved.columns if name not in added]
-    return kept == moved.columns[: len(kept)] and _words(len(kept)) == _words(len(moved.columns))
+    kept = [name for name in shuffled.columns if name not in added]
+    return kept == shuffled.columns[: len(kept)] and _words(len(kept)) == _words(
+        len(shuffled.columns)
+    )
 
 
-def _narrowed(moved: DataFrame, exchange: Any, order: Sequence[str], added: set[str]) -> DataFrame:
+def _narrowed(
+    shuffled: DataFrame, exchange: Any, order: Sequence[str], added: set[str]
+) -> DataFrame:
     """Sort within partitions and cut off the *added* columns, without a copy of each row.
 
     Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter/README.md). An
@@ -89,15 +95,15 @@ def _narrowed(moved: DataFrame, exchange: Any, order: Sequence[str], added: set[
     has declared, not derived, output columns, so it presents only the kept columns to the sort. The
     sort reads its *added* keys by ordinal.
     """
-    spark = moved.sparkSession
+    spark = shuffled.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001 - physical plans have no public door
     execution = jvm.org.apache.spark.sql.execution
     # operators above refer to the columns by the ids of the logical plan
-    logical = moved.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    logical = shuffled.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
     narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
-    kept = len(moved.columns) - len(added)
+    kept = len(shuffled.columns) - len(added)
     columns = [*_items(logical.output()), *_behind(jvm, exchange, kept)]
-    orders = [_ascending(jvm, columns[moved.columns.index(name)]) for name in order]
+    orders = [_ascending(jvm, columns[shuffled.columns.index(name)]) for name in order]
     sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
     return planned(spark, execution.adaptive.LogicalQueryStage(logical, sort))
 
@@ -128,7 +134,7 @@ def _items(seq: Any) -> list[Any]:
 
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:
     """Return *items* as a Scala ``Seq``."""
-    made = jvm.java.util.ArrayList()
+    java_list = jvm.java.util.ArrayList()
     for item in items:
-        made.add(item)
-    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq()
+        java_list.add(item)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(java_list).toSeq()

@@ -39,25 +39,25 @@ def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkS
         raise VerificationError(
             f"a written file is missing or damaged: {error}; nothing was committed"
         ) from error
-    made = backend.stage(snapshot, written, file_table(snapshot, footers))
-    check_files(snapshot, made, footers)
-    return made
+    staged_files = backend.stage(snapshot, written, file_table(snapshot, footers))
+    check_files(snapshot, staged_files, footers)
+    return staged_files
 
 
-def check_files(snapshot: Snapshot, made: Staged, footers: Mapping[str, Footer]) -> None:
+def check_files(snapshot: Snapshot, staged_files: Staged, footers: Mapping[str, Footer]) -> None:
     """Compare the log entry of each staged file with its footer.
 
     Args:
         snapshot: The version that was read.
-        made: The staged files, with the stats to be committed.
+        staged_files: The staged files, with the stats to be committed.
         footers: Footers of the staged files, by path.
 
     Raises:
         VerificationError: A size or a row count differs, or a bound is too narrow.
     """
-    files = made.files
-    said = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
-    for path, size, rows in said:
+    files = staged_files.files
+    entries = zip(*(files[name].to_pylist() for name in ("path", "size", "rows")), strict=True)
+    for path, size, rows in entries:
         footer = footers[path]
         if footer.size != size:
             raise VerificationError(f"{path} has {footer.size} bytes, but {size} in its log entry")
@@ -89,7 +89,11 @@ def check_rows(group: Group, written: int, live: int) -> None:
 
 
 def check_contents(
-    backend: Backend, snapshot: Snapshot, files: pa.Table, made: Staged, observed: Totals | None
+    backend: Backend,
+    snapshot: Snapshot,
+    files: pa.Table,
+    staged_files: Staged,
+    observed: Totals | None,
 ) -> bool:
     """Refuse a rewrite that would change a value, by checksums of the rows read and written.
 
@@ -101,7 +105,7 @@ def check_contents(
         backend: The table's backend.
         snapshot: The version that was read.
         files: The files to be replaced.
-        made: The staged files.
+        staged_files: The staged files.
         observed: Totals of the rows when they were read; None: unknown.
 
     Returns:
@@ -111,7 +115,7 @@ def check_contents(
         VerificationError: The checksums differ, or a staged file cannot be read.
     """
     try:
-        after = whole(_columns(snapshot, backend.read_staged(snapshot, made)))
+        after = whole(_columns(snapshot, backend.read_staged(snapshot, staged_files)))
     except Exception as error:
         raise VerificationError(
             f"{snapshot.table}: a written file cannot be read: {first_line(error)}; nothing was "
@@ -142,9 +146,9 @@ def _verify_bounds(
     if stats is None:
         return
     at = _path_in_file(snapshot, parts)
-    found = [footer.columns.get(at) for footer in footers]
-    lows = typed([f.min if f else None for f in found], stats.type["min"].type)
-    highs = typed([f.max if f else None for f in found], stats.type["max"].type)
+    footer_stats = [footer.columns.get(at) for footer in footers]
+    lows = typed([f.min if f else None for f in footer_stats], stats.type["min"].type)
+    highs = typed([f.max if f else None for f in footer_stats], stats.type["max"].type)
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")

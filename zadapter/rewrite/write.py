@@ -21,22 +21,22 @@ from zadapter.table.snapshot import Snapshot, Written
 
 
 def write(
-    prepared: RewritePlan, work: PlannedJob, spark: SparkSession, *, checksum: bool
+    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, *, checksum: bool
 ) -> tuple[Written, Clustered]:
-    """Read, shuffle, sort and write the rows of *work* to files that are invisible to readers.
+    """Read, shuffle, sort and write the rows of *planned* to files that are invisible to readers.
 
     Args:
-        prepared: The rewrite.
-        work: The job.
+        plan: The rewrite.
+        planned: The job.
         spark: A session.
         checksum: Whether to compute a checksum of the rows read.
     """
-    snapshot, backend = prepared.snapshot, prepared.backend
-    how = encoding(backend, snapshot, work.job, work.layout.request, spark, work)
-    how = replace(how, whole=work.job.files.num_rows == prepared.files.num_rows)
-    rows = backend.read(snapshot, work.job.files)
-    moved = clustered(rows, work.layout, snapshot, checksum=checksum)
-    return backend.write(snapshot, moved.rows, work.layout, how), moved
+    snapshot, backend = plan.snapshot, plan.backend
+    file_encoding = encoding(backend, snapshot, planned.job, planned.layout.request, spark, planned)
+    file_encoding = replace(file_encoding, whole=planned.job.files.num_rows == plan.files.num_rows)
+    rows = backend.read(snapshot, planned.job.files)
+    shuffled = clustered(rows, planned.layout, snapshot, checksum=checksum)
+    return backend.write(snapshot, shuffled.rows, planned.layout, file_encoding), shuffled
 
 
 def encoding(
@@ -45,7 +45,7 @@ def encoding(
     job: Job,
     request: Request,
     spark: SparkSession,
-    work: PlannedJob | None = None,
+    planned: PlannedJob | None = None,
 ) -> Encoding:
     """Choose the encoding by the footer of the largest file, or leave it to the format.
 
@@ -55,7 +55,7 @@ def encoding(
         job: The files that are read.
         request: The layout that is written.
         spark: A session.
-        work: The job with a sample of its keys; None: there is no sample.
+        planned: The job with a sample of its keys; None: there is no sample.
     """
     files = job.files
     rows = live_rows(files)
@@ -72,8 +72,8 @@ def encoding(
     row_group = None if rows is None else max(1, -(-rows // parts))
     # sorting brings equal keys together, so their old encoding says little about the new one
     plain -= set(request.columns)
-    if work is not None and row_group is not None:
-        plain |= _plain_keys(work, row_group)
+    if planned is not None and row_group is not None:
+        plain |= _plain_keys(planned, row_group)
     return Encoding(row_group=row_group, plain=plain)
 
 
@@ -84,8 +84,8 @@ def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
     return frozenset(p for p in columns if ".".join(snapshot.physical.get(p, p)) in given_up)
 
 
-def _plain_keys(work: PlannedJob, rows: int) -> frozenset[Parts]:
+def _plain_keys(planned: PlannedJob, rows: int) -> frozenset[Parts]:
     """Return the keys that a dictionary would not shrink in row groups of *rows* rows."""
-    group = assign.row_groups(work.layout, work.leaf_of, work.file_of)
-    keys = zip(work.layout.request.columns, work.keys, strict=True)
+    group = assign.row_groups(planned.layout, planned.leaf_of, planned.file_of)
+    keys = zip(planned.layout.request.columns, planned.keys, strict=True)
     return frozenset(key for key, values in keys if not dictionary_pays(values, group, rows))

@@ -51,8 +51,8 @@ def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Total
         *(F.coalesce(c, F.lit(False)).alias(f"c{i}") for i, c in enumerate(conditions)),  # noqa: FBT003
     )
     matches = [F.count_if(f"c{i}") for i in range(len(conditions))]
-    found = hashed.groupBy("file").agg(*_sums("hash"), *matches).collect()
-    return {str(name): _totals(sums) for name, *sums in found}
+    collected = hashed.groupBy("file").agg(*_sums("hash"), *matches).collect()
+    return {str(name): _totals(sums) for name, *sums in collected}
 
 
 def whole(rows: DataFrame) -> Totals:
@@ -75,10 +75,10 @@ def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
 
 def observed(rows: DataFrame, name: str) -> Totals | None:
     """Return the observation *name* of the executed plan of *rows*, or None if there is none."""
-    found = rows._jdf.queryExecution().observedMetrics().get(name)  # noqa: SLF001
-    if found.isEmpty():
+    metrics = rows._jdf.queryExecution().observedMetrics().get(name)  # noqa: SLF001
+    if metrics.isEmpty():
         return None
-    row = found.get()
+    row = metrics.get()
     return _totals([row.get(number) for number in range(row.size())])
 
 
@@ -152,5 +152,5 @@ def _words(column: Column, type_: T.DataType) -> list[Column]:
 
 
 def _elements(array: Column, type_: T.DataType) -> list[Column]:
-    hashed: Any = F.transform(array, lambda each: F.xxhash64(*_words(each, type_)))
+    hashed: Any = F.transform(array, lambda element: F.xxhash64(*_words(element, type_)))
     return [F.size(array), hashed]

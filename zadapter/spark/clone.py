@@ -83,20 +83,22 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
     sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
     before = sessions.getActiveSession()
-    clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
+    java_clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     to_df = RDD.toDF
-    made = SparkSession(spark.sparkContext, clone)
+    clone = SparkSession(spark.sparkContext, java_clone)
     # PySpark binds RDD.toDF to the session that was created last
     RDD.toDF = to_df  # type: ignore[method-assign]
-    users = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
-    _reset(made, expressions=expressions)
-    kept = {rebase_settings.KEPT + key: value for key, value in users.items()}
-    set_all(made, SAFE | kept)
-    own = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
-    clone.sessionState().functionRegistry().functionBuilders().addAll(own.functionBuilders())
-    sessions.setActiveSession(clone)
+    user_values = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
+    _reset(clone, expressions=expressions)
+    kept = {rebase_settings.USER_PREFIX + key: value for key, value in user_values.items()}
+    set_all(clone, SAFE | kept)
+    builtin = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
+    java_clone.sessionState().functionRegistry().functionBuilders().addAll(
+        builtin.functionBuilders()
+    )
+    sessions.setActiveSession(java_clone)
     try:
-        yield made
+        yield clone
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())
@@ -128,11 +130,11 @@ def _module(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
-def refresh(users: SparkSession, changed: Snapshot) -> None:
+def refresh(user_session: SparkSession, changed: Snapshot) -> None:
     """Refresh a table in the user's session, since catalogs cache versions."""
     if changed.identifier is not None:
         with suppress(Exception):
-            users.sql(f"REFRESH TABLE {changed.identifier}")
+            user_session.sql(f"REFRESH TABLE {changed.identifier}")
 
 
 def planned(spark: SparkSession, plan: Any) -> DataFrame:

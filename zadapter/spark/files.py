@@ -13,48 +13,48 @@ from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
 from zadapter.table.snapshot import Written
 
-_NOTES, _NOTE = "_zadapter", "migration-"
+_MARKERS, _MARKER_PREFIX = "_zadapter", "migration-"
 
 
-def begin(spark: SparkSession, folder: str, what: str) -> None:
+def begin(spark: SparkSession, folder: str, migration: str) -> None:
     """Write a marker that *folder* has an unfinished migration, which a retry recognises.
 
     Args:
         spark: A session.
         folder: URI of a folder that is empty, missing, or has the same marker.
-        what: Identifies the migration.
+        migration: Identifies the migration.
 
     Raises:
         UsageError: The folder has other files, or the marker of another migration.
         StoreError: The folder cannot be written.
     """
     jvm: Any = spark._jvm  # noqa: SLF001
-    of, ours = jvm.org.apache.hadoop.fs.Path, _note(what)
-    root, notes = of(folder), of(folder, _NOTES)
+    path_of, marker = jvm.org.apache.hadoop.fs.Path, _marker_name(migration)
+    root, markers = path_of(folder), path_of(folder, _MARKERS)
     files = root.getFileSystem(_conf(spark))
-    if not files.exists(of(notes, ours)):
+    if not files.exists(path_of(markers, marker)):
         if files.exists(root) and (files.getFileStatus(root).isFile() or files.listStatus(root)):
             raise UsageError(f"{folder} is not empty; pass an empty or new folder")
         try:
-            files.create(of(notes, ours), True).close()  # noqa: FBT003 - overwrite it
+            files.create(path_of(markers, marker), True).close()  # noqa: FBT003 - overwrite it
         except Exception as error:
             raise StoreError(
                 f"{folder} cannot be written: {first_line(error)}; check the permissions, and retry"
             ) from error
     # of two concurrent migrations, the later one sees both markers
-    found = [str(each.getPath().getName()) for each in files.listStatus(notes)]
-    if [name for name in found if name.startswith(_NOTE) and name != ours]:
-        files.delete(of(notes, ours), False)  # noqa: FBT003
+    names = [str(status.getPath().getName()) for status in files.listStatus(markers)]
+    if [name for name in names if name.startswith(_MARKER_PREFIX) and name != marker]:
+        files.delete(path_of(markers, marker), False)  # noqa: FBT003
         raise UsageError(
             f"{folder} has an unfinished migration of another table; pass another folder, or "
             "delete this one if no migration is running"
         )
 
 
-def end(spark: SparkSession, folder: str, what: str) -> None:
+def end(spark: SparkSession, folder: str, migration: str) -> None:
     """Delete the marker that :func:`begin` has written, if it exists."""
     jvm: Any = spark._jvm  # noqa: SLF001
-    path = jvm.org.apache.hadoop.fs.Path(folder, f"{_NOTES}/{_note(what)}")
+    path = jvm.org.apache.hadoop.fs.Path(folder, f"{_MARKERS}/{_marker_name(migration)}")
     path.getFileSystem(_conf(spark)).delete(path, False)  # noqa: FBT003
 
 
@@ -74,8 +74,8 @@ def refuse_others(spark: SparkSession, folder: str) -> None:
             raise UsageError(f"{folder} contains {log} of another table; pass another target")
 
 
-def _note(what: str) -> str:
-    return _NOTE + hashlib.sha256(what.encode()).hexdigest()[:16]
+def _marker_name(migration: str) -> str:
+    return _MARKER_PREFIX + hashlib.sha256(migration.encode()).hexdigest()[:16]
 
 
 def _conf(spark: SparkSession) -> Any:
@@ -97,13 +97,13 @@ def discard(spark: SparkSession, written: Written) -> None:
 
 
 @contextmanager
-def discarding(spark: SparkSession, done: Sequence[Written]) -> Iterator[None]:
+def discarding(spark: SparkSession, written_files: Sequence[Written]) -> Iterator[None]:
     """Delete written files if the block fails and they were certainly not committed."""
     try:
         yield
     except (UnknownOutcomeError, ReplacedTableError):
         raise
     except (Exception, Interrupted):
-        for written in done:
+        for written in written_files:
             discard(spark, written)
         raise

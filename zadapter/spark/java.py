@@ -55,12 +55,12 @@ def home() -> Iterator[Path]:
     Raises:
         SessionError: There is no Java that Spark can run on.
     """
-    found = [java for executable in _executables() if (java := _ask(executable))]
-    chosen = next((java for java in found if java.suitable), None)
+    candidates = [java for executable in _executables() if (java := _ask(executable))]
+    chosen = next((java for java in candidates if java.suitable), None)
     if chosen is None:
-        seen = "".join(f", not Java {java.release} in {java.home}" for java in found)
+        rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
         raise SessionError(
-            f"Spark requires Java 17 or 21{seen}; install one of them, or the extra 'java' of "
+            f"Spark requires Java 17 or 21{rejected}; install one of them, or the extra 'java' of "
             "zadapter, which includes one"
         )
     if chosen.has_vector:
@@ -102,7 +102,7 @@ def _ask(executable: str) -> Java | None:
         except OSError:
             return None
         if answer.returncode == 0:
-            said = dict(_SETTING.findall(answer.stderr))
-            release = int(said["specification.version"])
-            return Java(home=Path(said["home"]), release=release, has_vector=bool(extra))
+            properties = dict(_SETTING.findall(answer.stderr))
+            release = int(properties["specification.version"])
+            return Java(home=Path(properties["home"]), release=release, has_vector=bool(extra))
     return None

@@ -63,15 +63,15 @@ def additions(stated: Mapping[str, str], stores: Iterable[str]) -> dict[str, str
     added = {}
     if not settings.has(stated, PACKAGES[0]):
         lists = {settings.PACKAGES: PACKAGES, settings.EXCLUDES: EXCLUDES}
-        added = {key: settings.completed(stated, key, more) for key, more in lists.items()}
+        added = {key: settings.completed(stated, key, items) for key, items in lists.items()}
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL"))
-    wanted = {
+    options = {
         "fs.s3.impl": _FILE_SYSTEM,
         "fs.s3a.aws.credentials.provider": ",".join(_PROVIDERS),
         # other servers than AWS may have no host name per bucket
         **({"fs.s3a.endpoint": endpoint, "fs.s3a.path.style.access": "true"} if endpoint else {}),
     }
-    hadoop = {f"spark.hadoop.{key}": value for key, value in wanted.items()}
+    hadoop = {f"spark.hadoop.{key}": value for key, value in options.items()}
     return added | {key: value for key, value in hadoop.items() if key not in stated}
 
 

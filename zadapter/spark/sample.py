@@ -16,19 +16,19 @@ from zadapter.table.file_stats import column
 SEED = 7
 ROWS_A_FILE = 400
 """Sampled rows per file to be written: enough for eight row groups."""
-FEWEST, MOST = 40_000, 500_000
+MIN_ROWS, MAX_ROWS = 40_000, 500_000
 """Minimum and maximum number of sampled rows."""
 SHARE_OF_FILES = 4
 """One in this many files is read if all files overlap."""
 LONGEST = 256
 """Maximum characters or bytes of a sampled value."""
-FEW_FILES = 8
+MIN_FILES = 8
 """Up to this number of files, all files are read."""
 
 
-def wanted_rows(files: int) -> int:
+def sample_size(files: int) -> int:
     """Return how many rows to sample to cut a table into *files* files."""
-    return int(min(MOST, max(FEWEST, ROWS_A_FILE * files)))
+    return int(min(MAX_ROWS, max(MIN_ROWS, ROWS_A_FILE * files)))
 
 
 def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
@@ -38,9 +38,9 @@ def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
     If they do not overlap, as in a table sorted by a key, or if stats are unknown, all files are
     read.
     """
-    if files.num_rows <= FEW_FILES or not all(_alike(files, parts) for parts in keys):
+    if files.num_rows <= MIN_FILES or not all(_alike(files, parts) for parts in keys):
         return files
-    count = max(FEW_FILES, -(-files.num_rows // SHARE_OF_FILES))
+    count = max(MIN_FILES, -(-files.num_rows // SHARE_OF_FILES))
     picked = np.linspace(0, files.num_rows - 1, count).astype(np.int64)
     return files.take(pa.array(picked))
 
@@ -64,8 +64,8 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
     picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
-    short = [_shortened(picked, name) for name in picked.columns]
-    return _in_utc(picked.select(*short).toArrow())
+    truncated = [_shortened(picked, name) for name in picked.columns]
+    return _in_utc(picked.select(*truncated).toArrow())
 
 
 def _shortened(rows: DataFrame, name: str) -> Column:

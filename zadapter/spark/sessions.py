@@ -60,21 +60,23 @@ def session(
         SessionError: PySpark, delta-spark, Java or the running session are not supported.
         UsageError: A format or a store is unknown.
     """
-    known = plugins.formats()
-    if unknown := {*(formats or ())} - {*known}:
-        raise UsageError(f"unknown format {min(unknown)!r}; expected one of: {', '.join(known)}")
-    wanted = installed(known) if formats is None else [known[name] for name in formats]
+    available = plugins.formats()
+    if unknown := {*(formats or ())} - {*available}:
+        raise UsageError(
+            f"unknown format {min(unknown)!r}; expected one of: {', '.join(available)}"
+        )
+    required = installed(available) if formats is None else [available[name] for name in formats]
     if unknown := set(stores) - {object_stores.S3}:
         raise UsageError(f"unknown store {min(unknown)!r}; expected one of: {object_stores.S3}")
-    there = running()
-    found = there or _start(dict(conf or {}), wanted, stores)
-    for form in wanted:
-        _check(found, form)
+    active = running()
+    spark = active or _start(dict(conf or {}), required, stores)
+    for form in required:
+        _check(spark, form)
     for name in stores:
-        object_stores.check(found, name)
-    if there and conf:
-        _apply(there, conf)
-    return found
+        object_stores.check(spark, name)
+    if active and conf:
+        _apply(active, conf)
+    return spark
 
 
 def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> SparkSession:
@@ -96,11 +98,11 @@ def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> Sp
 def ensure_format(spark: SparkSession | None, form: Format, table: str) -> SparkSession:
     """Return a session that supports a format, as :func:`ensure` does."""
     stores = object_stores.named([table])
-    found = spark or running() or _start({}, [form], stores)
-    _check(found, form)
+    chosen = spark or running() or _start({}, [form], stores)
+    _check(chosen, form)
     for name in stores:
-        object_stores.check(found, name)
-    return found
+        object_stores.check(chosen, name)
+    return chosen
 
 
 def check(spark: SparkSession, table_format: str) -> None:
@@ -152,18 +154,18 @@ def _refuse_loaded(jvm: Any, name: str, library: Library) -> None:
     _refuse_version(name, version, library.version, f"in a new process, {line}")
 
 
-def _refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
-    if not settings.same_minor(found, supported):
+def _refuse_version(name: str, version: str, supported: str, remedy: str) -> None:
+    if not settings.same_minor(version, supported):
         raise SessionError(
-            f"{name} {found} is loaded, but zadapter requires {name} {supported}: {remedy}"
+            f"{name} {version} is loaded, but zadapter requires {name} {supported}: {remedy}"
         )
 
 
 def installed(formats: Mapping[str, Format]) -> list[Format]:
     """Return the formats whose Python package is installed, or all formats if none is."""
     packages = {form.name: form.library.python_package for form in formats.values() if form.library}
-    there = {name for name, package in packages.items() if _version(package) is not None}
-    return [form for name, form in formats.items() if name in (there or packages)]
+    installed_names = {name for name, package in packages.items() if _version(package) is not None}
+    return [form for name, form in formats.items() if name in (installed_names or packages)]
 
 
 def _version(package: str) -> str | None:
@@ -177,11 +179,11 @@ def _version(package: str) -> str | None:
 def _refuse_installed(libraries: Sequence[Library]) -> None:
     _refuse_version("PySpark", pyspark.__version__, SPARK, "pip install 'pyspark>=4.1,<4.2'")
     for library in libraries:
-        found = _version(library.python_package)
+        version = _version(library.python_package)
         # without the package, its jar suffices
-        if library.requirement is not None and found is not None:
+        if library.requirement is not None and version is not None:
             remedy = f"pip install '{library.requirement}'"
-            _refuse_version(library.python_package, found, library.version, remedy)
+            _refuse_version(library.python_package, version, library.version, remedy)
 
 
 def running() -> SparkSession | None:
@@ -191,13 +193,13 @@ def running() -> SparkSession | None:
         SessionError: The running session is a Spark Connect session.
     """
     try:
-        found = SparkSession.active()
+        active = SparkSession.active()
     except PySparkRuntimeError:
         return None
-    if not isinstance(found, SparkSession):
+    if not isinstance(active, SparkSession):
         raise SessionError(_NO_CONNECT)
     stopped = SparkContext._active_spark_context is None  # noqa: SLF001 - there is no public way
-    return None if stopped else found
+    return None if stopped else active
 
 
 def _has_jvm() -> bool:

@@ -23,7 +23,7 @@ JARS = "spark.jars"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 MASTER = "spark.master"
 MEMORY = "spark.driver.memory"
-_MORE_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_EXTRA_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -37,7 +37,7 @@ SPARK = "4.1"
 _SUBMIT_FLAGS = {
     "--master": MASTER,
     "--driver-memory": MEMORY,
-    "--driver-java-options": _MORE_JAVA_OPTIONS,
+    "--driver-java-options": _EXTRA_JAVA_OPTIONS,
     "--packages": PACKAGES,
 }
 _SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
@@ -88,8 +88,8 @@ def _java_options(stated: Mapping[str, str]) -> list[str]:
     """Return JVM options that favour throughput over latency."""
     # rows are sorted in place: page look-ups take a tenth of a rewrite
     options = ["-XX:+UseTransparentHugePages"] if _huge_pages_on_request() else []
-    said = [stated.get(_MORE_JAVA_OPTIONS, ""), *map(os.environ.get, _JAVA_VARIABLES)]
-    if not any(_COLLECTOR.search(each or "") for each in said):  # a JVM refuses two collectors
+    given = [stated.get(_EXTRA_JAVA_OPTIONS, ""), *map(os.environ.get, _JAVA_VARIABLES)]
+    if not any(_COLLECTOR.search(text or "") for text in given):  # a JVM refuses two collectors
         # G1, the default, makes each write of a reference slower, for shorter pauses
         options.append("-XX:+UseParallelGC")
     return options
@@ -107,14 +107,14 @@ def stated_outside() -> dict[str, str]:
 
 def submit_args() -> dict[str, str]:
     """Return the settings in ``PYSPARK_SUBMIT_ARGS``, which take precedence at launch."""
-    found: dict[str, str] = {}
+    conf: dict[str, str] = {}
     for flag, value in pairwise(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
         if flag in {"--conf", "-c"}:
             key, _, value_of_key = value.partition("=")
-            found[key] = value_of_key
+            conf[key] = value_of_key
         elif flag in _SUBMIT_FLAGS:
-            found[_SUBMIT_FLAGS[flag]] = value
-    return found
+            conf[_SUBMIT_FLAGS[flag]] = value
+    return conf
 
 
 def config_lines(settings: Mapping[str, str]) -> str:
@@ -127,10 +127,10 @@ def same_minor(version: str, minor: str) -> bool:
     return version.split(".")[:2] == minor.split(".")
 
 
-def completed(stated: Mapping[str, str], key: str, more: Sequence[str]) -> str:
-    """Return the list setting *key* with the missing items of *more* added."""
+def completed(stated: Mapping[str, str], key: str, required: Sequence[str]) -> str:
+    """Return the list setting *key* with the missing items of *required* added."""
     items = _items(stated, key)
-    lacking = [item for item in more if item not in items]
+    lacking = [item for item in required if item not in items]
     return ",".join([*items, *lacking]) if lacking else stated.get(key, "")
 
 
@@ -181,4 +181,4 @@ def _defaults_file() -> dict[str, str]:
     if not path.is_file():
         return {}
     lines = path.read_text(encoding="utf-8").splitlines()
-    return {found[1]: found[2] for line in lines if (found := _PROPERTY.fullmatch(line))}
+    return {match[1]: match[2] for line in lines if (match := _PROPERTY.fullmatch(line))}

@@ -68,5 +68,5 @@ def _setting(spark: SparkSession, key: str) -> str:
     return str(spark.conf.get(key, None) or spark.sparkContext.getConf().get(key) or "").strip()
 
 
-def _class(found: Any) -> str:
-    return str(found.getClass().getName())
+def _class(instance: Any) -> str:
+    return str(instance.getClass().getName())

@@ -43,20 +43,20 @@ def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str
     """
     if any(key in (metadata.metadata or {}) for key in LEGACY):
         return "its dates or timestamps use the Julian calendar"
-    found = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
-    if len(found) < metadata.num_columns:
+    leaves = {column.path: column for column in map(metadata.schema.column, _range(metadata))}
+    if len(leaves) < metadata.num_columns:
         return "two of its columns have the same path, such as a.b and the field b of a"
     # a name may contain dots
-    there = {path[: end.start()] for path in found for end in _END.finditer(path)}
-    known = {said["name"] for said in columns}
-    unknown = sorted(set(metadata.schema.to_arrow_schema().names) - known)
-    for said in columns:
-        name, needed = said["name"], not said["nullable"] and said["name"] not in partition
-        if name not in there and needed:
+    present = {path[: end.start()] for path in leaves for end in _END.finditer(path)}
+    names = {field["name"] for field in columns}
+    unknown = sorted(set(metadata.schema.to_arrow_schema().names) - names)
+    for field in columns:
+        name, needed = field["name"], not field["nullable"] and field["name"] not in partition
+        if name not in present and needed:
             return f"it lacks the non-nullable column {name!r}"
-        if name not in there and name not in partition and unknown:
+        if name not in present and name not in partition and unknown:
             return f"it lacks column {name!r}, but has an unknown column {unknown[0]!r}"
-        reason = _differing(found, name, said["type"]) if name in there else None
+        reason = _differing(leaves, name, field["type"]) if name in present else None
         if reason is not None:
             return reason
     return None
@@ -72,12 +72,12 @@ def _has_ids(field: pa.Field) -> bool:
     return b"PARQUET:field_id" in (field.metadata or {}) or any(map(_has_ids, below))
 
 
-def _differing(found: Mapping[str, Any], name: str, type_: Any) -> str | None:
-    for path, wanted in _paths(name, type_):
-        if path not in found:
+def _differing(leaves: Mapping[str, Any], name: str, type_: Any) -> str | None:
+    for path, expected in _paths(name, type_):
+        if path not in leaves:
             return f"it lacks column {path}"
-        if not _is(found[path], wanted):
-            return f"its column {path} has type {_shown(found[path])}, not {wanted}"
+        if not _is(leaves[path], expected):
+            return f"its column {path} has type {_shown(leaves[path])}, not {expected}"
     return None
 
 
@@ -90,8 +90,8 @@ def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
     if isinstance(type_, str):
         yield path, type_
     elif type_["type"] == "struct":
-        for each in type_["fields"]:
-            yield from _paths(f"{path}.{each['name']}", each["type"])
+        for field in type_["fields"]:
+            yield from _paths(f"{path}.{field['name']}", field["type"])
     elif type_["type"] == "array":
         yield from _paths(f"{path}.list.element", type_["elementType"])
     else:
@@ -104,15 +104,15 @@ def _is(column: Any, type_: str) -> bool:
     physical = column.physical_type
     decimal = DECIMAL.fullmatch(type_)
     if decimal:
-        said = {"Type": "Decimal", "precision": int(decimal[1]), "scale": int(decimal[2])}
-        return {key: logical.get(key) for key in said} == said
+        expected = {"Type": "Decimal", "precision": int(decimal[1]), "scale": int(decimal[2])}
+        return {key: logical.get(key) for key in expected} == expected
     if type_ in _INTEGERS and logical["Type"] == "Int":
         width = _INTEGERS[type_]
         return (physical, logical["bitWidth"], logical["isSigned"]) == (*width, True)
     if logical["Type"] == "Timestamp" and logical["timeUnit"] != "microseconds":
         return False
-    kind, said = _PLAIN.get(type_, (None, {}))
-    return physical == kind and {key: logical.get(key) for key in said} == said
+    kind, expected = _PLAIN.get(type_, (None, {}))
+    return physical == kind and {key: logical.get(key) for key in expected} == expected
 
 
 def _shown(column: Any) -> str:

@@ -42,13 +42,13 @@ class Encoding:
             physical: Names of columns in the files, where they differ from the logical names.
         """
         # without truncation, a footer omits bounds that are too long for it
-        said = {"parquet.statistics.truncate.length": str(KEPT)}
+        options = {"parquet.statistics.truncate.length": str(KEPT)}
         if self.row_group is not None:
-            said["parquet.block.row.count.limit"] = str(self.row_group)
+            options["parquet.block.row.count.limit"] = str(self.row_group)
         for parts in self.plain:
             path = ".".join(physical.get(parts, parts))
-            said[f"parquet.enable.dictionary#{path}"] = "false"
-        return said
+            options[f"parquet.enable.dictionary#{path}"] = "false"
+        return options
 
 
 def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
@@ -96,21 +96,21 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
     if not _number(values.type):
         return True
     ranks = rank(values).ranks
-    there = np.flatnonzero(ranks)
-    there = there[np.argsort(group[there], kind="stable")]
-    found, group = ranks[there], group[there]
+    valid = np.flatnonzero(ranks)
+    valid = valid[np.argsort(group[valid], kind="stable")]
+    valid_ranks, group = ranks[valid], group[valid]
     groups = len(np.unique(group))
-    if groups == len(there):
+    if groups == len(valid):
         return True
     _, first, counts = np.unique(
-        group * (found.max() + 1) + found, return_index=True, return_counts=True
+        group * (valid_ranks.max() + 1) + valid_ranks, return_index=True, return_counts=True
     )
-    rows = max(1, rows * len(there) // len(values))
+    rows = max(1, rows * len(valid) // len(values))
     distinct = _distinct(counts, rows * groups) / groups
-    plain = _compressed(values.take(pa.array(there)))
-    once = _compressed(values.take(pa.array(there[np.sort(first)])))
-    place = np.log2(max(1.0, distinct)) / 8
-    return bool(once * distinct / rows + place <= (1 - SAVED) * plain)
+    plain = _compressed(values.take(pa.array(valid)))
+    once = _compressed(values.take(pa.array(valid[np.sort(first)])))
+    index_bytes = np.log2(max(1.0, distinct)) / 8
+    return bool(once * distinct / rows + index_bytes <= (1 - SAVED) * plain)
 
 
 def _number(type_: pa.DataType) -> bool:

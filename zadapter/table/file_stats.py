@@ -74,14 +74,14 @@ def column_stats(
         exact: Whether the log stores bounds of this type without truncation or rounding.
     """
     low, high = bounds
-    held, live = rows
-    all_null = pc.equal(nulls, held)
+    file_rows, live = rows
+    all_null = pc.equal(nulls, file_rows)
     sure = pc.or_(tight, pc.equal(nulls, 0))
     certain = pc.make_struct(all_null.fill_null(False), sure.fill_null(False))  # noqa: FBT003
     best = int(Bounds.EXACT if exact else Bounds.WIDENED)
-    known = pc.or_(low.is_valid(), high.is_valid())
+    has_bound = pc.or_(low.is_valid(), high.is_valid())
     flags = pc.if_else(tight, best, int(Bounds.WIDENED))
-    flags = pc.if_else(known, flags, int(Bounds.UNKNOWN)).cast(pa.int8())
+    flags = pc.if_else(has_bound, flags, int(Bounds.UNKNOWN)).cast(pa.int8())
     children = [low, high, pc.case_when(certain, live, nulls), nans, flags]
     return pa.StructArray.from_arrays(children, fields=list(column_type(low.type)))
 
@@ -142,9 +142,9 @@ def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     Spark considers -0.0 and 0.0 equal, so either may be the bound. Iceberg and delta-rs order -0.0
     below 0.0, and would skip files with the other zero (parquet.thrift, ``ColumnOrder``).
     """
-    least, most = pa.scalar(-0.0, low.type), pa.scalar(0.0, high.type)
-    low = pc.if_else(pc.equal(low, least).fill_null(False), least, low)  # noqa: FBT003
-    return low, pc.if_else(pc.equal(high, most).fill_null(False), most, high)  # noqa: FBT003
+    negative_zero, positive_zero = pa.scalar(-0.0, low.type), pa.scalar(0.0, high.type)
+    low = pc.if_else(pc.equal(low, negative_zero).fill_null(False), negative_zero, low)  # noqa: FBT003
+    return low, pc.if_else(pc.equal(high, positive_zero).fill_null(False), positive_zero, high)  # noqa: FBT003
 
 
 def total(files: pa.Table, name: str) -> int:
@@ -152,11 +152,15 @@ def total(files: pa.Table, name: str) -> int:
     return int(pc.sum(files[name]).as_py() or 0)
 
 
-def narrowed(files: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Return *files* with the stats of *wanted* only; missing stats become unknown."""
-    found = [(child(files["stats"], one.name), one.type) for one in wanted.field("stats").type]
-    children = [pa.nulls(files.num_rows, type_) if have is None else have for have, type_ in found]
-    field = wanted.field("stats")
+def narrowed(files: pa.Table, target_schema: pa.Schema) -> pa.Table:
+    """Return *files* with the stats of *target_schema* only; missing stats become unknown."""
+    typed_stats = [
+        (child(files["stats"], f.name), f.type) for f in target_schema.field("stats").type
+    ]
+    children = [
+        pa.nulls(files.num_rows, type_) if stats is None else stats for stats, type_ in typed_stats
+    ]
+    field = target_schema.field("stats")
     return replaced(files, field, structs(children, field.type, files.num_rows))
 
 
@@ -173,6 +177,6 @@ def structs(
     *rows* is the length of structs without fields.
     """
     if not children:
-        gone = [False] * rows if null is None else null.to_pylist()
-        return pa.array([None if each else {} for each in gone], type_)
+        is_null = [False] * rows if null is None else null.to_pylist()
+        return pa.array([None if missing else {} for missing in is_null], type_)
     return pa.StructArray.from_arrays(list(children), fields=list(type_), mask=null)

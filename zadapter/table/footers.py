@@ -72,7 +72,7 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
         snapshot: The table's version, for its columns and their names in the files.
         footers: Footers by path.
     """
-    found = list(footers.values())
+    parsed = list(footers.values())
     columns = {
         parts: type_
         for parts, type_ in leaves(snapshot.schema)
@@ -80,30 +80,31 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     }
     stats = []
     paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}
-    twice = {path for path, count in Counter(paths.values()).items() if count > 1}
+    ambiguous = {path for path, count in Counter(paths.values()).items() if count > 1}
     for parts, type_ in columns.items():
         # a column "a.b" and the field b of a share a path, so its stats are ambiguous
-        path = "" if paths[parts] in twice else paths[parts]
-        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in found], type_))
-    made = schema(columns, {})
-    known = {
+        path = "" if paths[parts] in ambiguous else paths[parts]
+        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in parsed], type_))
+    table_schema = schema(columns, {})
+    arrays = {
         "path": list(footers),
-        "size": [footer.size for footer in found],
-        "rows": [footer.rows for footer in found],
-        "partition": structs([], made.field("partition").type, len(found)),
-        "stats": structs(stats, made.field("stats").type, len(found)),
+        "size": [footer.size for footer in parsed],
+        "rows": [footer.rows for footer in parsed],
+        "partition": structs([], table_schema.field("partition").type, len(parsed)),
+        "stats": structs(stats, table_schema.field("stats").type, len(parsed)),
     }
     return pa.table(
-        [known.get(field.name, pa.nulls(len(found), field.type)) for field in made], schema=made
+        [arrays.get(field.name, pa.nulls(len(parsed), field.type)) for field in table_schema],
+        schema=table_schema,
     )
 
 
-def _stats(found: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
-    low, high = typed([f.min for f in found], type_), typed([f.max for f in found], type_)
+def _stats(columns: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
+    low, high = typed([f.min for f in columns], type_), typed([f.max for f in columns], type_)
     if low is None or high is None:
-        low = high = pa.nulls(len(found), type_)
-    nulls = pa.array([f.nulls for f in found], pa.int64())
-    nans = pa.array([f.nans for f in found], pa.int64())
+        low = high = pa.nulls(len(columns), type_)
+    nulls = pa.array([f.nulls for f in columns], pa.int64())
+    nans = pa.array([f.nans for f in columns], pa.int64())
     best = pc.if_else(_whole(type_, nans), int(Bounds.EXACT), int(Bounds.WIDENED))
     flags = pc.if_else(low.is_valid(), best, int(Bounds.UNKNOWN)).cast(pa.int8())
     arrays = [low, high, nulls, nans, flags]
@@ -114,14 +115,14 @@ def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
     """Return where bounds are values of the file; texts may be truncated, NaN may be excluded."""
     if pa.types.is_floating(type_):
         return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
-    cut = pa.types.is_string(type_) or pa.types.is_binary(type_)
-    return pa.array([not cut] * len(nans))
+    truncated = pa.types.is_string(type_) or pa.types.is_binary(type_)
+    return pa.array([not truncated] * len(nans))
 
 
-def typed(found: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+def typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
     """Return values of a footer as an array, or None if the file has another type."""
     try:
-        return pa.array(found, type_)
+        return pa.array(values, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
         return None
 
@@ -159,11 +160,11 @@ def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFoo
     nulls = _total(counts)
     if None in bounds:
         return ColumnFooter(None, None, nulls)
-    there = [bound for bound in bounds if bound]
-    lows = [low for low, _ in there if not _is_nan(low)]
-    highs = [high for _, high in there if not _is_nan(high)]
-    facts = zip(bounds, chunks, counts, strict=True)
-    nans = _total([_nans(bound, rows, null) for bound, (_, rows), null in facts])
+    non_empty = [bound for bound in bounds if bound]
+    lows = [low for low, _ in non_empty if not _is_nan(low)]
+    highs = [high for _, high in non_empty if not _is_nan(high)]
+    entries = zip(bounds, chunks, counts, strict=True)
+    nans = _total([_nans(bound, rows, null) for bound, (_, rows), null in entries])
     return ColumnFooter(
         min=min(lows, default=None),
         max=nan if nans is None else max(highs, default=None),
@@ -173,8 +174,8 @@ def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFoo
 
 
 def _total(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    present = [count for count in counts if count is not None]
+    return sum(present) if len(present) == len(counts) else None
 
 
 def _nans(bound: tuple[Any, ...] | None, rows: int, nulls: int | None) -> int | None:
@@ -194,8 +195,8 @@ def _bounds(
             yield ()
             continue
         low, high = _pair(stats)
-        known = low is not None and high is not None
-        usable = known and (nan_on_top or not (_is_nan(low) or _is_nan(high)))
+        has_bounds = low is not None and high is not None
+        usable = has_bounds and (nan_on_top or not (_is_nan(low) or _is_nan(high)))
         yield (low, high) if usable else None
 
 

@@ -38,8 +38,8 @@ def settle(spark: Any) -> None:
     jobs = [tracker.getJobInfo(int(job)) for tag in tags for job in by_tag(tag)]
     stages = {stage for job in jobs if job is not None for stage in job.stageIds}
     for _ in range(_PATIENCE):
-        known = (tracker.getStageInfo(stage) for stage in stages)
-        if not any(stage.numActiveTasks for stage in known if stage is not None):
+        infos = (tracker.getStageInfo(stage) for stage in stages)
+        if not any(stage.numActiveTasks for stage in infos if stage is not None):
             return
         time.sleep(_POLL)
 
@@ -65,11 +65,11 @@ def remove_named(spark: Any, folder: str, prefix: str) -> None:
     """
     path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
     files = _files(spark, path)
-    every = files.listFiles(path, True)  # noqa: FBT003
-    while every.hasNext():
-        found = every.next().getPath()
-        if str(found.getName()).startswith(prefix):
-            files.delete(found, False)  # noqa: FBT003
+    listed = files.listFiles(path, True)  # noqa: FBT003
+    while listed.hasNext():
+        file = listed.next().getPath()
+        if str(file.getName()).startswith(prefix):
+            files.delete(file, False)  # noqa: FBT003
 
 
 def _files(spark: Any, path: Any) -> Any:

@@ -12,7 +12,7 @@ MOVING = {
     "spark.sql.parquet.int96TimestampConversion": ("TRUE", {"timestamp"}),
 }
 """For each setting, the value that changes dates or timestamps, and the affected types."""
-KEPT = "zadapter.users."
+USER_PREFIX = "zadapter.users."
 """Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 
 
@@ -25,7 +25,7 @@ def moving(setting_of: Callable[..., str | None], types: Collection[str]) -> str
         types: Type names in Spark's notation.
     """
     for setting, (value, moved) in MOVING.items():
-        found = setting_of(KEPT + setting, "") or setting_of(setting) or ""
-        if moved.intersection(types) and found.strip().upper() == value:
+        current = setting_of(USER_PREFIX + setting, "") or setting_of(setting) or ""
+        if moved.intersection(types) and current.strip().upper() == value:
             return setting
     return None

@@ -174,7 +174,7 @@ class Change:
             UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
         alive = keys(live)
-        staged = {path for each in self.staged for path in each.files["path"].to_pylist()}
+        staged = {path for written in self.staged for path in written.files["path"].to_pylist()}
         if {path for path, _ in alive} & staged:
             raise UnknownOutcomeError(self.base.table, self.id)
         if self.source is not None and head.source() != self.base.source():
@@ -182,8 +182,12 @@ class Change:
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):
-            gone = [path for e in stale for path, _ in keys(e.removed) - (alive if same else set())]
-            raise StaleRewriteError(self.base.table, sorted(gone) or ["the table's definition"])
+            stale_paths = [
+                path for e in stale for path, _ in keys(e.removed) - (alive if same else set())
+            ]
+            raise StaleRewriteError(
+                self.base.table, sorted(stale_paths) or ["the table's definition"]
+            )
         kept = tuple(e for e in self.exchanges if e not in stale)
         return replace(self, base=head, exchanges=kept), stale
 

@@ -42,10 +42,12 @@ def arrow_type(type_: str | Mapping[str, Any]) -> pa.DataType:
 
 
 def _field(field: Mapping[str, Any]) -> pa.Field:
-    said = field.get("metadata") or {}
-    odd = _COLLATIONS in said or _CHAR.search(said.get(_PADDED, ""))
+    metadata = field.get("metadata") or {}
+    unordered = _COLLATIONS in metadata or _CHAR.search(metadata.get(_PADDED, ""))
     return pa.field(
-        field["name"], _type(field["type"], pa.null() if odd else pa.string()), field["nullable"]
+        field["name"],
+        _type(field["type"], pa.null() if unordered else pa.string()),
+        field["nullable"],
     )
 
 

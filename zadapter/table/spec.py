@@ -65,7 +65,7 @@ class Definition:
     comment: str | None = None
     computed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Computed columns, with their expressions in Spark's SQL."""
-    unspeakable: frozenset[str] = frozenset()
+    unrepresentable: frozenset[str] = frozenset()
     """Partition fields with values that folder names cannot represent."""
     whole: bool = False
     """Whether files also contain their partition columns."""
@@ -81,8 +81,8 @@ class Definition:
     @property
     def digest(self) -> str:
         """Digest of the columns' names, types and ids, regardless of nullability."""
-        said = [[each["name"], optional(each["type"], deep=True)] for each in self.columns]
-        return hashlib.sha256(json.dumps([said, self.ids]).encode()).hexdigest()[:16]
+        fields = [[column["name"], optional(column["type"], deep=True)] for column in self.columns]
+        return hashlib.sha256(json.dumps([fields, self.ids]).encode()).hexdigest()[:16]
 
     @property
     def refused(self) -> list[Note]:
@@ -108,20 +108,20 @@ _INSIDE = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 def plain(fields: list[Json]) -> tuple[Json, ...]:
     """Return Spark's fields without engine metadata; comments are kept."""
-    return tuple(_plain(each) for each in fields)
+    return tuple(_plain(f) for f in fields)
 
 
-def _plain(said: Json) -> Json:
-    metadata = said.get("metadata") or {}
+def _plain(field: Json) -> Json:
+    metadata = field.get("metadata") or {}
     kept = {COMMENT: metadata[COMMENT]} if COMMENT in metadata else {}
-    return said | {"type": _plain_type(said["type"]), "metadata": kept}
+    return field | {"type": _plain_type(field["type"]), "metadata": kept}
 
 
 def _plain_type(type_: Any) -> Any:
     if isinstance(type_, str):
         return type_
     if type_["type"] == "struct":
-        return {"type": "struct", "fields": [_plain(each) for each in type_["fields"]]}
+        return {"type": "struct", "fields": [_plain(f) for f in type_["fields"]]}
     if type_["type"] in _INSIDE:
         return type_ | {name: _plain_type(type_[name]) for name in _INSIDE[type_["type"]]}
     return type_["sqlType"] if type_["type"] == "udt" else type_
@@ -137,18 +137,18 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
     """
     items: list[Note] = []
     columns = []
-    for said in definition.columns:
-        types: dict[str, str | None] = {each: change(each) for each in atoms(said["type"])}
-        what = f"column {join((said['name'],))}"
+    for column in definition.columns:
+        types: dict[str, str | None] = {atom: change(atom) for atom in atoms(column["type"])}
+        part = f"column {join((column['name'],))}"
         items += [
-            Note(what, Status.REFUSED, f"type {old} is not supported; cast or omit the column")
+            Note(part, Status.REFUSED, f"type {old} is not supported; cast or omit the column")
             if new is None
-            else Note(what, Status.TRANSLATED, f"{old} becomes {new}")
+            else Note(part, Status.TRANSLATED, f"{old} becomes {new}")
             for old, new in types.items()
             if new != old
         ]
-        known = {old: new or old for old, new in types.items()}
-        columns.append(said | {"type": _changed(said["type"], known)})
+        new_types = {old: new or old for old, new in types.items()}
+        columns.append(column | {"type": _changed(column["type"], new_types)})
     return replace(definition, columns=tuple(columns)).with_items(*items)
 
 
@@ -157,20 +157,18 @@ def atoms(type_: Any) -> Iterator[str]:
     if isinstance(type_, str):
         yield type_
         return
-    inner = [each["type"] for each in type_.get("fields", ())]
+    inner = [f["type"] for f in type_.get("fields", ())]
     inner += [type_[name] for name in _INSIDE.get(type_["type"], ())]
-    for each in inner:
-        yield from atoms(each)
+    for inner_type in inner:
+        yield from atoms(inner_type)
 
 
-def _changed(type_: Any, known: Mapping[str, str]) -> Any:
+def _changed(type_: Any, new_types: Mapping[str, str]) -> Any:
     if isinstance(type_, str):
-        return known[type_]
-    changed = {name: _changed(type_[name], known) for name in _INSIDE.get(type_["type"], ())}
+        return new_types[type_]
+    changed = {name: _changed(type_[name], new_types) for name in _INSIDE.get(type_["type"], ())}
     if "fields" in type_:
-        changed["fields"] = [
-            each | {"type": _changed(each["type"], known)} for each in type_["fields"]
-        ]
+        changed["fields"] = [f | {"type": _changed(f["type"], new_types)} for f in type_["fields"]]
     return type_ | changed
 
 
@@ -185,8 +183,8 @@ def optional(type_: Any, *, deep: bool = False) -> Any:
         return type_
     if type_["type"] == "struct":
         inner = [
-            each | {"type": optional(each["type"], deep=deep), "nullable": deep or each["nullable"]}
-            for each in type_["fields"]
+            f | {"type": optional(f["type"], deep=deep), "nullable": deep or f["nullable"]}
+            for f in type_["fields"]
         ]
         return type_ | {"fields": inner}
     within = {name: optional(type_[name], deep=True) for name in _INSIDE[type_["type"]]}
@@ -194,13 +192,13 @@ def optional(type_: Any, *, deep: bool = False) -> Any:
     return type_ | within | null
 
 
-def without_partition(definition: Definition, dropped: set[str], why: str) -> Definition:
+def without_partition(definition: Definition, dropped: set[str], reason: str) -> Definition:
     """Return *definition* without the partition fields *dropped*, with a note on each."""
-    kept = tuple(each for each in definition.partition if each.name not in dropped)
-    gone = [each for each in definition.partition if each.name in dropped]
+    kept = tuple(f for f in definition.partition if f.name not in dropped)
+    removed = [f for f in definition.partition if f.name in dropped]
     items = [
-        Note(f"partition field {_shown(each)}", Status.TRANSLATED, f"not a partition field: {why}")
-        for each in gone
+        Note(f"partition field {_shown(f)}", Status.TRANSLATED, f"not a partition field: {reason}")
+        for f in removed
     ]
     return replace(definition, partition=kept).with_items(*items)
 
@@ -210,9 +208,9 @@ def in_folders(definition: Definition) -> Definition:
 
     Files do not contain the columns in folder names, but need at least one column.
     """
-    unsaid = {each.name for each in definition.partition} & definition.unspeakable
-    told = "a folder name cannot represent one of its values"
-    kept = without_partition(definition, unsaid, told)
+    unrepresentable = {f.name for f in definition.partition} & definition.unrepresentable
+    reason = "a folder name cannot represent one of its values"
+    kept = without_partition(definition, unrepresentable, reason)
     if len(kept.partition) < len(kept.columns) or not kept.partition:
         return kept
     return without_partition(kept, {kept.partition[-1].name}, "files need at least one column")
@@ -225,9 +223,13 @@ def stored(type_: str) -> str | None:
     return type_ if type_ in _STORED or type_.startswith("decimal") else None
 
 
-def _shown(each: PartitionField) -> str:
-    source = join(each.source)
-    return source if each.transform == "identity" else f"{each.transform}({source})"
+def _shown(partition_field: PartitionField) -> str:
+    source = join(partition_field.source)
+    return (
+        source
+        if partition_field.transform == "identity"
+        else f"{partition_field.transform}({source})"
+    )
 
 
 def carried(before: Definition, definition: Definition) -> list[Note]:
@@ -240,14 +242,14 @@ def carried(before: Definition, definition: Definition) -> list[Note]:
     items = [
         Note(f"{len(definition.columns)} columns", Status.CARRIED, "names, order, nullability")
     ]
-    commented = sum(COMMENT in each["metadata"] for each in definition.columns)
+    commented = sum(COMMENT in f["metadata"] for f in definition.columns)
     if commented:
         items.append(Note(f"{commented} column comments", Status.CARRIED))
-    cut_by = [each for each in before.partition if each in definition.partition]
-    items += [Note(f"partition field {_shown(each)}", Status.CARRIED) for each in cut_by]
+    cut_by = [f for f in before.partition if f in definition.partition]
+    items += [Note(f"partition field {_shown(f)}", Status.CARRIED) for f in cut_by]
     lost = {item.what for item in definition.items}
     properties = [f"property {key}" for key in sorted(before.properties)]
-    items += [Note(what, Status.CARRIED) for what in properties if what not in lost]
+    items += [Note(part, Status.CARRIED) for part in properties if part not in lost]
     return items + ([Note("table comment", Status.CARRIED)] if definition.comment else [])
 
 
@@ -258,5 +260,5 @@ def check(definition: Definition, table: str, format_: str) -> None:
         UnsupportedError: Parts are refused; the message lists all of them.
     """
     if definition.refused:
-        why = "; ".join(f"{item.what}: {item.how}" for item in definition.refused)
-        raise UnsupportedError(f"{table} cannot be migrated to {format_}: {why}")
+        reasons = "; ".join(f"{item.what}: {item.how}" for item in definition.refused)
+        raise UnsupportedError(f"{table} cannot be migrated to {format_}: {reasons}")

@@ -64,8 +64,8 @@ def append(
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
-        return _anew(lambda: _append(opened, named(table), rows, backoff or Backoff(), own))
+    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
+        return _retrying(lambda: _append(opened, named(table), rows, backoff or Backoff(), clone))
 
 
 @explained
@@ -98,9 +98,9 @@ def delete(
     """
     if not where or not str(where).strip():
         raise UsageError("where= is empty; pass where='true' to delete all rows")
-    with _writing(table, backend, spark) as (opened, own, users):
-        check_functions(where, users)
-        return _anew(lambda: _delete(opened, named(table), where, backoff or Backoff(), own))
+    with _writing(table, backend, spark) as (opened, clone, user_session):
+        check_functions(where, user_session)
+        return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), clone))
 
 
 @explained
@@ -133,18 +133,20 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, own, _):
+    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
         snapshot = opened.snapshot(named(table))
         live = opened.files(snapshot)
-        fitting = _fitting(_on(own, rows), opened.read(snapshot, live.slice(0, 0)))
-        change = _staged(opened, snapshot, fitting, own, live, Operation.OVERWRITE)
-        come = {str(value) for value in change.added["partition"].to_pylist()}
-        same = pa.array([str(value) in come for value in live["partition"].to_pylist()], pa.bool_())
+        fitting = _fitting(_on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+        change = _staged(opened, snapshot, fitting, clone, live, Operation.OVERWRITE)
+        partitions = {str(value) for value in change.added["partition"].to_pylist()}
+        in_partitions = pa.array(
+            [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
+        )
         (exchange,) = change.exchanges
         if snapshot.partition:
-            exchange = replace(exchange, removed=live.filter(same))
+            exchange = replace(exchange, removed=live.filter(in_partitions))
             change = replace(change, exchanges=(exchange,))
-        return _landed(opened, change, backoff or Backoff(), own)
+        return _landed(opened, change, backoff or Backoff(), clone)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -161,15 +163,15 @@ def _writing(
     session, factory = open_table(named(table), backend, spark)
     with (
         interruptible(session.sparkContext),
-        scratch(session, expressions=True) as own,
-        closing(factory(own)) as opened,
+        scratch(session, expressions=True) as clone,
+        closing(factory(clone)) as opened,
     ):
         if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
                 "of this format"
             )
-        yield opened, own, session
+        yield opened, clone, session
 
 
 def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
@@ -185,24 +187,20 @@ def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
     Raises:
         UsageError: *rows* has repeated columns, unknown columns, or columns of other types.
     """
-    wanted = {field.name: field.dataType.simpleString() for field in like.schema}
+    types = {field.name: field.dataType.simpleString() for field in like.schema}
     given = {field.name: field.dataType.simpleString() for field in rows.schema}
     if len(given) < len(rows.columns):
         raise UsageError(f"duplicate columns: {', '.join(rows.columns)}; pass each column once")
     for name, type_ in given.items():
-        if name not in wanted:
-            raise UsageError(f"the table has no column {name!r}; available: {', '.join(wanted)}")
-        if type_ != wanted[name]:
-            raise UsageError(
-                f"column {name!r} is {type_}, but {wanted[name]} in the table; cast it"
-            )
+        if name not in types:
+            raise UsageError(f"the table has no column {name!r}; available: {', '.join(types)}")
+        if type_ != types[name]:
+            raise UsageError(f"column {name!r} is {type_}, but {types[name]} in the table; cast it")
 
     def column(name: str) -> Column:
-        return (
-            F.col(quote((name,))) if name in given else F.lit(None).cast(wanted[name]).alias(name)
-        )
+        return F.col(quote((name,))) if name in given else F.lit(None).cast(types[name]).alias(name)
 
-    return rows.select(*map(column, wanted))
+    return rows.select(*map(column, types))
 
 
 def _staged(
@@ -210,15 +208,15 @@ def _staged(
     snapshot: Snapshot,
     rows: DataFrame,
     spark: SparkSession,
-    gone: pa.Table,
+    removed: pa.Table,
     operation: Operation,
 ) -> Change:
-    """Write and verify *rows*, and return the change that replaces *gone* by them."""
+    """Write and verify *rows*, and return the change that replaces *removed* by them."""
     written = opened.write(snapshot, rows, None, Encoding())
     with discarding(spark, [written]):
-        made = staged(opened, snapshot, written, spark)
-    exchange = Exchange(removed=gone, added=made.files)
-    return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(made,))
+        staged_files = staged(opened, snapshot, written, spark)
+    exchange = Exchange(removed=removed, added=staged_files.files)
+    return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(staged_files,))
 
 
 def _landed(
@@ -229,7 +227,7 @@ def _landed(
         return publish(opened, change, backoff).version
 
 
-def _anew(change: Callable[[], T]) -> T:
+def _retrying(change: Callable[[], T]) -> T:
     """Make a change, and restart it if other writers have rewritten its files."""
     for _ in range(_TRIES - 1):
         with suppress(StaleRewriteError):
@@ -241,9 +239,9 @@ def _append(
     opened: VersionedBackend, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     snapshot = opened.snapshot(table)
-    nothing = opened.files(snapshot).slice(0, 0)
-    fitting = _fitting(_on(spark, rows), opened.read(snapshot, nothing))
-    change = _staged(opened, snapshot, fitting, spark, nothing, Operation.APPEND)
+    no_files = opened.files(snapshot).slice(0, 0)
+    fitting = _fitting(_on(spark, rows), opened.read(snapshot, no_files))
+    change = _staged(opened, snapshot, fitting, spark, no_files, Operation.APPEND)
     return _landed(opened, change, backoff, spark)
 
 
@@ -251,24 +249,26 @@ def _delete(
     opened: VersionedBackend, table: str, where: str, backoff: Backoff, spark: SparkSession
 ) -> int:
     snapshot = opened.snapshot(table)
-    asked = pruned(opened, snapshot, where, spark, later=True)
-    found = asked.files
-    set_all(spark, UNPUSHED if asked.on_floats else {})
-    rows = opened.read(snapshot, found)
-    going = rows.where(where).count() if found.num_rows else 0
-    if not going:
+    candidates = pruned(opened, snapshot, where, spark, later=True)
+    files = candidates.files
+    set_all(spark, UNPUSHED if candidates.on_floats else {})
+    rows = opened.read(snapshot, files)
+    deleted = rows.where(where).count() if files.num_rows else 0
+    if not deleted:
         return 0
     # rows for which the condition is null are kept
-    staying = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
-    change = _staged(opened, snapshot, staying, spark, found, Operation.DELETE)
+    remaining = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
+    change = _staged(opened, snapshot, remaining, spark, files, Operation.DELETE)
     (exchange,) = change.exchanges
-    came, went = (file_stats.total(t, "rows") for t in (exchange.added, exchange.removed))
-    if came != went - going:
+    rows_added, rows_removed = (
+        file_stats.total(t, "rows") for t in (exchange.added, exchange.removed)
+    )
+    if rows_added != rows_removed - deleted:
         with suppress(Exception):
             discard(spark, *change.staged)
         raise VerificationError(
-            f"{table}: {went - going} rows should remain, but {came} rows were written; nothing "
-            "was committed. Use a deterministic condition"
+            f"{table}: {rows_removed - deleted} rows should remain, but {rows_added} rows were "
+            "written; nothing was committed. Use a deterministic condition"
         )
     _landed(opened, change, backoff, spark)
-    return going
+    return deleted

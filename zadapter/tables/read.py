@@ -60,17 +60,17 @@ def read(
         ForeignChangeError: Files of the version were changed outside the log.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as own:
-        opened = factory(own)
+    with scratch(session) as clone:
+        opened = factory(clone)
         snapshot = _snapshot(opened, named(table), version)
-        found = pruned(opened, snapshot, where, session, later=True)
-        set_all(own, BY_BOUNDS if found.on_floats else {})
-        rows = opened.read(snapshot, found.certain)
-        if found.doubtful.num_rows:
+        candidates = pruned(opened, snapshot, where, session, later=True)
+        set_all(clone, BY_BOUNDS if candidates.on_floats else {})
+        rows = opened.read(snapshot, candidates.certain)
+        if candidates.doubtful.num_rows:
             with scratch(session) as unpushed:
                 set_all(unpushed, UNPUSHED)
-                others = factory(unpushed).read(snapshot, found.doubtful)
-            rows = rows.union(others) if found.certain.num_rows else others
+                others = factory(unpushed).read(snapshot, candidates.doubtful)
+            rows = rows.union(others) if candidates.certain.num_rows else others
         rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
     # the settings of the clones apply to the scans, those of the user's session to all else
     rows = planned(session, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
@@ -108,25 +108,25 @@ def files(
             or row groups are requested, and the format does not resolve columns by name.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as own, closing(factory(own)) as opened:
+    with scratch(session) as clone, closing(factory(clone)) as opened:
         snapshot = _snapshot(opened, named(table), version)
-        asked = pruned(opened, snapshot, where, session, later=False)
-        found = asked.files
-        if found["deletes"].null_count < found.num_rows:
+        candidates = pruned(opened, snapshot, where, session, later=False)
+        matching_files = candidates.files
+        if matching_files["deletes"].null_count < matching_files.num_rows:
             raise UnsupportedError(
                 f"{table}: some files have row-level deletes, which only readers of "
                 f"{snapshot.format} apply; use zadapter.read()"
             )
-        uris = opened.uris(snapshot, found["path"].to_pylist())
+        uris = opened.uris(snapshot, matching_files["path"].to_pylist())
         paths = [_location(uri) for uri in uris]
         columns = {
             "path": pa.array(paths, pa.string()),
-            "size": found["size"],
-            "rows": found["rows"],
+            "size": matching_files["size"],
+            "rows": matching_files["rows"],
         }
         if row_groups:
             _refuse_renaming(opened, snapshot)
-            kept = _row_groups(snapshot, found, uris, asked.predicate, session)
+            kept = _row_groups(snapshot, matching_files, uris, candidates.predicate, session)
             columns["row_groups"] = pa.array(kept, pa.list_(pa.int32()))
     return pa.table(columns)
 
@@ -170,24 +170,24 @@ def pruned(
         UsageError: The condition is invalid for the table.
     """
     if where is None:
-        every = opened.files(snapshot)
-        return Pruned(every, every.slice(0, 0), on_floats=False, predicate=None)
-    nothing = file_stats.empty({}, snapshot.partition)
-    like = opened.read(snapshot, nothing)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    asked = condition(where, planned(spark, like), snapshot.schema, later=later)
+        live_files = opened.files(snapshot)
+        return Pruned(live_files, live_files.slice(0, 0), on_floats=False, predicate=None)
+    no_files = file_stats.empty({}, snapshot.partition)
+    empty_plan = opened.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    analysed = condition(where, planned(spark, empty_plan), snapshot.schema, later=later)
     floats = [
         parts
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] in asked.columns and pa.types.is_floating(type_)
+        if parts[0] in analysed.columns and pa.types.is_floating(type_)
     ]
-    every = opened.files(snapshot, tuple(sorted({*columns_of(asked.predicate), *floats})))
-    found = every.filter(pa.array(matching(asked.predicate, every)))
-    hiding = pa.array([False] * found.num_rows, pa.bool_())
+    live_files = opened.files(snapshot, tuple(sorted({*columns_of(analysed.predicate), *floats})))
+    candidates = live_files.filter(pa.array(matching(analysed.predicate, live_files)))
+    may_hide = pa.array([False] * candidates.num_rows, pa.bool_())
     for parts in floats:
-        hiding = pc.or_(hiding, _may_hide(found, parts))
-    certain = found.filter(pc.invert(hiding))
-    doubtful = found.filter(hiding)
-    return Pruned(certain, doubtful, on_floats=bool(floats), predicate=asked.predicate)
+        may_hide = pc.or_(may_hide, _may_hide(candidates, parts))
+    certain = candidates.filter(pc.invert(may_hide))
+    doubtful = candidates.filter(may_hide)
+    return Pruned(certain, doubtful, on_floats=bool(floats), predicate=analysed.predicate)
 
 
 def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
@@ -198,8 +198,8 @@ def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
     stats = file_stats.column(files, parts)
     if stats is None:
         return pc.is_null(files["layout"].combine_chunks())
-    none = pc.equal(pc.struct_field(stats, "nans"), 0).fill_null(False)  # noqa: FBT003
-    return pc.invert(pc.or_(none, pc.is_valid(files["layout"].combine_chunks())))
+    no_nans = pc.equal(pc.struct_field(stats, "nans"), 0).fill_null(False)  # noqa: FBT003
+    return pc.invert(pc.or_(no_nans, pc.is_valid(files["layout"].combine_chunks())))
 
 
 def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
@@ -212,7 +212,7 @@ def _refuse_renaming(opened: Backend, snapshot: Snapshot) -> None:
 
 def _row_groups(
     snapshot: Snapshot,
-    found: pa.Table,
+    matching_files: pa.Table,
     uris: Sequence[str],
     predicate: Predicate | None,
     spark: SparkSession,
@@ -224,8 +224,8 @@ def _row_groups(
     of_file = np.repeat(np.arange(len(read)), [len(groups) for groups in read])
     every = chain.from_iterable(read)
     groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
-    values = found["partition"].combine_chunks().take(pa.array(of_file))
-    groups = replaced(groups, found.schema.field("partition"), values)
+    values = matching_files["partition"].combine_chunks().take(pa.array(of_file))
+    groups = replaced(groups, matching_files.schema.field("partition"), values)
     may = matching(predicate, groups)
     return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
 

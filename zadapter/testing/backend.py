@@ -49,10 +49,10 @@ class BackendContract(Tables):
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot)
 
-        found = read(spark, backend.uris(snapshot, files["path"].to_pylist()))
+        footers = read(spark, backend.uris(snapshot, files["path"].to_pylist()))
 
-        assert files["size"].to_pylist() == [footer.size for footer in found]
-        assert files["rows"].to_pylist() == [footer.rows for footer in found]
+        assert files["size"].to_pylist() == [footer.size for footer in footers]
+        assert files["rows"].to_pylist() == [footer.rows for footer in footers]
 
     def test_bounds_contain_the_rows(
         self, spark: SparkSession, backend: Backend, table: str
@@ -62,10 +62,10 @@ class BackendContract(Tables):
         files = backend.files(snapshot, [("a",), ("b",)])
 
         for number in range(files.num_rows):
-            one = files.slice(number, 1)
-            held = backend.read(snapshot, one).select("a", "b").toArrow()
+            file = files.slice(number, 1)
+            held = backend.read(snapshot, file).select("a", "b").toArrow()
             for name in ("a", "b"):
-                stats = column(one, (name,))
+                stats = column(file, (name,))
                 assert stats is not None
                 _assert_within(held[name].drop_null().to_pylist(), stats[0].as_py())
 
@@ -77,9 +77,9 @@ class BackendContract(Tables):
         files = backend.files(snapshot)
         parts = [backend.read(snapshot, files.slice(i, 1)) for i in range(files.num_rows)]
 
-        found = [tuple(row) for part in parts for row in part.select("a", "b").collect()]
+        rows = [tuple(row) for part in parts for row in part.select("a", "b").collect()]
 
-        assert self.rows_behind(spark, table) == in_order(found)
+        assert self.rows_behind(spark, table) == in_order(rows)
 
     def test_staged_files_are_invisible(
         self, spark: SparkSession, backend: Backend, table: str
@@ -104,9 +104,9 @@ class BackendContract(Tables):
         snapshot = backend.snapshot(table)
         rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
 
-        found = backend.read_staged(snapshot, *rewrite.staged).select("a", "b").collect()
+        rows = backend.read_staged(snapshot, *rewrite.staged).select("a", "b").collect()
 
-        assert before == in_order(found)
+        assert before == in_order(rows)
 
     @pytest.mark.parametrize("plain", [frozenset({("b",)}), frozenset()])
     def test_rows_are_encoded_as_asked(
@@ -189,26 +189,26 @@ class BackendContract(Tables):
         """All rows stay, files hold ranges of the key, and a second run has nothing to do."""
         table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
         before = self.rows_behind(spark, table)
-        asked = _optimized(backend, spark)
+        options = _optimized(backend, spark)
 
-        report = zadapter.optimize(table, **asked)
+        report = zadapter.optimize(table, **options)
 
         assert (report.rows, report.files_removed) == (MANY, 4)
         assert before == self.rows_behind(spark, table)
         files = zadapter.files(table, backend=backend.format.name, spark=spark)
-        few = zadapter.files(table, where="a = 5", backend=backend.format.name, spark=spark)
-        assert few.num_rows == 1 < files.num_rows
-        assert zadapter.optimize(table, **asked).nothing_to_do
+        matching = zadapter.files(table, where="a = 5", backend=backend.format.name, spark=spark)
+        assert matching.num_rows == 1 < files.num_rows
+        assert zadapter.optimize(table, **options).nothing_to_do
 
     def test_optimize_takes_up_new_files(self, spark: SparkSession, backend: Backend) -> None:
         """Rows appended since the last run are clustered, and few others are rewritten."""
         table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
-        asked = _optimized(backend, spark)
-        first = zadapter.optimize(table, **asked)
+        options = _optimized(backend, spark)
+        first = zadapter.optimize(table, **options)
         self.append(spark, table, more_rows(spark))
         before = self.rows_behind(spark, table)
 
-        second = zadapter.optimize(table, **asked)
+        second = zadapter.optimize(table, **options)
 
         assert 0 < second.rows < first.rows
         assert before == self.rows_behind(spark, table)

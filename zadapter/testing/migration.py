@@ -97,10 +97,10 @@ class MigrationContract(Tables):
         format_, between, name = backend.format.name, str(tmp_path / "t"), self.target(new_name())
         other = "delta" if format_ == "parquet" else "parquet"
 
-        there = zadapter.migrate(table, to=other, target=between, backend=format_, spark=spark)
+        forth = zadapter.migrate(table, to=other, target=between, backend=format_, spark=spark)
         back = zadapter.migrate(between, to=format_, target=name, backend=other, spark=spark)
 
-        assert _is_proven(there)
+        assert _is_proven(forth)
         assert _is_proven(back)
         assert self.rows_behind(spark, table) == self.rows_behind(spark, name)
         self.append(spark, table, more_rows(spark))

@@ -33,13 +33,15 @@ def rewrite_of(
     """Stage the rows of *files* as one file, and return the rewrite that commits it."""
     layout = one_file_layout()
     rows = backend.read(snapshot, files).coalesce(1)
-    made = staged(backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark)
-    exchange = Exchange(removed=files, added=made.files)
+    staged_files = staged(
+        backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark
+    )
+    exchange = Exchange(removed=files, added=staged_files.files)
     return Change(
         base=snapshot,
         operation=Operation.OPTIMIZE,
         exchanges=(exchange,),
-        staged=(made,),
+        staged=(staged_files,),
         layouts=(layout,),
     )
 

@@ -19,11 +19,11 @@ class VersionsContract(Tables):
         self, spark: SparkSession, backend: VersionedBackend, table: str
     ) -> None:
         """The history lists them with what they did, and each can be read by its number."""
-        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        options: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
         before = self.rows_behind(spark, table)
-        zadapter.optimize(table, by="a", **asked)
-        zadapter.append(table, more_rows(spark), **asked)
-        zadapter.delete(table, f"a < {ROWS}", **asked)
+        zadapter.optimize(table, by="a", **options)
+        zadapter.append(table, more_rows(spark), **options)
+        zadapter.delete(table, f"a < {ROWS}", **options)
 
         commits = backend.history(table)
 
@@ -33,33 +33,33 @@ class VersionsContract(Tables):
             snapshot = backend.at(table, commit.version)
             assert backend.read(snapshot, backend.files(snapshot)).count() == rows
             assert backend.version_at(table, commit.timestamp) == commit.version
-        old = zadapter.read(table, version=commits[2].version, **asked)
+        old = zadapter.read(table, version=commits[2].version, **options)
         assert before == in_order(old.select("a", "b").collect())
 
     def test_an_older_version_can_be_restored(
         self, spark: SparkSession, backend: VersionedBackend, table: str
     ) -> None:
         """As a new version with the rows of the old one."""
-        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
-        zadapter.optimize(table, by="a", **asked)
+        options: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.optimize(table, by="a", **options)
         version, before = backend.snapshot(table).version, self.rows_behind(spark, table)
         assert version is not None
-        zadapter.overwrite(table, more_rows(spark), **asked)
+        zadapter.overwrite(table, more_rows(spark), **options)
 
-        made = backend.restore(table, version)
+        restored = backend.restore(table, version)
 
-        assert made == backend.snapshot(table).version
+        assert restored == backend.snapshot(table).version
         assert before == self.rows_behind(spark, table)
 
     def test_vacuum_deletes_only_what_older_versions_need(
         self, spark: SparkSession, backend: VersionedBackend, table: str
     ) -> None:
         """The newest version stays readable; older ones expire; a dry run deletes nothing."""
-        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
-        zadapter.optimize(table, by="a", **asked)
+        options: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.optimize(table, by="a", **options)
         old = backend.snapshot(table).version
         assert old is not None
-        zadapter.optimize(table, by="b", **asked)
+        zadapter.optimize(table, by="b", **options)
         before = self.rows_behind(spark, table)
 
         ahead = backend.vacuum(table, timedelta(0), dry_run=True)
@@ -75,9 +75,9 @@ class VersionsContract(Tables):
         self, spark: SparkSession, backend: VersionedBackend, table: str
     ) -> None:
         """Engines that list the folder read the rows of the newest version."""
-        asked: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
-        zadapter.append(table, more_rows(spark), **asked)
-        zadapter.delete(table, "a % 2 = 0", **asked)
+        options: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        zadapter.append(table, more_rows(spark), **options)
+        zadapter.delete(table, "a % 2 = 0", **options)
         before = self.rows_behind(spark, table)
 
         backend.publish_folder(table, dry_run=False)

@@ -111,9 +111,9 @@ def _tables(chunk: Sequence[tuple[int, int]]) -> dict[tuple[int, int], npt.NDArr
     """Return, by column and byte, the bits of a part that each value of the byte sets."""
     tables: dict[tuple[int, int], npt.NDArray[np.uint64]] = {}
     values, one = np.arange(256, dtype=np.uint64), np.uint64(1)
-    for place, (column, bit) in enumerate(reversed(chunk)):
+    for position, (column, bit) in enumerate(reversed(chunk)):
         table = tables.setdefault((column, bit // 8), np.zeros(256, np.uint64))
-        table |= (values >> np.uint64(7 - bit % 8) & one) << np.uint64(place)
+        table |= (values >> np.uint64(7 - bit % 8) & one) << np.uint64(position)
     return tables
 
 

@@ -38,7 +38,7 @@ def bit_order(widths: Sequence[int]) -> list[tuple[int, int]]:
         Pairs of a column and its bit, both counted from 0; bit 0 is the highest.
     """
     bits = [(column, bit) for column, width in enumerate(widths) for bit in range(8 * width)]
-    return sorted(bits, key=lambda place: (place[1], place[0]))
+    return sorted(bits, key=lambda source: (source[1], source[0]))
 
 
 def null_bit(nulls: Nulls) -> int:
