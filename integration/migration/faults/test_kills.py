@@ -23,7 +23,7 @@ from integration.migration.hooks import BACKENDS
 
 settings, format_, table, to, target, step = json.loads(sys.argv[1])
 backend = BACKENDS[to]
-name, first = {"write": ("write", False), "before": ("commit", True), "after": ("commit", False)}[step]
+name, first = {"write": "write"}.get(step, "commit"), step == "before"
 real = getattr(backend, name)
 
 
