@@ -29,7 +29,7 @@ def test_a_table_that_was_migrated_is_somebodys_table(lakes, spark, first, secon
     lakes.migrate(first[0], sources[first[0]], first[1], target)
     before = files_of(target)
 
-    with pytest.raises(UsageError, match="contains|not empty"):
+    with pytest.raises(UsageError, match=r"contains|not empty"):
         lakes.migrate(second[0], sources[second[0]], second[1], target)
 
     assert files_of(target) == before
