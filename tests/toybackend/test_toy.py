@@ -52,7 +52,7 @@ class TestToy(BackendContract, MigrationContract):
         self.folder = tmp_path
 
     def target(self, name):
-        return f"{self.folder}/{name}"
+        return f"{self.folder}/sp ace %25/{name}"
 
     def make(self, spark, name, rows):
         add(self.target(name), rows)

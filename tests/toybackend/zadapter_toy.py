@@ -97,6 +97,8 @@ class ToyBackend:
         return replace(snapshot, applied=frozenset(news))
 
     def at(self, table, version):
+        if not 0 <= version < len(Folder(table).entries()):
+            raise UnknownTableError(f"{table} has no version {version}")
         return self._snapshot(table, version, Folder(table).entry(version))
 
     def _snapshot(self, table, version, entry):
@@ -132,15 +134,16 @@ class ToyBackend:
         schema = T.StructType.fromJson(snapshot.handle.metadata["schema"])
         if not files.num_rows:
             return self._spark.createDataFrame([], schema)
-        return self._spark.read.schema(schema).parquet(
-            *self.uris(snapshot, files["path"].to_pylist())
-        )
+        folder = Folder(snapshot.table).path
+        # Spark takes paths as they are; a URI is escaped
+        paths = [str(folder / path) for path in files["path"].to_pylist()]
+        return self._spark.read.schema(schema).parquet(*paths)
 
     def write(self, snapshot, rows, layout, encoding):
         folder = Folder(snapshot.table).path
         # Spark and other engines skip folders whose names start with an underscore
         data = folder / "_toy" / "data" / uuid4().hex
-        rows.write.options(**encoding.settings({})).parquet(data.as_uri())
+        rows.write.options(**encoding.settings({})).parquet(str(data))
         paths = sorted(str(file.relative_to(folder)) for file in data.glob("*.parquet"))
         uris = self.uris(snapshot, paths)
         return Written(

@@ -1,6 +1,6 @@
 """Tests that every backend must pass."""
 
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +10,13 @@ import zadapter
 from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts
-from zadapter.errors import ConflictError, UnknownTableError
+from zadapter.errors import ConflictError, UnknownTableError, VerificationError
+from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
+from zadapter.table.snapshot import Exchange, Snapshot
 from zadapter.testing.tables import (
     ROWS,
     Tables,
@@ -57,17 +59,12 @@ class BackendContract(Tables):
     def test_bounds_contain_the_rows(
         self, spark: SparkSession, backend: Backend, table: str
     ) -> None:
-        """The bounds of every file contain all of its values."""
+        """The stats of every file are those of its values, also of committed files."""
         snapshot = backend.snapshot(table)
-        files = backend.files(snapshot, [("a",), ("b",)])
+        _check_stats(backend, snapshot)
+        backend.commit(rewrite_of(spark, backend, snapshot, backend.files(snapshot).slice(0, 2)))
 
-        for number in range(files.num_rows):
-            file = files.slice(number, 1)
-            held = backend.read(snapshot, file).select("a", "b").toArrow()
-            for name in ("a", "b"):
-                stats = column(file, (name,))
-                assert stats is not None
-                _assert_within(held[name].drop_null().to_pylist(), stats[0].as_py())
+        _check_stats(backend, backend.snapshot(table))
 
     def test_reading_some_files_gives_their_rows(
         self, spark: SparkSession, backend: Backend, table: str
@@ -112,9 +109,10 @@ class BackendContract(Tables):
     def test_rows_are_encoded_as_asked(
         self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[Parts]
     ) -> None:
-        """Row groups have the requested rows, and columns a dictionary unless they are plain."""
+        """Row groups have the requested rows in order; a plain column has no dictionary."""
         snapshot = backend.snapshot(table)
         rows = backend.read(snapshot, backend.files(snapshot)).coalesce(1)
+        rows = rows.sortWithinPartitions("a", ascending=False)
         encoding = Encoding(row_group=ROWS // 4, plain=plain)
 
         written = backend.write(snapshot, rows, one_file_layout(), encoding)
@@ -125,6 +123,48 @@ class BackendContract(Tables):
         chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
         dictionaries = {c.has_dictionary_page for c in chunks if c.path_in_schema == "b"}
         assert {not plain} == dictionaries
+        keys = [c.statistics for c in chunks if c.path_in_schema == "a"]
+        assert [(key.max, key.min) for key in keys] == [
+            (999, 750),
+            (749, 500),
+            (499, 250),
+            (249, 0),
+        ]
+
+    def test_all_exchanges_are_committed(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """A change may exchange files of several partitions."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        files = backend.files(snapshot)
+        rows = backend.read(snapshot, files).repartition(2)
+        written = backend.write(snapshot, rows, one_file_layout(), Encoding())
+        new = staged(backend, snapshot, written, spark)
+        exchanges = (
+            Exchange(removed=files.slice(0, 3), added=new.files.slice(0, 1)),
+            Exchange(removed=files.slice(3), added=new.files.slice(1)),
+        )
+        change = rewrite_of(spark, backend, snapshot, files)
+
+        backend.commit(replace(change, exchanges=exchanges, staged=(new,)))
+
+        assert before == self.rows_behind(spark, table)
+        assert backend.files(backend.snapshot(table)).num_rows == len(exchanges)
+
+    def test_missing_files_are_not_committed(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """A clean-up of another program may have deleted them."""
+        before = self.rows_behind(spark, table)
+        snapshot = backend.snapshot(table)
+        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
+        discard(spark, *rewrite.staged)
+
+        with pytest.raises((VerificationError, ConflictError)):
+            backend.commit(rewrite)
+
+        assert before == self.rows_behind(spark, table)
 
     def test_a_commit_can_be_found_again(
         self, spark: SparkSession, backend: Backend, table: str
@@ -225,7 +265,16 @@ def _optimized(backend: Backend, spark: SparkSession) -> dict[str, Any]:
     return {"by": "a", "backend": backend.format.name, "spark": spark, **size}
 
 
-def _assert_within(values: Iterable[Any], stats: dict[str, Any]) -> None:
-    held = list(values)
-    assert stats["min"] is None or stats["min"] <= min(held)
-    assert stats["max"] is None or stats["max"] >= max(held)
+def _check_stats(backend: Backend, snapshot: Snapshot) -> None:
+    """Compare the stats of each file with its rows."""
+    files = backend.files(snapshot, [("a",), ("b",)])
+    for number in range(files.num_rows):
+        file = files.slice(number, 1)
+        rows = backend.read(snapshot, file).select("a", "b").toArrow()
+        for name in ("a", "b"):
+            stats = column(file, (name,))
+            assert stats is not None
+            known, values = stats[0].as_py(), rows[name].drop_null().to_pylist()
+            assert known["min"] is None or known["min"] <= min(values)
+            assert known["max"] is None or known["max"] >= max(values)
+            assert known["nulls"] in {None, rows[name].null_count}
