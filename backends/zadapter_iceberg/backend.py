@@ -104,6 +104,7 @@ class IcebergBackend:
             physical=physical_names(self._jvm, version.columns),
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
+            target_file_size=version.target_file_size,
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),

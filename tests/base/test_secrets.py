@@ -20,6 +20,7 @@ CONSTANTS = {
     "files_written": 0,
     "bytes_rewritten": 0,
     "rows": 0,
+    "target_file_size": 1,
     "share_before": 0.0,
     "share_after": 0.0,
 }

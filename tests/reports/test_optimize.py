@@ -12,6 +12,7 @@ PLAN = Plan(
     version=41,
     columns=("ts", "user.id"),
     curve="adaptive",
+    target_file_size=128 << 20,
     groups=3,
     files_before=950,
     files_asked=950,
@@ -21,6 +22,8 @@ PLAN = Plan(
     rows=1_234_567,
     share_before=0.875,
     share_after=0.0625,
+    row_group_share_before=0.5,
+    row_group_share_after=0.0125,
 )
 REPORT = Report(
     plan=PLAN,
@@ -47,11 +50,12 @@ def test_a_plan_shows_its_facts():
     """What, how, how much, and what it will bring."""
     assert str(PLAN).splitlines() == [
         "table           sales.orders (delta, version 41)",
-        "layout          adaptive by ts, user.id",
+        "layout          adaptive by ts, user.id, files of 128 MB",
         "files           812 of 950 -> 97",
         "bytes           13 GB",
         "rows            1,234,567",
         "a filter reads  87.5% of the rows -> 6.2%, predicted",
+        "by row group    50.0% -> 1.2%, predicted",
     ]
 
 
@@ -59,11 +63,12 @@ def test_a_report_shows_its_facts():
     """What was done, rather than what was planned."""
     assert str(REPORT).splitlines() == [
         "table           sales.orders (delta, version 41)",
-        "layout          adaptive by ts, user.id",
+        "layout          adaptive by ts, user.id, files of 128 MB",
         "files           800 of 950 -> 96",
         "bytes           12 GB -> 11 GB",
         "rows            1,200,001",
         "a filter reads  87.5% of the rows -> 7.0%",
+        "by row group    50.0% -> 1.2%, predicted",
         "verified by     counts",
         "seconds         plan 1.2, write 20.0, total 22.5",
         "committed       version 42, unknown",
@@ -105,6 +110,22 @@ def test_nothing_to_do_says_why(files, asked, why):
     assert not PLAN.nothing_to_do
     assert str(plan).splitlines()[1:] == [f"nothing to do  {why}"]
     assert str(report) == str(plan)
+
+
+def test_a_rewrite_that_brings_nothing_says_what_it_would_bring():
+    """And how to have it all the same; a part of the table may be worth it."""
+    plan = replace(PLAN, groups=0, groups_declined=3, files_rewritten=0)
+
+    assert plan.nothing_to_do
+    assert plan.nothing_to_gain
+    assert not replace(PLAN, groups_declined=1).nothing_to_gain
+    assert str(plan).endswith(
+        "nothing to gain  a filter reads 87.5% of the rows -> 6.2%, by row group 50.0% -> 1.2%, "
+        "predicted; force=True rewrites"
+    )
+    assert "nothing to gain  in 2 file groups, which are kept" in str(
+        replace(PLAN, groups_declined=2)
+    )
 
 
 def test_a_report_knows_what_was_before():

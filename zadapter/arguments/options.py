@@ -22,6 +22,9 @@ _TYPES: Sequence[tuple[str, Any, str]] = (
     ("backoff", Backoff, "a zadapter.Backoff"),
 )
 
+AUTO = "auto"
+"""Value of ``target_file_size=`` that chooses a size from the table."""
+
 By = str | Sequence[str] | Mapping[str, float]
 
 
@@ -48,7 +51,7 @@ class Options:
     by: By
     where: str | None = None
     curve: str = "adaptive"
-    target_file_size: str | int = "128MB"
+    target_file_size: str | int = AUTO
     row_groups: int = 16
     max_group_bytes: str | int = "256GB"
     widen_stats: bool = False
@@ -78,9 +81,10 @@ class Options:
         return named(self.table)
 
     @cached_property
-    def file_bytes(self) -> int:
-        """``target_file_size`` in bytes."""
-        return parse(self.target_file_size, "target_file_size")
+    def file_bytes(self) -> int | None:
+        """``target_file_size`` in bytes; None: it is chosen from the table."""
+        size = self.target_file_size
+        return None if size == AUTO else parse(size, "target_file_size")
 
     @cached_property
     def group_bytes(self) -> int:

@@ -18,6 +18,7 @@ from zadapter.errors import (
     ZadapterError,
 )
 from zadapter.layout.layout import Curve, Request, orders
+from zadapter.planning.file_size import chosen_file_size
 from zadapter.spark import object_stores
 from zadapter.spark.sessions import ensure_format, running, session
 from zadapter.table.format import Format
@@ -112,19 +113,27 @@ def _tried(
     return session_for_format, factory
 
 
-def request_of(options: Options, snapshot: Snapshot) -> Request:
-    """Resolve the options against a snapshot, and check the key columns.
+def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
+    """Return the key columns as the table's schema spells them.
 
     Raises:
         UnknownColumnError: The table has no such column.
-        UsageError: A column cannot be a key, or an argument is invalid.
+        UsageError: A column cannot be a key.
     """
-    columns = tuple(_key(name, snapshot) for name in options.weights)
+    return tuple(_key(name, snapshot) for name in options.weights)
+
+
+def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:
+    """Resolve the options against a snapshot and its files, with the errors of `key_columns`."""
+    columns, curve = key_columns(options, snapshot), Curve(options.curve)
+    size = options.file_bytes or chosen_file_size(
+        files, snapshot.layouts, columns, curve, snapshot.target_file_size
+    )
     return Request(
         columns=columns,
         weights=tuple(options.weights.values()),
-        curve=Curve(options.curve),
-        target_file_size=options.file_bytes,
+        curve=curve,
+        target_file_size=size,
         row_groups=int(options.row_groups),
     )
 

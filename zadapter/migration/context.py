@@ -144,7 +144,7 @@ def start(context: MigrationContext) -> SourceTable:
         definition=context.target.accept(before),
         spark=context.spark,
     )
-    request = kept if context.options is None else request_of(context.options, snapshot)
+    request = kept if context.options is None else request_of(context.options, snapshot, files)
     return SourceTable(transfer=transfer, before=before, request=request)
 
 

@@ -13,7 +13,7 @@ from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.planning.file_groups import Job, every_job
-from zadapter.rewrite.planner import fitted
+from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
 from zadapter.rewrite.verify import live_rows, staged
 from zadapter.rewrite.write import encoding

@@ -7,7 +7,7 @@ from os import PathLike
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import By, Options, named
+from zadapter.arguments.options import AUTO, By, Options, named
 from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Factory
 from zadapter.base.locations import within
@@ -58,7 +58,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     mode: str = "copy",
     by: By | None = None,
     curve: str = "adaptive",
-    target_file_size: str | int = "128MB",
+    target_file_size: str | int = AUTO,
     row_groups: int = 16,
     follow: bool = False,
     dry_run: bool = False,

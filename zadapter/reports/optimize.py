@@ -23,8 +23,12 @@ class Plan:
     columns: tuple[str, ...]
     """Key columns."""
     curve: str
+    target_file_size: int
+    """Target size of a written file, in bytes."""
     groups: int
     """Number of file groups to rewrite."""
+    groups_declined: int = 0
+    """Number of file groups that are kept, since a rewrite is predicted to bring nothing."""
     files_before: int
     """Number of live files of the table."""
     files_asked: int
@@ -41,33 +45,62 @@ class Plan:
     """Mean share of the table's rows, from 0 to 1, in files that a range filter on the key columns
     reads now (see ``zadapter.planning.predict`` for the filters)."""
     share_after: float
-    """The predicted share after the rewrite."""
+    """The predicted share after the rewrite. If all groups are declined, the share that a rewrite
+    with ``force`` would bring."""
+    row_group_share_before: float | None = None
+    """Mean share of the rows of these groups, from 0 to 1, in row groups that such a filter reads
+    now, according to some footers; None: unknown."""
+    row_group_share_after: float | None = None
+    """The predicted share of the rows in row groups after the rewrite; None: unknown."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether no file needs a rewrite."""
+        """Whether no file needs a rewrite, or none is worth it."""
         return self.groups == 0
+
+    @property
+    def nothing_to_gain(self) -> bool:
+        """Whether a rewrite is predicted to bring nothing, so that only ``force`` makes one."""
+        return self.nothing_to_do and self.groups_declined > 0
 
     def facts(self) -> Mapping[str, str]:
         """Return the plan as readable facts, by name."""
         version = f"version {self.version}" if self.version is not None else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
+        if self.nothing_to_gain:
+            return {"table": named, "nothing to gain": f"{self._shares()}; force=True rewrites"}
         if self.nothing_to_do:
             reason = "already clustered" if self.files_asked else "no file matches the condition"
             reason = reason if self.files_before else "the table has no files"
             return {"table": named, "nothing to do": reason}
-        return {
+        facts = {
             "table": named,
-            "layout": f"{self.curve} by {', '.join(self.columns)}",
+            "layout": f"{self.curve} by {', '.join(self.columns)}, "
+            f"files of {show(self.target_file_size)}",
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
             "bytes": show(self.bytes_rewritten),
             "rows": "unknown" if self.rows is None else f"{self.rows:,}",
             "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, "
             "predicted",
         }
+        if self.row_group_share_before is not None:
+            shares = (
+                f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}, predicted"
+            )
+            facts["by row group"] = shares
+        if self.groups_declined:
+            facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
+        return facts
+
+    def _shares(self) -> str:
+        shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+        if self.row_group_share_before is not None:
+            groups = f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}"
+            shares = f"{shares}, by row group {groups}"
+        return f"a filter reads {shares}, predicted"
 
     def __str__(self) -> str:
         return aligned(self.facts())

@@ -19,7 +19,8 @@ from zadapter.errors import (
 )
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.reports.optimize import Verification, timing
-from zadapter.rewrite.planner import PlannedJob, RewritePlan
+from zadapter.rewrite.fitting import PlannedJob
+from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.verify import check_contents, check_rows, live_rows, staged
 from zadapter.rewrite.write import write
 from zadapter.spark.files import discard

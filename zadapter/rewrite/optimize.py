@@ -7,7 +7,7 @@ from os import PathLike
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import By, Options
+from zadapter.arguments.options import AUTO, By, Options
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff
@@ -31,7 +31,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
-    target_file_size: str | int = "128MB",
+    target_file_size: str | int = AUTO,
     row_groups: int = 16,
     max_group_bytes: str | int = "256GB",
     widen_stats: bool = False,
@@ -52,11 +52,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
-        target_file_size: Target size of written files in bytes, or text such as ``"128MB"``.
+        target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
         row_groups: Target number of row groups in a written file.
         max_group_bytes: Maximum bytes clustered together; larger partitions are split.
         widen_stats: Add key columns without stats to the table property that lists stats columns.
-        force: Also rewrite files that are already clustered, and fit new cuts.
+        force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
         backoff: Retry policy for commits that lose a race.
         spark: A classic Spark session; None: the active session, or a new local one.
@@ -94,7 +94,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
-    target_file_size: str | int = "128MB",
+    target_file_size: str | int = AUTO,
     row_groups: int = 16,
     max_group_bytes: str | int = "256GB",
     widen_stats: bool = False,

@@ -11,7 +11,8 @@ from zadapter.base.names import Parts, leaves
 from zadapter.layout import assign
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Job
-from zadapter.rewrite.planner import PlannedJob, RewritePlan
+from zadapter.rewrite.fitting import PlannedJob
+from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered, clustered
 from zadapter.rewrite.verify import live_rows
 from zadapter.spark.footers import metadata

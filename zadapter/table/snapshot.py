@@ -74,6 +74,8 @@ class Snapshot:
     """Leaf columns for which the table's log collects no stats."""
     without_bounds: frozenset[Parts] = frozenset()
     """Leaf columns of types for which the format keeps no usable min and max."""
+    target_file_size: int | None = None
+    """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
     applied: frozenset[str] = frozenset()
     """Ids of zadapter's commits since the requested version."""
     layouts: LayoutStore = field(default_factory=dict[str, Layout], repr=False)

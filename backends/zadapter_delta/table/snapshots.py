@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import causes
 from zadapter.base.names import Parts, leaves, resolve
-from zadapter.errors import UnsupportedError, VersionExpiredError
+from zadapter.base.sizes import parse
+from zadapter.errors import UnsupportedError, UsageError, VersionExpiredError
 from zadapter.layout.store import Layouts
 from zadapter.table.file_stats import partition as partition_values
 from zadapter.table.snapshot import Snapshot
@@ -25,6 +27,7 @@ from zadapter_delta.stats import add_files
 from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
+from zadapter_delta.table.specs import TARGET_FILE_SIZE
 
 _EXPIRED = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
 _ADD_FILE = (
@@ -68,11 +71,19 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
         physical=physical_names(T.StructType.fromJson(schema)),
         without_stats=_without_stats(snapshot, arrow),
         without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
+        target_file_size=_target_file_size(jvm.dict(metadata.configuration())),
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
         source=lambda: source(jvm, snapshot),
         handle=handle,
     )
+
+
+def _target_file_size(properties: Mapping[str, str]) -> int | None:
+    with suppress(UsageError):  # Delta knows more units
+        size = properties.get(TARGET_FILE_SIZE)
+        return None if size is None else parse(size, TARGET_FILE_SIZE)
+    return None
 
 
 def at(jvm: Jvm, table: str, version: int) -> Snapshot:

@@ -29,7 +29,8 @@ from zadapter.table.spec import (
 )
 from zadapter_delta.jvm import JavaObject, Jvm
 
-_SIZE, KEPT = "delta.targetFileSize", "delta.deletedFileRetentionDuration"
+TARGET_FILE_SIZE = "delta.targetFileSize"
+KEPT = "delta.deletedFileRetentionDuration"
 MAPPING = "delta.columnMapping.mode"
 _ID = "delta.columnMapping.id"
 GENERATED = "delta.generationExpression"
@@ -86,8 +87,8 @@ def _ids(node: Any) -> Iterator[str]:
 
 def _common(properties: Mapping[str, str]) -> dict[str, str]:
     common: dict[str, str] = {}
-    if _SIZE in properties:
-        common[FILE_SIZE] = str(parse(properties[_SIZE], _SIZE))
+    if TARGET_FILE_SIZE in properties:
+        common[FILE_SIZE] = str(parse(properties[TARGET_FILE_SIZE], TARGET_FILE_SIZE))
     interval = _INTERVAL.fullmatch(properties.get(KEPT, ""))
     if interval:
         common[RETENTION] = str(int(interval[1]) * _MILLISECONDS[interval[2].lower()])
@@ -101,7 +102,7 @@ def _notes(fields: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
             if key in text:
                 yield Note(f"column {join((field['name'],))}", Status.LOST, reason)
     for key in sorted(properties):
-        is_kept = key in {_SIZE, MAPPING} or key.startswith("zadapter.")
+        is_kept = key in {TARGET_FILE_SIZE, MAPPING} or key.startswith("zadapter.")
         is_kept |= key == KEPT and _INTERVAL.fullmatch(properties[key]) is not None
         if key.startswith("delta.constraints."):
             yield Note(f"CHECK ({properties[key]})", Status.LOST, "new rows are not checked")
@@ -213,7 +214,7 @@ def _nested_names(type_: object) -> Iterator[str]:
 def _delta_properties(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in properties.items():
         if key == FILE_SIZE:
-            yield _SIZE, value
+            yield TARGET_FILE_SIZE, value
         elif key == RETENTION:
             yield KEPT, f"interval {int(value) // 1_000} seconds"
         elif key == MAPPING or not key.startswith("delta."):

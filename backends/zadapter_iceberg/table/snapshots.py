@@ -23,6 +23,9 @@ WITHOUT_BOUNDS = frozenset(
 )
 """Types without usable bounds: Spark has no matching type, or a row has several values."""
 
+TARGET_FILE_SIZE = "write.target-file-size-bytes"
+"""Property for the size of written files."""
+
 ROW_LINEAGE = 3
 """First format version with row ids."""
 
@@ -82,6 +85,12 @@ class Version:
         return {
             str(delete.location()): delete for file, delete in pairs if since.covers(file, delete)
         }
+
+    @property
+    def target_file_size(self) -> int | None:
+        """Size of written files that the table's properties state, in bytes; None: none."""
+        size = dict(self.pinned.properties()).get(TARGET_FILE_SIZE, "")
+        return int(size) if size.isdecimal() else None
 
     @property
     def has_row_ids(self) -> bool:

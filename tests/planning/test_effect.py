@@ -1,0 +1,55 @@
+"""A rewrite happens if filters read less afterwards."""
+
+import pytest
+
+from zadapter.planning.effect import Effect, by_row_group
+
+
+def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100):
+    """Return an effect; each argument is a pair of before and after."""
+    return Effect(
+        rows=rows,
+        files_before=files[0],
+        files_after=files[1],
+        share_before=shares[0],
+        share_after=shares[1],
+        row_group_share_before=row_groups[0],
+        row_group_share_after=row_groups[1],
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "pays"),
+    [
+        ({"shares": (1.0, 0.3)}, True),
+        ({"shares": (0.18, 1.0)}, False),
+        ({"shares": (0.3, 0.3)}, False),
+        ({"shares": (0.300, 0.299)}, False),
+        # one file, but row groups that filters can skip
+        ({"files": (1, 1), "row_groups": (1.0, 0.2)}, True),
+        # 21 small files of 16 row groups each, to one file of 16
+        ({"files": (21, 1), "shares": (0.18, 1.0), "row_groups": (0.05, 0.2)}, False),
+        # fewer files, of which engines read less
+        ({"files": (12, 1), "shares": (0.5, 1.0), "row_groups": (0.5, 0.2)}, True),
+        ({"shares": (1.0, 0.5), "row_groups": (0.1, 0.3)}, False),
+        ({"shares": (1.0, 0.5), "row_groups": (0.1, 0.1)}, True),
+        # many small files, none of which can be skipped, are merged
+        ({"files": (10, 5)}, True),
+        ({"files": (10, 6)}, False),
+        ({"files": (0, 0), "shares": (0.0, 0.0)}, True),
+    ],
+)
+def test_a_rewrite_pays_if_filters_read_less(case, pays):
+    assert effect(**case).pays is pays
+
+
+def test_shares_of_several_rewrites_are_weighed_by_rows():
+    """And are unknown if one of them is."""
+    one, three = (
+        effect(row_groups=(0.8, 0.4), rows=100),
+        effect(row_groups=(0.4, 0.0), rows=300),
+    )
+
+    assert by_row_group([one, three]) == pytest.approx((0.5, 0.1))
+    assert by_row_group([one, effect()]) is None
+    assert by_row_group([]) is None

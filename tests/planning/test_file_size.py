@@ -1,0 +1,74 @@
+"""The target file size follows the table: its layout, its bytes, its properties."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kit.builders import MIB, file_table, fitted
+from zadapter.layout.layout import Curve
+from zadapter.planning.file_size import (
+    FILES,
+    LARGEST,
+    SMALLEST,
+    chosen_file_size,
+    target_file_size,
+)
+
+TIB = MIB << 20
+sizes = st.integers(0, 1 << 55)
+
+
+@pytest.mark.parametrize(
+    ("size", "chosen"),
+    [(5, 4), (512, 16), (1 << 12, 128), (1 << 20, 128), (1 << 22, 512), (1 << 26, 1024)],
+)
+def test_small_tables_get_some_files_and_large_ones_not_too_many(size, chosen):
+    """In megabytes: from 4 MB for a table of 5 MB to 1 GB for one of 64 TB."""
+    assert target_file_size(size * MIB) == chosen * MIB
+
+
+@given(sizes)
+def test_a_table_has_32_files_or_more_unless_they_would_be_tiny(size):
+    chosen = target_file_size(size)
+
+    assert SMALLEST <= chosen <= LARGEST
+    assert chosen == SMALLEST or size / chosen >= FILES
+
+
+@given(sizes, sizes)
+def test_a_larger_table_never_gets_smaller_files(one, other):
+    small, large = sorted([one, other])
+
+    assert target_file_size(small) <= target_file_size(large)
+
+
+@given(sizes, st.integers(1, 1 << 40))
+def test_files_are_never_larger_than_the_table_wants_them(size, limit):
+    assert target_file_size(size, limit) <= limit
+
+
+def test_a_table_keeps_the_size_it_was_clustered_with():
+    """Of the layout of the same keys that wrote most bytes; the caller need not repeat it."""
+    small, large, other = (
+        fitted([[1, 2, 3]], 2, target_file_size=size, curve=curve)
+        for size, curve in ((MIB, "adaptive"), (2 * MIB, "adaptive"), (3 * MIB, "zorder"))
+    )
+    stored = {layout.id: layout for layout in (small, large, other)}
+    files = file_table(
+        ["a", "b", "c", "d", "e"],
+        layouts=[small.id, large.id, large.id, other.id, None],
+        sizes=[MIB, MIB, MIB, 9 * MIB, 99 * MIB],
+    )
+
+    def chosen(columns, curve):
+        return chosen_file_size(files, stored, columns, curve, None)
+
+    assert chosen([("c0",)], Curve.ADAPTIVE) == 2 * MIB
+    assert chosen([("c0",)], Curve.ZORDER) == 3 * MIB
+    assert chosen([("c1",)], Curve.ADAPTIVE) == SMALLEST
+    assert chosen_file_size(files, {}, [("c0",)], Curve.ADAPTIVE, None) == SMALLEST
+
+
+def test_an_append_does_not_change_the_size():
+    """So the next run is incremental even if no layout could be stored."""
+    assert {target_file_size(size * MIB) for size in range(2048, 4096, 100)} == {64 * MIB}

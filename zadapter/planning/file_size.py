@@ -1,0 +1,87 @@
+"""Choice of the target file size from the table, for callers that state none.
+
+A table that is clustered already keeps the size of its layout, so that a second call finds nothing
+to do. Otherwise the size follows from the table's bytes: small tables get enough files for filters
+to skip some, large tables few enough files to plan with.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.base.names import Parts
+from zadapter.layout.layout import Curve, LayoutStore, Request
+from zadapter.table.file_stats import total
+
+MIB = 1 << 20
+FILES = 32
+"""Minimum number of files of a table, unless they would be smaller than :data:`SMALLEST`."""
+SMALLEST = 4 * MIB
+"""Minimum chosen size: opening a smaller file costs more than reading it."""
+USUAL, LARGEST = 128 * MIB, 1024 * MIB
+"""Maximum chosen size of a usual and of a very large table."""
+MANY_FILES = 8192
+"""Number of files above which files grow from the usual size to the largest."""
+
+
+def target_file_size(size: int, limit: int | None = None) -> int:
+    """Return the target file size of a new layout, in bytes.
+
+    The size is a power of two unless *limit* is smaller, so that an append rarely changes it.
+
+    Args:
+        size: Bytes of the table.
+        limit: Target file size in the table's own properties; None: there is none.
+
+    >>> [target_file_size(mib << 20) >> 20 for mib in (10, 1024, 10 << 10, 4 << 20)]
+    [4, 32, 128, 512]
+    """
+    most = limit or min(max(USUAL, size // MANY_FILES), LARGEST)
+    wanted = 1 << (max(1, min(size // FILES, most)).bit_length() - 1)
+    return min(max(wanted, SMALLEST), limit or LARGEST)
+
+
+def kept_file_size(
+    files: pa.Table, layouts: LayoutStore, columns: Sequence[Parts], curve: Curve
+) -> int | None:
+    """Return the target file size of the layout that wrote most bytes, or None.
+
+    Args:
+        files: The table's files.
+        layouts: Layouts stored with the table, by id.
+        columns: Key columns. Layouts of other columns do not count.
+        curve: Curve. Layouts of other curves do not count.
+    """
+    for layout_id in _by_weight(files):
+        layout = layouts.get(layout_id)
+        if layout is not None and _has_keys(layout.request, columns, curve):
+            return layout.request.target_file_size
+    return None
+
+
+def chosen_file_size(
+    files: pa.Table,
+    layouts: LayoutStore,
+    columns: Sequence[Parts],
+    curve: Curve,
+    limit: int | None,
+) -> int:
+    """Return the size of the table's layout of the same keys, or else a size by its bytes."""
+    kept = kept_file_size(files, layouts, columns, curve)
+    return kept or target_file_size(total(files, "size"), limit)
+
+
+def _by_weight(files: pa.Table) -> list[str]:
+    """Return the id of one layout of each request, those of most bytes first."""
+    clustered = files.filter(pc.is_valid(files["layout"]))
+    written = clustered["layout"].combine_chunks().dictionary_encode()
+    sizes = np.bincount(written.indices.to_numpy(), clustered["size"].to_numpy())
+    weighed = sorted(zip((-sizes).tolist(), written.dictionary.to_pylist(), strict=True))
+    # ids of the same request share their first half
+    return list({each[: len(each) // 2]: each for _, each in reversed(weighed)}.values())[::-1]
+
+
+def _has_keys(request: Request, columns: Sequence[Parts], curve: Curve) -> bool:
+    return request.columns == tuple(columns) and request.curve is curve

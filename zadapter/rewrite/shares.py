@@ -1,0 +1,134 @@
+"""Shares of rows that range filters read, in files and row groups as they are and as planned."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from zadapter.backend.contract import Backend
+from zadapter.base.ranks import Ints
+from zadapter.layout import assign
+from zadapter.layout.layout import Request
+from zadapter.planning import predict
+from zadapter.planning.effect import Effect
+from zadapter.rewrite.fitting import PlannedJob, row_counts
+from zadapter.spark.footers import read_row_groups
+from zadapter.table import file_stats
+from zadapter.table.footers import file_table
+from zadapter.table.snapshot import Snapshot
+
+FOOTERS = 16
+"""Maximum number of files of a job whose footers are read for a prediction."""
+STATS = 20_000
+"""Maximum number of stats in these footers: one for each column in each row group."""
+ROW_GROUPS = 200_000
+"""Maximum number of row groups of a job whose boxes are predicted."""
+
+Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
+
+
+def share_now(request: Request, planned: Sequence[PlannedJob], files: pa.Table) -> float:
+    """Return the mean share of the rows of *files* that a range filter on the sample reads."""
+    if not _sampled(planned):
+        return 0.0
+    ranks, boxes = _ranked(request, planned, files)
+    return predict.share_read(boxes, predict.queries(ranks))
+
+
+def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
+    """Return the predicted boxes of the files that *planned* will write."""
+    boxes = predict.boxes_of_rows(ranks, planned.file_of, planned.layout.files)
+    return _weighted(boxes, planned)
+
+
+def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
+    """Return the predicted boxes of the row groups that *planned* will write."""
+    count = planned.layout.files * planned.layout.request.row_groups
+    group_of = assign.row_groups(planned.layout, planned.leaf_of, planned.file_of)
+    return _weighted(predict.boxes_of_rows(ranks, group_of, count), planned)
+
+
+def share_then(
+    request: Request,
+    planned: Sequence[PlannedJob],
+    kept: pa.Table,
+    predicted: Predicted = files_of,
+) -> float:
+    """Return the predicted mean share of the rows that a range filter on the sample will read.
+
+    Args:
+        request: The requested layout.
+        planned: The jobs.
+        kept: Files that are not replaced.
+        predicted: Returns what a job writes.
+    """
+    if not _sampled(planned):
+        return 0.0
+    ranks, boxes = _ranked(request, planned, kept)
+    parts, at = [boxes], 0
+    for each in planned:
+        rows = len(each.root_of)
+        parts.append(predicted(each, ranks[at : at + rows]))
+        at += rows
+    return predict.share_read(predict.joined(parts), predict.queries(ranks))
+
+
+def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: PlannedJob) -> Effect:
+    """Predict the effect of a job on filters, on the files that it replaces."""
+    files = planned.job.files
+    count = sum(group.cut_into for group in planned.job.groups)
+    groups_before = groups_after = None
+    row_groups = _read_row_groups(backend, snapshot, request, files)
+    if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
+        groups_before = share_now(request, [planned], row_groups)
+        groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
+    return Effect(
+        rows=int(row_counts(files).sum()),
+        files_before=files.num_rows,
+        files_after=count,
+        share_before=share_now(request, [planned], files),
+        share_after=share_then(request, [planned], files.slice(0, 0)),
+        row_group_share_before=groups_before,
+        row_group_share_after=groups_after,
+    )
+
+
+def _sampled(planned: Sequence[PlannedJob]) -> bool:
+    return any(len(each.root_of) for each in planned)
+
+
+def _ranked(
+    request: Request, planned: Sequence[PlannedJob], files: pa.Table
+) -> tuple[Ints, predict.Boxes]:
+    parts = [each.keys for each in planned]
+    sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
+    stats = [file_stats.column(files, parts) for parts in request.columns]
+    return predict.boxes_of_stats(sample, stats, row_counts(files))
+
+
+def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
+    """Scale the sampled rows of *boxes* to the rows of the job."""
+    scale = row_counts(planned.job.files).sum() / max(1, boxes.rows.sum())
+    return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
+
+
+def _read_row_groups(
+    backend: Backend, snapshot: Snapshot, request: Request, files: pa.Table
+) -> pa.Table | None:
+    """Return evenly spread *files* by row group, as a file table with stats of the key columns.
+
+    Returns:
+        None if a footer cannot be read; the reader of the rows raises a better error for it.
+    """
+    few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
+    picked = np.unique(np.linspace(0, files.num_rows - 1, few).astype(np.int64))
+    keys = {parts[0] for parts in request.columns}
+    narrow = replace(snapshot, schema=pa.schema([f for f in snapshot.schema if f.name in keys]))
+    spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
+    with suppress(Exception):
+        uris = backend.uris(snapshot, files["path"].take(pa.array(picked)).to_pylist())
+        footers = [group for file in read_row_groups(spark, uris) for group in file]
+        return file_table(narrow, {str(number): footer for number, footer in enumerate(footers)})
+    return None
