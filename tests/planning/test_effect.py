@@ -5,12 +5,13 @@ import pytest
 from zadapter.planning.effect import Effect, by_row_group
 
 
-def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100):
+def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100, clustered=False):
     """Return an effect; each argument is a pair of before and after."""
     return Effect(
         rows=rows,
         files_before=files[0],
         files_after=files[1],
+        clustered=clustered,
         share_before=shares[0],
         share_after=shares[1],
         row_group_share_before=row_groups[0],
@@ -36,6 +37,9 @@ def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100)
         # many small files, none of which can be skipped, are merged
         ({"files": (10, 5)}, True),
         ({"files": (10, 6)}, False),
+        # but not if a layout of other columns would be lost for it
+        ({"files": (10, 5), "clustered": True}, False),
+        ({"shares": (1.0, 0.3), "clustered": True}, True),
         ({"files": (0, 0), "shares": (0.0, 0.0)}, True),
     ],
 )

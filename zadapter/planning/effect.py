@@ -17,6 +17,8 @@ class Effect:
     """Number of files to be replaced."""
     files_after: int
     """Number of files to write."""
+    clustered: bool
+    """Whether a layout, maybe of other columns, wrote some of the files to be replaced."""
     share_before: float
     """Share of rows in files that a filter cannot skip."""
     share_after: float
@@ -28,6 +30,8 @@ class Effect:
     def pays(self) -> bool:
         """Whether filters read less, or as much from at most half as many files.
 
+        Fewer files are no reason to give up a layout of other columns.
+
         Engines skip row groups within the files that they open. Where the share by row group is
         known, it decides.
         """
@@ -37,7 +41,7 @@ class Effect:
         for before, after in shares:
             if abs(after - before) > NOISE * before:
                 return after < before
-        return 2 * self.files_after <= self.files_before
+        return not self.clustered and 2 * self.files_after <= self.files_before
 
 
 def by_row_group(effects: Sequence[Effect]) -> tuple[float, float] | None:

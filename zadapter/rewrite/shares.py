@@ -88,6 +88,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
         rows=int(row_counts(files).sum()),
         files_before=files.num_rows,
         files_after=count,
+        clustered=files["layout"].null_count < files.num_rows,
         share_before=share_now(request, [planned], files),
         share_after=share_then(request, [planned], files.slice(0, 0)),
         row_group_share_before=groups_before,

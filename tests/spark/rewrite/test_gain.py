@@ -1,0 +1,78 @@
+"""A table is not made worse: sizes follow the table, and a rewrite has to bring something."""
+
+import pytest
+
+import zadapter
+
+KEYS = {"by": ["at", "user"], "backend": "parquet"}
+
+
+@pytest.fixture(scope="module")
+def table(spark, tmp_path_factory):
+    """Write 12 files of 5 MB in all, in each of which every key occurs, as in the README."""
+    path = str(tmp_path_factory.mktemp("lake") / "events")
+    rows = spark.range(100_000).selectExpr(
+        "timestamp_seconds(1750000000 + id * 7919 % 100003) AS at",
+        "id * 31337 % 9973 AS user",
+        "sha(string(id)) AS page",
+        "1 AS one",
+    )
+    rows.repartition(12).write.parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def clustered(table, spark):
+    """Cluster the table into files of a size that the caller states once."""
+    return zadapter.optimize(table, **KEYS, target_file_size="256KB", spark=spark)
+
+
+def test_a_small_table_becomes_one_file_whose_row_groups_can_be_skipped(table, spark):
+    """By file, nothing is gained; engines read a fraction of it."""
+    plan = zadapter.plan(table, **KEYS, spark=spark)
+
+    assert (plan.files_written, plan.target_file_size) == (1, 4 << 20)
+    assert plan.share_after == 1.0
+    assert plan.row_group_share_after < 0.5 * plan.row_group_share_before
+
+
+def test_a_second_call_keeps_the_size(table, clustered, spark):
+    """21 files at 18 % do not become one at 100 % because the caller leaves out the size."""
+    again = zadapter.optimize(table, **KEYS, spark=spark)
+
+    assert clustered.files_added > 15
+    assert again.plan.target_file_size == 256 << 10
+    assert again.nothing_to_do
+    assert not again.plan.nothing_to_gain
+
+
+def test_a_worse_layout_is_declined_unless_forced(table, clustered, spark):
+    """The plan says what it would have brought; the table stays as it is."""
+    worse = {**KEYS, "target_file_size": "128MB"}
+
+    declined = zadapter.optimize(table, **worse, spark=spark)
+
+    assert declined.plan.nothing_to_gain
+    assert declined.nothing_to_do
+    assert declined.versions == ()
+    assert (
+        declined.share_after == declined.share_before == pytest.approx(clustered.share_after, 0.1)
+    )
+    assert declined.plan.share_after == 1.0
+    assert zadapter.plan(table, **worse, force=True, spark=spark).files_written == 1
+
+
+def test_a_column_of_one_value_is_nothing_to_cluster_by(table, clustered, spark):
+    plan = zadapter.plan(table, by="one", backend="parquet", spark=spark)
+
+    assert plan.nothing_to_gain
+    assert "nothing to gain" in str(plan)
+
+
+def test_the_share_by_row_group_is_what_footers_say_afterwards(table, clustered, spark):
+    """Predicted from a sample before the rewrite, and read from the new files after it."""
+    predicted = clustered.plan.row_group_share_after
+    found = zadapter.plan(table, **KEYS, force=True, spark=spark).row_group_share_before
+
+    assert found == pytest.approx(predicted, abs=0.03)
+    assert found < clustered.share_after
