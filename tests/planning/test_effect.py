@@ -5,13 +5,13 @@ import pytest
 from zadapter.planning.effect import Effect, by_row_group
 
 
-def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100, clustered=False):
+def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100, **facts):
     """Return an effect; each argument is a pair of before and after."""
     return Effect(
+        **{"clustered": False} | facts,
         rows=rows,
         files_before=files[0],
         files_after=files[1],
-        clustered=clustered,
         share_before=shares[0],
         share_after=shares[1],
         row_group_share_before=row_groups[0],

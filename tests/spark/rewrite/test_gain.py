@@ -55,14 +55,14 @@ def test_a_worse_layout_is_declined_unless_forced(table, clustered, spark):
     assert declined.plan.nothing_to_gain
     assert declined.nothing_to_do
     assert declined.versions == ()
-    assert (
-        declined.share_after == declined.share_before == pytest.approx(clustered.share_after, 0.1)
-    )
+    assert declined.share_after == declined.share_before
+    assert declined.share_after == pytest.approx(clustered.share_after, abs=0.03)
     assert declined.plan.share_after == 1.0
     assert zadapter.plan(table, **worse, force=True, spark=spark).files_written == 1
 
 
 def test_a_column_of_one_value_is_nothing_to_cluster_by(table, clustered, spark):
+    """Fewer files would be no reason to give up the layout that the table has."""
     plan = zadapter.plan(table, by="one", backend="parquet", spark=spark)
 
     assert plan.nothing_to_gain
