@@ -150,7 +150,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
         keys, settings = parse_by(by), parse_conf(conf or ())
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
         session = _session({**QUIET, **settings}, backend, table)
-        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+        with progress(Console(stderr=True)):
             result = call(
                 table,
                 by=keys,
@@ -202,7 +202,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
         keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
         # the format of the old table may be unknown
         session = _session({**QUIET, **settings}, None, table, target)
-        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+        with progress(Console(stderr=True)):
             result = zadapter.migrate(
                 table,
                 to=to,

@@ -1,7 +1,6 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,6 +23,7 @@ from zadapter.layout.layout import Layout, Request
 from zadapter.planning import predict
 from zadapter.planning.file_groups import Job, find_roots, jobs, root_limit, roots_of
 from zadapter.reports.optimize import Plan
+from zadapter.reports.phases import phase
 from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, chosen
@@ -66,25 +66,26 @@ class RewritePlan:
     """Number of live files that may hold rows matching ``where``."""
     request: Request
     jobs: tuple[PlannedJob, ...]
-    seconds: float
-    """Duration of sampling and fitting."""
 
     def share_read(self, files: pa.Table) -> float:
         """Return the mean share of rows of *files* that range queries on the sample read."""
-        if not self._sampled():
+        if not self.sampled:
             return 0.0
         ranks, boxes = self._ranked(files)
         return predict.share_read(boxes, predict.queries(ranks))
 
-    def _sampled(self) -> bool:
-        return any(len(planned.root_of) for planned in self.jobs)
+    @property
+    def sampled(self) -> int:
+        """Number of sampled rows."""
+        return sum(len(planned.root_of) for planned in self.jobs)
 
     def _sample(self) -> list[pa.Array]:
         parts = [planned.keys for planned in self.jobs]
         return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
 
-    def plan(self) -> Plan:
-        """Predict the effect of the rewrite."""
+    @cached_property
+    def prediction(self) -> Plan:
+        """The predicted effect of the rewrite."""
         removed_paths = {
             path for planned in self.jobs for path in planned.job.files["path"].to_pylist()
         }
@@ -108,7 +109,7 @@ class RewritePlan:
         )
 
     def _shares(self, removed_paths: set[str]) -> tuple[float, float]:
-        if not self._sampled():
+        if not self.sampled:
             return 0.0, 0.0
         remaining = chosen(self.files, set(self.files["path"].to_pylist()) - removed_paths)
         ranks, boxes = self._ranked(remaining)
@@ -139,12 +140,15 @@ def _weights(files: pa.Table) -> Ints:
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
-def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
-    """Plan the rewrite of a table.
+def prepare(
+    options: Options, backend: Backend, seconds: MutableMapping[str, float], *, write: bool
+) -> RewritePlan:
+    """Plan the rewrite of a table, and predict its effect.
 
     Args:
         options: The caller's options.
         backend: The table's backend.
+        seconds: Gets the duration of each phase.
         write: Whether ``widen_stats`` may change the table's properties.
 
     Raises:
@@ -152,36 +156,47 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
         MissingStatsError: The log collects no stats for a key column.
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
     """
-    snapshot = backend.snapshot(options.name)
-    request = request_of(options, snapshot)
-    predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+    with phase("plan", options.name, seconds) as step:
+        snapshot = backend.snapshot(options.name)
+        request = request_of(options, snapshot)
+        predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+        snapshot = _with_stats(backend, snapshot, request, options, write=write)
+        used = () if predicate is None else tuple(sorted(columns_of(predicate)))
+        files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
+        candidates = (
+            files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+        )
+        jobs_to_fit = jobs(
+            candidates,
+            request,
+            tuple(snapshot.partition),
+            snapshot.layouts,
+            max_group_bytes=options.group_bytes,
+            force=options.force,
+        )
+        replaced = file_stats.totals(job.files for job in jobs_to_fit)
+        step.note(version=snapshot.version, **replaced)
+    with phase("fit", options.name, seconds) as step:
+        plan = RewritePlan(
+            backend=backend,
+            snapshot=snapshot,
+            files=files,
+            candidates=candidates.num_rows,
+            request=request,
+            jobs=fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else (),
+        )
+        step.note(files=plan.prediction.files_written, rows=plan.sampled)
+    return plan
+
+
+def _with_stats(
+    backend: Backend, snapshot: Snapshot, request: Request, options: Options, *, write: bool
+) -> Snapshot:
+    """Return a snapshot that collects stats of the key columns, as far as the options allow it."""
     missing = [parts for parts in request.columns if parts in snapshot.without_stats]
     if missing and not options.widen_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
-    if missing and write:
-        snapshot = backend.widen_stats(snapshot, missing)
-    used = () if predicate is None else tuple(sorted(columns_of(predicate)))
-    files = backend.files(snapshot, tuple(dict.fromkeys((*request.columns, *used))))
-    candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    jobs_to_fit = jobs(
-        candidates,
-        request,
-        tuple(snapshot.partition),
-        snapshot.layouts,
-        max_group_bytes=options.group_bytes,
-        force=options.force,
-    )
-    start = time.perf_counter()
-    planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
-    return RewritePlan(
-        backend=backend,
-        snapshot=snapshot,
-        files=files,
-        candidates=candidates.num_rows,
-        request=request,
-        jobs=planned,
-        seconds=time.perf_counter() - start,
-    )
+    return backend.widen_stats(snapshot, missing) if missing and write else snapshot
 
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
