@@ -1,7 +1,7 @@
 """Descriptions of Spark jobs by the phase that starts them, and the bytes they write."""
 
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -36,6 +36,8 @@ def call(
 def described(context: Any, step: Phase) -> Iterator[None]:
     """Describe the Spark jobs of a phase as ``zadapter: <phase> <table>``, and measure them.
 
+    Errors do not reach the call: see ``zadapter.reports.phases``.
+
     Args:
         context: The SparkContext.
         step: The phase.
@@ -48,9 +50,8 @@ def described(context: Any, step: Phase) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # the JVM may be gone
-            context.removeJobTag(tag)
-            context.setLocalProperty(_DESCRIPTION, before)
+        context.removeJobTag(tag)
+        context.setLocalProperty(_DESCRIPTION, before)
 
 
 def processed(context: Any, tag: str) -> Amounts:
