@@ -104,7 +104,7 @@ def test_jobs_are_described_in_sparks_ui(spark, events):
     found = described_jobs(spark) - before
     assert {f"zadapter: {name} {events}" for name in ("fit", "write")} <= set(found)
     assert (described_by, group) == ("nightly", "group")
-    assert context.getJobTags() == set()
+    assert not context.getJobTags()
 
 
 def test_written_bytes_are_measured(spark, events):
