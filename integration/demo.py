@@ -58,7 +58,7 @@ def _demonstrate(folder, scale):
     console.print("Starting Spark …")
     spark = zadapter.spark.session(QUIET, formats=["delta"])
     try:
-        with progress(spark.sparkContext.statusTracker(), Console(stderr=True)):
+        with progress(Console(stderr=True)):
             table = str(folder / "lineitem")
             rows = spark.read.parquet(str(made)).repartition(SMALL_FILES)
             rows.write.format("delta").mode("overwrite").save(table)

@@ -1,5 +1,6 @@
 """Cluster Delta Lake, Apache Iceberg and Parquet tables so that filters open few files."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from zadapter.migration.migrate import migrate
     from zadapter.reports.migration import Migration
     from zadapter.reports.optimize import Plan, Report
+    from zadapter.reports.progress import progress
     from zadapter.rewrite.optimize import optimize, plan
     from zadapter.table.snapshot import Commit, Publication
     from zadapter.tables.dml import append, delete, overwrite
@@ -35,6 +37,7 @@ __all__ = [
     "optimize",
     "overwrite",
     "plan",
+    "progress",
     "publish",
     "read",
     "restore",
@@ -58,6 +61,7 @@ _HOME = {
     "migrate": "zadapter.migration.migrate",
     "optimize": "zadapter.rewrite.optimize",
     "overwrite": "zadapter.tables.dml",
+    "progress": "zadapter.reports.progress",
     "publish": "zadapter.tables.history",
     "read": "zadapter.tables.read",
     "restore": "zadapter.tables.history",
@@ -65,6 +69,8 @@ _HOME = {
     "plan": "zadapter.rewrite.optimize",
     "zvalue": "zadapter.zvalues.zvalue",
 }
+
+logging.getLogger("zadapter").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

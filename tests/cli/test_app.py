@@ -1,24 +1,18 @@
 """The command line, as far as it goes without Spark."""
 
 import inspect
-import io
 import signal
 import subprocess
 import sys
-import threading
 from importlib.metadata import version
-from threading import Event
-from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import zadapter
 from zadapter.base.interrupts import Interrupted
 from zadapter.cli import app
 from zadapter.errors import EngineError, SessionError, UsageError
-from zadapter.reports import progress
 
 
 def zadapter_says(*arguments):
@@ -211,85 +205,3 @@ def test_whatever_ends_a_command_is_one_line(monkeypatch, raised, code, said):
 
     assert answer.stderr == said
     assert answer.exit_code == code
-
-
-class Tracker:
-    """Stands for Spark's: one stage that runs, another that is gone already."""
-
-    def __init__(self):
-        self.asked = Event()
-        self.rounds = 0
-
-    def getActiveStageIds(self):  # noqa: N802 - Spark's name
-        """Return the ids, and tell on the second round that the first one was shown."""
-        self.rounds += 1
-        if self.rounds > 1:
-            self.asked.set()
-        return [3, 4]
-
-    def getStageInfo(self, stage):  # noqa: N802 - Spark's name
-        """Return the first one only."""
-        found = SimpleNamespace(name="sorting rows", numTasks=8, numCompletedTasks=5)
-        return found if stage == 3 else None
-
-
-@pytest.fixture
-def fast(monkeypatch):
-    """Look at Spark all the time."""
-    monkeypatch.setattr(progress, "POLL", 0.001)
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_terminal_shows_how_far_spark_is():
-    """A rewrite takes minutes; people want to see it move."""
-    written, tracker = io.StringIO(), Tracker()
-
-    with progress.progress(tracker, Console(file=written, force_terminal=True, width=100)):
-        assert tracker.asked.wait(30)
-
-    assert "sorting rows" in written.getvalue()
-    assert "5/8" in written.getvalue()
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_failure_stops_the_bar():
-    """The error comes through, and nobody looks at Spark any more."""
-    tracker = Tracker()
-    console = Console(file=io.StringIO(), force_terminal=True)
-
-    def fail():
-        with progress.progress(tracker, console):
-            assert tracker.asked.wait(30)
-            raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        fail()
-
-    assert all(thread.name != progress.WATCHER for thread in threading.enumerate())
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_bar_that_cannot_ask_spark_disturbs_nobody(capfd):
-    """Spark may be gone before the bar is."""
-    asked = Event()
-
-    def ask():
-        asked.set()
-        raise ConnectionError("Spark is gone")
-
-    with progress.progress(
-        SimpleNamespace(getActiveStageIds=ask), Console(file=io.StringIO(), force_terminal=True)
-    ):
-        assert asked.wait(30)
-
-    assert capfd.readouterr().err == ""
-
-
-def test_a_file_gets_no_bar():
-    """Logs stay readable."""
-    written = io.StringIO()
-
-    with progress.progress(Tracker(), Console(file=written)):
-        pass
-
-    assert written.getvalue() == ""

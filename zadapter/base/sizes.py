@@ -49,3 +49,14 @@ def show(size: float) -> str:
             return f"{size:.4g} {unit}"
         size /= 1024
     return f"{size:.4g} TB"
+
+
+def show_part(part: float, whole: float) -> str:
+    """Format a part of a number of bytes, in the unit of the whole.
+
+    >>> show_part(3328599654, 12884901888)
+    '3.1 of 12 GB'
+    """
+    shown = show(whole)
+    number = part / _UNITS[shown.rpartition(" ")[2]]
+    return f"{f'{number:.1f}'.removesuffix('.0')} of {shown}"

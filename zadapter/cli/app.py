@@ -86,7 +86,10 @@ _Backend = Annotated[
     ),
 ]
 _Curve = Annotated[str, typer.Option(metavar="NAME", help="adaptive, zorder, hilbert or linear.")]
-_TargetFileSize = Annotated[str, typer.Option(metavar="SIZE", help="Target size of written files.")]
+_TargetFileSize = Annotated[
+    str,
+    typer.Option(metavar="SIZE", help="Target size of written files; auto: chosen from the table."),
+]
 _RowGroups = Annotated[int, typer.Option(metavar="COUNT", help="Row groups per written file.")]
 _MaxGroupBytes = Annotated[
     str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
@@ -137,7 +140,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
     where: _Where = None,
     backend: _Backend = None,
     curve: _Curve = "adaptive",
-    target_file_size: _TargetFileSize = "128MB",
+    target_file_size: _TargetFileSize = "auto",
     row_groups: _RowGroups = 16,
     max_group_bytes: _MaxGroupBytes = "256GB",
     widen_stats: _WidenStats = False,
@@ -150,7 +153,7 @@ def _run(  # noqa: PLR0913 - the options of zadapter.optimize
         keys, settings = parse_by(by), parse_conf(conf or ())
         call = zadapter.plan if context.info_name == "plan" else zadapter.optimize
         session = _session({**QUIET, **settings}, backend, table)
-        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+        with progress(Console(stderr=True)):
             result = call(
                 table,
                 by=keys,
@@ -187,7 +190,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
         ),
     ] = None,
     curve: _Curve = "adaptive",
-    target_file_size: _TargetFileSize = "128MB",
+    target_file_size: _TargetFileSize = "auto",
     row_groups: _RowGroups = 16,
     follow: Annotated[
         bool, typer.Option("--follow", help="Copy the rows appended since the migration.")
@@ -202,7 +205,7 @@ def _migrate(  # noqa: PLR0913 - the options of zadapter.migrate
         keys, settings = parse_by(by) if by else None, parse_conf(conf or ())
         # the format of the old table may be unknown
         session = _session({**QUIET, **settings}, None, table, target)
-        with progress(session.sparkContext.statusTracker(), Console(stderr=True)):
+        with progress(Console(stderr=True)):
             result = zadapter.migrate(
                 table,
                 to=to,

@@ -20,7 +20,6 @@ from zadapter.layout.layout import Layout, Request, orders
 from zadapter.migration.copy import Transfer, keys_of, request_kept
 from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.reports.migration import Migration, Mode, Proof
-from zadapter.reports.optimize import timing
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.sessions import running
 from zadapter.table import file_stats
@@ -91,7 +90,7 @@ def opened(
         closing(_migratable(factory(clone))) as source,
         closing(_migratable(to_factory(clone))) as target_backend,
     ):
-        context = MigrationContext(
+        yield MigrationContext(
             table=old,
             source=source,
             target_table=new,
@@ -102,8 +101,6 @@ def opened(
             spark=clone,
             user_session=session,
         )
-        with timing(context.seconds, "total"):
-            yield context
 
 
 def _migratable(opened: Backend) -> MigrationBackend:

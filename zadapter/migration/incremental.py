@@ -18,13 +18,13 @@ from zadapter.migration.context import (
     report,
     start,
 )
-from zadapter.migration.copy import check_rows, plainly
+from zadapter.migration.copy import Transfer, check_rows, plainly
 from zadapter.reports.migration import Migration, Mode
-from zadapter.reports.optimize import timing
+from zadapter.reports.phases import phase
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discarding
-from zadapter.table.file_stats import total
-from zadapter.table.snapshot import Snapshot, Source
+from zadapter.table.file_stats import total, totals
+from zadapter.table.snapshot import Snapshot, Source, Staged
 from zadapter.table.spec import check
 
 _MIGRATE_AGAIN = "migrate to another target, and drop this one"
@@ -38,31 +38,25 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         UnsupportedError: The old table has changes other than appends.
         VerificationError: The written rows differ from the rows read.
     """
-    with timing(context.seconds, "plan"):
+    with phase("plan", context.table, context.seconds) as step:
         new_snapshot = existing(context)
         source_table = start(context)
         appended = _appended(context, source_table, new_snapshot)
+        step.note(version=source_table.transfer.snapshot.version, **totals([appended]))
     plan = report(context, source_table, Mode.COPY, "", appended)
     plan = replace(plan, layout="none; the order of rows is kept until the next optimize")
     if dry_run or not appended.num_rows or new_snapshot is None:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
     transfer = replace(source_table.transfer, files=appended)
-    with timing(context.seconds, "write"):
-        written = plainly(transfer, new_snapshot, appended)
-    with discarding(context.spark, [written]):
-        with timing(context.seconds, "verify"):
-            staged_files = staged(context.target, new_snapshot, written, context.spark)
-            check_rows(transfer, [staged_files], appended)
-        with timing(context.seconds, "commit"):
-            change = loading(new_snapshot, [staged_files], source_table.origin)
-            outcome = publish(context.target, change, Backoff())
+    staged_files, version = _carried(context, source_table, new_snapshot, transfer)
     # other writers may have rewritten the files since
-    head = landed(context, outcome.version)
+    head = landed(context, version)
     added = listing(source_table, head)
     added = added.filter(pc.is_in(added["path"], staged_files.files["path"].combine_chunks()))
     try:
-        with timing(context.seconds, "verify"):
+        with phase("verify", context.target_table, context.seconds) as step:
+            step.note(version=head.version, **totals([added]))
             proven = proof(source_table, head, len(transfer.definition.columns), appended, added)
     except VerificationError as error:
         raise VerificationError(
@@ -76,6 +70,27 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         target_version=head.version,
         proof=proven,
     )
+
+
+def _carried(
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, transfer: Transfer
+) -> tuple[Staged, int | None]:
+    """Write and commit the files of *transfer*; return the new files, and the version if known."""
+    target, size = context.target_table, total(transfer.files, "size")
+    with phase("write", target, context.seconds, expected=size) as step:
+        written = plainly(transfer, new_snapshot, transfer.files)
+        step.note(files=len(written.paths))
+    with discarding(context.spark, [written]):
+        with phase("verify", target, context.seconds) as step:
+            staged_files = staged(context.target, new_snapshot, written, context.spark)
+            check_rows(transfer, [staged_files], transfer.files)
+            facts = totals([staged_files.files])
+            step.note(**facts)
+        with phase("commit", target, context.seconds) as step:
+            change = loading(new_snapshot, [staged_files], source_table.origin)
+            outcome = publish(context.target, change, Backoff())
+            step.note(version=outcome.version, **facts)
+    return staged_files, outcome.version
 
 
 def _appended(

@@ -1,5 +1,6 @@
 """``migrate``: create a table of another format from an existing table."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -40,10 +41,11 @@ from zadapter.migration.in_place import OTHERWISE, Shared, adopted, shared
 from zadapter.migration.incremental import follow as carried_since
 from zadapter.migration.verify import check_columns
 from zadapter.reports.migration import Migration, Mode, Proof
-from zadapter.reports.optimize import timing
+from zadapter.reports.phases import phase
 from zadapter.spark.clone import refresh
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
-from zadapter.table.file_stats import total
+from zadapter.spark.jobs import call
+from zadapter.table.file_stats import total, totals
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import check
 
@@ -107,18 +109,27 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         )
     names = named(table), named(target)
     with opened(names, (backend, to), Mode(mode), options, spark) as context:
-        migrated = carried_since if follow else _migrate
-        return migrated(context, dry_run=dry_run)
+        return _run(context, carried_since if follow else _migrate, dry_run=dry_run)
+
+
+def _run(
+    context: MigrationContext, migration: Callable[..., Migration], *, dry_run: bool
+) -> Migration:
+    with call("migrate", context.table, context.spark, context.seconds) as whole:
+        migrated = migration(context, dry_run=dry_run)
+        whole.note(version=migrated.target_version, files=migrated.files, bytes=migrated.size)
+    return migrated
 
 
 def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
-    with timing(context.seconds, "plan"):
-        source_table, new_snapshot = start(context), None
-        with suppress(UnsupportedError):  # ``pending`` refuses a location in use
-            new_snapshot = existing(context)
-        if new_snapshot is not None:
-            return _finished(context, source_table, new_snapshot, dry_run=dry_run)
-        mode, reason, adoptable = _chosen(context, source_table)
+    with phase("plan", context.table, context.seconds) as step:
+        source_table = start(context)
+        found = _existing_or_chosen(context, source_table)
+        old_files = totals([source_table.transfer.files])
+        step.note(version=source_table.transfer.snapshot.version, **old_files)
+    if isinstance(found, Snapshot):
+        return _finished(context, source_table, found, dry_run=dry_run)
+    mode, reason, adoptable = found
     plan = report(context, source_table, mode, reason, source_table.transfer.files)
     if dry_run:
         return plan
@@ -150,11 +161,12 @@ def _proven(
 ) -> Proof:
     """Compare the new table with the old one, and remove the marker from its folder."""
     transfer = source_table.transfer
-    with timing(context.seconds, "verify"):
+    with phase("verify", context.target_table, context.seconds) as step:
         columns = check_columns(
             transfer.definition.columns, transfer.target.define(new_snapshot).columns
         )
         proven = proof(source_table, new_snapshot, columns, transfer.files, files)
+        step.note(version=new_snapshot.version, **totals([files]))
     if new_snapshot.identifier is None:
         end(context.spark, new_snapshot.location, marker_text(context, source_table))
     return proven
@@ -194,6 +206,16 @@ def _finished(
     return replace(plan, proof=proven, target_version=new_snapshot.version)
 
 
+def _existing_or_chosen(
+    context: MigrationContext, source_table: SourceTable
+) -> Snapshot | tuple[Mode, str, Shared | None]:
+    """Return the new table if it exists, or else how to create it, see :func:`_chosen`."""
+    with suppress(UnsupportedError):  # ``pending`` refuses a location in use
+        if (new_snapshot := existing(context)) is not None:
+            return new_snapshot
+    return _chosen(context, source_table)
+
+
 def _chosen(
     context: MigrationContext, source_table: SourceTable
 ) -> tuple[Mode, str, Shared | None]:
@@ -227,11 +249,14 @@ def _create(
         begin(context.spark, pending.location, marker_text(context, source_table))
     else:
         refuse_others(context.spark, pending.location)
-    with timing(context.seconds, "write"):
+    size = total(transfer.files, "size") if adoptable is None else None
+    with phase("write", context.target_table, context.seconds, expected=size) as step:
         if adoptable is None:
             carried = copied(transfer, pending, source_table.request)
         else:
             carried = adopted(transfer, pending, adoptable)
+        facts = totals(part.staged.files for part in carried)
+        step.note(**facts)
     notes = () if adoptable is None else (context.source.protect(transfer.snapshot),)
     change = loading(
         pending,
@@ -240,8 +265,12 @@ def _create(
         [layout for part in carried for layout in part.layouts],
     )
     discardable = [] if adoptable is not None else [part.staged for part in carried]
-    with discarding(context.spark, discardable), timing(context.seconds, "commit"):
+    with (
+        discarding(context.spark, discardable),
+        phase("commit", context.target_table, context.seconds) as step,
+    ):
         outcome = publish(context.target, change, Backoff(attempts=1))
+        step.note(version=outcome.version, **facts)
     return carried, notes, outcome.version
 
 

@@ -1,8 +1,6 @@
 """Plan and report of an optimize."""
 
-import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zadapter.base.secrets import mask_fields
@@ -142,7 +140,7 @@ class Report:
     stale: tuple[str, ...]
     """File groups kept because another writer changed their files; one line each."""
     seconds: Mapping[str, float]
-    """Seconds by phase: plan, fit (including sampling), write, verify, commit, and total."""
+    """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
     """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
 
@@ -177,16 +175,6 @@ class Report:
 
     def __str__(self) -> str:
         return aligned(self.facts())
-
-
-@contextmanager
-def timing(seconds: MutableMapping[str, float], phase: str) -> Iterator[None]:
-    """Add the duration of a phase to *seconds*."""
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - start
 
 
 def _listed(versions: Sequence[int | None]) -> str:

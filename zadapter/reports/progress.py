@@ -1,54 +1,130 @@
-"""Progress bar of Spark's stages on a terminal."""
+"""Progress of calls in a terminal or a notebook: phase by phase, with the bytes processed."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-if TYPE_CHECKING:
-    from pyspark import StatusTracker
+from zadapter.base.sizes import show_part
+from zadapter.reports.phases import Amounts, Phase, observing
 
-POLL = 0.2
-"""Seconds between two updates."""
+POLL = 0.5
+"""Seconds between two measurements."""
 WATCHER = "zadapter-progress"
-"""Name of the thread that updates the bar."""
+"""Name of the thread that measures."""
+
+_LABELS = {
+    "plan": "planning",
+    "fit": "sampling",
+    "write": "writing",
+    "verify": "verifying",
+    "commit": "committing",
+}
 
 
 @contextmanager
-def progress(tracker: "StatusTracker", console: Console) -> Iterator[None]:
-    """Show the progress of Spark's active stages on *console* if it is a terminal.
+def progress(console: Console | None = None) -> Iterator[None]:
+    """Show the progress of zadapter's calls in this thread.
+
+    A line shows the table, the phase and, while rows are written, the bytes written so far. It
+    disappears at the end. Notebooks need ``ipywidgets``.
 
     Args:
-        tracker: Spark's status tracker.
-        console: The console; nothing is printed if it is not a terminal.
+        console: A console of rich; None: standard error. Nothing is shown if it is neither a
+            terminal nor a notebook.
     """
-    if not console.is_terminal:
+    console = Console(stderr=True) if console is None else console
+    if not (console.is_terminal or console.is_jupyter):
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    stopped = Event()
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        watcher = Thread(target=_watch, args=(tracker, bar, stopped), name=WATCHER, daemon=True)
+    columns = (
+        TextColumn("{task.fields[table]}", markup=False),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+
+        @contextmanager
+        def shown(step: Phase) -> Iterator[None]:
+            observer = nullcontext() if step.call is not None else observing(_Call(bar, step).show)
+            with observer:
+                yield
+
+        with observing(shown):
+            yield
+
+
+class _Call:
+    """The progress of a call."""
+
+    def __init__(self, bar: Progress, call: Phase) -> None:
+        self.bar = bar
+        self.call = call
+        self.written = 0
+        """Bytes of the writes that have ended: a call writes job by job."""
+
+    @contextmanager
+    def show(self, step: Phase) -> Iterator[None]:
+        """Show a phase until it ends."""
+        label = _LABELS.get(step.name, step.name)
+        task = self.bar.add_task(label, total=None, table=step.table)
+        try:
+            if step.expected is None:
+                yield
+            else:
+                with self._measured(task, step, step.expected):
+                    yield
+        finally:
+            self.bar.remove_task(task)
+
+    @contextmanager
+    def _measured(self, task: TaskID, step: Phase, expected: int) -> Iterator[None]:
+        """Show the bytes of a write, which another thread measures until the write ends."""
+
+        def update(amounts: Amounts) -> None:
+            total = max(self.call.expected or 0, self.written + expected)
+            text, done = describe(amounts, expected, self.written, total)
+            self.bar.update(task, description=text, completed=done, total=total, refresh=True)
+
+        def watch() -> None:
+            with suppress(Exception):  # the JVM may be gone; the call itself raises the error
+                while not ended.wait(POLL):
+                    if step.measure is not None:
+                        update(step.measure())
+
+        ended = Event()
+        watcher = Thread(target=watch, name=WATCHER, daemon=True)
+        update(Amounts(share_read=0.0, written=0))
         watcher.start()
         try:
             yield
         finally:
-            stopped.set()
+            ended.set()
             watcher.join()
+        update(Amounts(share_read=1.0, written=expected))
+        self.written += expected
 
 
-def _watch(tracker: "StatusTracker", bar: Progress, stopped: Event) -> None:
-    task = bar.add_task("Spark", total=None)
-    with suppress(Exception):  # errors of the progress bar are ignored
-        while not stopped.wait(POLL):
-            infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            stages = [stage for stage in infos if stage is not None]
-            bar.update(
-                task,
-                description=stages[-1].name if stages else "Spark",
-                completed=sum(stage.numCompletedTasks for stage in stages),
-                total=sum(stage.numTasks for stage in stages) or None,
-            )
+def describe(amounts: Amounts, expected: int, before: int, total: int) -> tuple[str, int]:
+    """Return the text of a write, and the bytes done.
+
+    All rows are read and shuffled before the first one is written.
+
+    Args:
+        amounts: What was processed so far.
+        expected: Bytes of the write.
+        before: Bytes of earlier writes of the call.
+        total: Bytes of all writes of the call.
+
+    >>> describe(Amounts(share_read=0.5, written=0), 2048, 0, 4096)
+    ('reading 1 of 4 KB', 1024)
+    >>> describe(Amounts(share_read=1.0, written=512), 2048, 2048, 4096)
+    ('writing 2.5 of 4 KB', 2560)
+    """
+    reading = amounts.share_read and not amounts.written
+    processed = int(amounts.share_read * expected) if reading else amounts.written
+    done = before + min(processed, expected)
+    return f"{'reading' if reading else 'writing'} {show_part(done, total)}", done

@@ -18,9 +18,11 @@ from zadapter.errors import (
     ZadapterError,
 )
 from zadapter.planning.file_groups import Group, find_roots
-from zadapter.reports.optimize import Verification, timing
+from zadapter.reports.optimize import Verification
+from zadapter.reports.phases import phase
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
+from zadapter.rewrite.shuffle import Clustered
 from zadapter.rewrite.verify import check_contents, check_rows, live_rows, staged
 from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
@@ -48,6 +50,11 @@ class Tally:
             for e in landed.stale
         ]
 
+    def facts(self) -> dict[str, int | None]:
+        """Return the newest version, and the files, bytes and rows of all commits."""
+        version = self.versions[-1] if self.versions else None
+        return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
+
     def verification(self, requested: str) -> Verification:
         """Return how rows were compared, given the *requested* option."""
         by = "checksum" if self.untested else requested
@@ -68,19 +75,10 @@ def rewrite(
     plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
-    checksum = options.verify == "checksum"
-    with timing(tally.seconds, "write"):
-        written, shuffled = write(plan, planned, spark, checksum=checksum)
-    tally.untested = tally.untested or shuffled.untested
+    output = written, _ = _write(plan, planned, spark, options, tally)
     try:
-        with timing(tally.seconds, "verify"):
-            staged_files = staged(plan.backend, plan.snapshot, written, spark)
-            exchanges = _exchanges(plan, planned, staged_files)
-            if checksum or shuffled.untested is not None:
-                files, observed = planned.job.files, shuffled.observed()
-                tally.read_twice |= check_contents(
-                    plan.backend, plan.snapshot, files, staged_files, observed
-                )
+        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
+        facts = file_stats.totals([staged_files.files])
         change = Change(
             base=plan.snapshot,
             operation=Operation.OPTIMIZE,
@@ -88,8 +86,9 @@ def rewrite(
             staged=(staged_files,),
             layouts=(planned.layout,),
         )
-        with timing(tally.seconds, "commit"):
+        with phase("commit", options.name, tally.seconds) as step:
             landed = publish(plan.backend, change, options.backoff)
+            step.note(version=landed.version, **({} if landed.stale else facts))
     except UnknownOutcomeError:
         raise
     except ConflictError as error:
@@ -106,6 +105,39 @@ def rewrite(
         discard(spark, _only(staged_files, landed.stale))
     tally.note(landed, exchanges)
     return None
+
+
+def _write(
+    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+) -> tuple[Written, Clustered]:
+    size = file_stats.total(planned.job.files, "size")
+    with phase("write", options.name, tally.seconds, expected=size) as step:
+        written, shuffled = write(plan, planned, spark, checksum=options.verify == "checksum")
+        step.note(files=len(written.paths), bytes=size, rows=live_rows(planned.job.files))
+    tally.untested = tally.untested or shuffled.untested
+    return written, shuffled
+
+
+def _verified(
+    plan: RewritePlan,
+    planned: PlannedJob,
+    output: tuple[Written, Clustered],
+    spark: SparkSession,
+    options: Options,
+    tally: Tally,
+) -> tuple[Staged, tuple[Exchange, ...]]:
+    written, shuffled = output
+    contents = options.verify == "checksum" or shuffled.untested is not None
+    with phase("verify", options.name, tally.seconds) as step:
+        staged_files = staged(plan.backend, plan.snapshot, written, spark)
+        exchanges = _exchanges(plan, planned, staged_files)
+        if contents:
+            files, observed = planned.job.files, shuffled.observed()
+            tally.read_twice |= check_contents(
+                plan.backend, plan.snapshot, files, staged_files, observed
+            )
+        step.note(**file_stats.totals([staged_files.files]))
+    return staged_files, exchanges
 
 
 def _exchanges(

@@ -14,10 +14,11 @@ from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
-from zadapter.reports.optimize import Plan, Report, timing
+from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import Tally, rewrite
 from zadapter.rewrite.planner import RewritePlan, prepare
 from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
 from zadapter.table.snapshot import chosen
@@ -125,8 +126,11 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         force=force,
         verify=verify,
     )
-    with _opened(options, backend, spark) as (opened, _, _):
-        return prepare(options, opened, write=False).plan()
+    with (
+        _opened(options, backend, spark) as (opened, clone, _),
+        call("plan", options.name, clone),
+    ):
+        return prepare(options, opened, {}, write=False).prediction
 
 
 @contextmanager
@@ -148,26 +152,24 @@ def _run(
     options: Options, backend: Backend, spark: SparkSession, user_session: SparkSession
 ) -> Report:
     tally = Tally()
-    with timing(tally.seconds, "total"):
-        with timing(tally.seconds, "plan"):
-            rewrite_plan = prepare(options, backend, write=True)
-            prediction = rewrite_plan.plan()
-        tally.seconds["fit"] = rewrite_plan.seconds
-        tally.seconds["plan"] -= rewrite_plan.seconds
+    with call("optimize", options.name, spark, tally.seconds) as whole:
+        rewrite_plan = prepare(options, backend, tally.seconds, write=True)
+        whole.expected = rewrite_plan.prediction.bytes_rewritten
         with tally.reporting_versions(), explaining(options.name):
             errors = [
                 error
                 for job in rewrite_plan.jobs
                 if (error := rewrite(rewrite_plan, job, spark, options, tally)) is not None
             ]
-    if errors and len(errors) == len(rewrite_plan.jobs):
-        raise errors[-1]
+        if errors and len(errors) == len(rewrite_plan.jobs):
+            raise errors[-1]
+        whole.note(**tally.facts())
     if tally.versions:
         refresh(user_session, rewrite_plan.snapshot)
-    return _report(rewrite_plan, prediction, tally, options)
+    return _report(rewrite_plan, tally, options)
 
 
-def _report(rewrite_plan: RewritePlan, prediction: Plan, tally: Tally, options: Options) -> Report:
+def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report:
     empty = rewrite_plan.files.slice(0, 0)
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
@@ -177,7 +179,7 @@ def _report(rewrite_plan: RewritePlan, prediction: Plan, tally: Tally, options: 
         [chosen(rewrite_plan.files, kept), *(narrowed(table, names) for table in added)]
     )
     return Report(
-        plan=prediction,
+        plan=rewrite_plan.prediction,
         versions=tuple(tally.versions),
         files_removed=removed.num_rows,
         files_added=sum(table.num_rows for table in added),

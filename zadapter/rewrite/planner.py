@@ -1,7 +1,8 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
-import time
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -9,7 +10,7 @@ from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend
-from zadapter.base.names import join
+from zadapter.base.names import Parts, join
 from zadapter.errors import MissingStatsError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
@@ -18,6 +19,7 @@ from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import jobs
 from zadapter.reports.optimize import Plan
+from zadapter.reports.phases import phase
 from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
@@ -41,8 +43,6 @@ class RewritePlan:
     """Jobs that would bring nothing, or make filters read more."""
     effects: tuple[Effect, ...]
     """Predicted effects of the jobs to run, or of the declined ones if there is none to run."""
-    seconds: float
-    """Duration of sampling and fitting."""
 
     def share_read(self, files: pa.Table) -> float:
         """Return the mean share of rows of *files* that range queries on the sample read."""
@@ -52,8 +52,14 @@ class RewritePlan:
     def _predicted(self) -> tuple[PlannedJob, ...]:
         return self.jobs or self.declined
 
-    def plan(self) -> Plan:
-        """Predict the effect of the rewrite."""
+    @property
+    def sampled(self) -> int:
+        """Number of sampled rows."""
+        return sum(len(planned.root_of) for planned in self._predicted)
+
+    @cached_property
+    def prediction(self) -> Plan:
+        """The predicted effect of the rewrite."""
         removed_paths = {
             path for planned in self._predicted for path in planned.job.files["path"].to_pylist()
         }
@@ -82,12 +88,15 @@ class RewritePlan:
         )
 
 
-def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
-    """Plan the rewrite of a table.
+def prepare(
+    options: Options, backend: Backend, seconds: MutableMapping[str, float], *, write: bool
+) -> RewritePlan:
+    """Plan the rewrite of a table, and predict its effect.
 
     Args:
         options: The caller's options.
         backend: The table's backend.
+        seconds: Gets the duration of each phase.
         write: Whether ``widen_stats`` may change the table's properties.
 
     Raises:
@@ -95,42 +104,59 @@ def prepare(options: Options, backend: Backend, *, write: bool) -> RewritePlan:
         MissingStatsError: The log collects no stats for a key column.
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
     """
-    snapshot = backend.snapshot(options.name)
-    columns = key_columns(options, snapshot)
-    predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+    with phase("plan", options.name, seconds) as step:
+        snapshot = backend.snapshot(options.name)
+        columns = key_columns(options, snapshot)
+        predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+        snapshot = _with_stats(backend, snapshot, columns, options, write=write)
+        used = () if predicate is None else tuple(sorted(columns_of(predicate)))
+        files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
+        candidates = (
+            files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+        )
+        request = request_of(options, snapshot, files)
+        jobs_to_fit = jobs(
+            candidates,
+            request,
+            tuple(snapshot.partition),
+            snapshot.layouts,
+            max_group_bytes=options.group_bytes,
+            force=options.force,
+        )
+        replaced = file_stats.totals(job.files for job in jobs_to_fit)
+        step.note(version=snapshot.version, **replaced)
+    with phase("fit", options.name, seconds) as step:
+        planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
+        judged = [(each, effect(backend, snapshot, request, each)) for each in planned]
+        run = [pair for pair in judged if _runs(*pair, force=options.force)]
+        declined = [pair for pair in judged if not _runs(*pair, force=options.force)]
+        plan = RewritePlan(
+            backend=backend,
+            snapshot=snapshot,
+            files=files,
+            candidates=candidates.num_rows,
+            request=request,
+            jobs=tuple(each for each, _ in run),
+            declined=tuple(each for each, _ in declined),
+            effects=tuple(effect for _, effect in run or declined),
+        )
+        step.note(files=plan.prediction.files_written, rows=plan.sampled)
+    return plan
+
+
+def _with_stats(
+    backend: Backend,
+    snapshot: Snapshot,
+    columns: tuple[Parts, ...],
+    options: Options,
+    *,
+    write: bool,
+) -> Snapshot:
+    """Return a snapshot that collects stats of the key columns, as far as the options allow it."""
     missing = [parts for parts in columns if parts in snapshot.without_stats]
     if missing and not options.widen_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
-    if missing and write:
-        snapshot = backend.widen_stats(snapshot, missing)
-    used = () if predicate is None else tuple(sorted(columns_of(predicate)))
-    files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
-    candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    request = request_of(options, snapshot, files)
-    jobs_to_fit = jobs(
-        candidates,
-        request,
-        tuple(snapshot.partition),
-        snapshot.layouts,
-        max_group_bytes=options.group_bytes,
-        force=options.force,
-    )
-    start = time.perf_counter()
-    planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
-    effects = [effect(backend, snapshot, request, each) for each in planned]
-    runs = [_runs(*pair, force=options.force) for pair in zip(planned, effects, strict=True)]
-    to_run = tuple(each for each, is_run in zip(planned, runs, strict=True) if is_run)
-    return RewritePlan(
-        backend=backend,
-        snapshot=snapshot,
-        files=files,
-        candidates=candidates.num_rows,
-        request=request,
-        jobs=to_run,
-        declined=tuple(each for each, is_run in zip(planned, runs, strict=True) if not is_run),
-        effects=tuple(e for e, is_run in zip(effects, runs, strict=True) if is_run or not to_run),
-        seconds=time.perf_counter() - start,
-    )
+    return backend.widen_stats(snapshot, missing) if missing and write else snapshot
 
 
 def _runs(planned: PlannedJob, effect: Effect, *, force: bool) -> bool:

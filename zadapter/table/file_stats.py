@@ -20,7 +20,7 @@ too wide, never too narrow: min <= v <= max, in Spark's order of the type, for e
 that is neither null nor NaN. A ``max`` of NaN means that NaN may be present.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
 import pyarrow as pa
@@ -150,6 +150,17 @@ def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
 def total(files: pa.Table, name: str) -> int:
     """Return the sum of *name* ("size" or "rows") over all files; unknown values count as 0."""
     return int(pc.sum(files[name]).as_py() or 0)
+
+
+def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:
+    """Return the number of files, their bytes, and their rows; None: a row count is unknown."""
+    found = list(tables)
+    known = not any(files["rows"].null_count for files in found)
+    return {
+        "files": sum(files.num_rows for files in found),
+        "bytes": sum(total(files, "size") for files in found),
+        "rows": sum(total(files, "rows") for files in found) if known else None,
+    }
 
 
 def narrowed(files: pa.Table, target_schema: pa.Schema) -> pa.Table:

@@ -24,9 +24,11 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
+from zadapter.reports.phases import phase
 from zadapter.rewrite.verify import staged
 from zadapter.spark.clone import UNPUSHED, scratch, set_all
 from zadapter.spark.files import discard, discarding
+from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
@@ -64,7 +66,7 @@ def append(
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
+    with _writing("append", table, backend, _session(rows, spark)) as (opened, clone, _):
         return _retrying(lambda: _append(opened, named(table), rows, backoff or Backoff(), clone))
 
 
@@ -98,7 +100,7 @@ def delete(
     """
     if not where or not str(where).strip():
         raise UsageError("where= is empty; pass where='true' to delete all rows")
-    with _writing(table, backend, spark) as (opened, clone, user_session):
+    with _writing("delete", table, backend, spark) as (opened, clone, user_session):
         check_functions(where, user_session)
         return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), clone))
 
@@ -133,10 +135,12 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing(table, backend, _session(rows, spark)) as (opened, clone, _):
-        snapshot = opened.snapshot(named(table))
-        live = opened.files(snapshot)
-        fitting = _fitting(_on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+    with _writing("overwrite", table, backend, _session(rows, spark)) as (opened, clone, _):
+        with phase("plan", named(table)) as step:
+            snapshot = opened.snapshot(named(table))
+            live = opened.files(snapshot)
+            fitting = _fitting(_on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+            step.note(version=snapshot.version)
         change = _staged(opened, snapshot, fitting, clone, live, Operation.OVERWRITE)
         partitions = {str(value) for value in change.added["partition"].to_pylist()}
         in_partitions = pa.array(
@@ -157,7 +161,10 @@ def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
 
 @contextmanager
 def _writing(
-    table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
+    verb: str,
+    table: str | PathLike[str],
+    backend: str | Factory | None,
+    spark: SparkSession | None,
 ) -> Iterator[tuple[VersionedBackend, SparkSession, SparkSession]]:
     """Yield the table's backend, the backend's session, and the user's session."""
     session, factory = open_table(named(table), backend, spark)
@@ -165,6 +172,7 @@ def _writing(
         interruptible(session.sparkContext),
         scratch(session, expressions=True) as clone,
         closing(factory(clone)) as opened,
+        call(verb, named(table), session),
     ):
         if not is_versioned(opened):
             raise UnsupportedError(
@@ -212,9 +220,13 @@ def _staged(
     operation: Operation,
 ) -> Change:
     """Write and verify *rows*, and return the change that replaces *removed* by them."""
-    written = opened.write(snapshot, rows, None, Encoding())
-    with discarding(spark, [written]):
+    size = file_stats.total(removed, "size") if operation is Operation.DELETE else None
+    with phase("write", snapshot.table, expected=size) as step:
+        written = opened.write(snapshot, rows, None, Encoding())
+        step.note(files=len(written.paths))
+    with discarding(spark, [written]), phase("verify", snapshot.table) as step:
         staged_files = staged(opened, snapshot, written, spark)
+        step.note(**file_stats.totals([staged_files.files]))
     exchange = Exchange(removed=removed, added=staged_files.files)
     return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(staged_files,))
 
@@ -223,8 +235,11 @@ def _landed(
     opened: VersionedBackend, change: Change, backoff: Backoff, spark: SparkSession
 ) -> int | None:
     """Commit *change*, and discard its staged files if it certainly did not land."""
-    with discarding(spark, change.staged):
-        return publish(opened, change, backoff).version
+    facts = file_stats.totals([change.added])
+    with discarding(spark, change.staged), phase("commit", change.base.table) as step:
+        version = publish(opened, change, backoff).version
+        step.note(version=version, **facts)
+    return version
 
 
 def _retrying(change: Callable[[], T]) -> T:
@@ -238,9 +253,11 @@ def _retrying(change: Callable[[], T]) -> T:
 def _append(
     opened: VersionedBackend, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
 ) -> int | None:
-    snapshot = opened.snapshot(table)
-    no_files = opened.files(snapshot).slice(0, 0)
-    fitting = _fitting(_on(spark, rows), opened.read(snapshot, no_files))
+    with phase("plan", table) as step:
+        snapshot = opened.snapshot(table)
+        no_files = opened.files(snapshot).slice(0, 0)
+        fitting = _fitting(_on(spark, rows), opened.read(snapshot, no_files))
+        step.note(version=snapshot.version)
     change = _staged(opened, snapshot, fitting, spark, no_files, Operation.APPEND)
     return _landed(opened, change, backoff, spark)
 
@@ -248,12 +265,14 @@ def _append(
 def _delete(
     opened: VersionedBackend, table: str, where: str, backoff: Backoff, spark: SparkSession
 ) -> int:
-    snapshot = opened.snapshot(table)
-    candidates = pruned(opened, snapshot, where, spark, later=True)
-    files = candidates.files
-    set_all(spark, UNPUSHED if candidates.on_floats else {})
-    rows = opened.read(snapshot, files)
-    deleted = rows.where(where).count() if files.num_rows else 0
+    with phase("plan", table) as step:
+        snapshot = opened.snapshot(table)
+        candidates = pruned(opened, snapshot, where, spark, later=True)
+        files = candidates.files
+        set_all(spark, UNPUSHED if candidates.on_floats else {})
+        rows = opened.read(snapshot, files)
+        deleted = rows.where(where).count() if files.num_rows else 0
+        step.note(version=snapshot.version, **file_stats.totals([files]))
     if not deleted:
         return 0
     # rows for which the condition is null are kept

@@ -12,6 +12,8 @@ from zadapter.arguments.resolve import open_table
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError, UsageError
+from zadapter.reports.phases import phase
+from zadapter.spark.jobs import call
 from zadapter.table.snapshot import Commit, Publication
 
 WEEK = timedelta(days=7)
@@ -31,7 +33,7 @@ def history(
         UnsupportedError: The table's format keeps its own history.
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
-    with _versioned(table, backend, spark) as opened:
+    with _versioned("history", table, backend, spark) as opened, phase("plan", named(table)):
         return opened.history(named(table))
 
 
@@ -53,8 +55,13 @@ def restore(
         ConflictError: Another writer was faster; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed.
     """
-    with _versioned(table, backend, spark) as opened:
-        return opened.restore(named(table), version)
+    with (
+        _versioned("restore", table, backend, spark) as opened,
+        phase("commit", named(table)) as step,
+    ):
+        restored = opened.restore(named(table), version)
+        step.note(version=restored)
+        return restored
 
 
 @explained
@@ -91,8 +98,13 @@ def publish(
         UnknownOutcomeError: It is unknown whether the log records the publication. If it does, the
             next call that writes to the table finishes it.
     """
-    with _versioned(folder, backend, spark) as opened:
-        return opened.publish_folder(named(folder), dry_run=dry_run)
+    with (
+        _versioned("publish", folder, backend, spark) as opened,
+        phase("plan" if dry_run else "commit", named(folder)) as step,
+    ):
+        published = opened.publish_folder(named(folder), dry_run=dry_run)
+        step.note(version=published.version, files=len(published.moved))
+        return published
 
 
 @explained
@@ -130,16 +142,24 @@ def vacuum(
         raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
     if older_than < timedelta(0):
         raise UsageError(f"older_than= must not be negative: {older_than}")
-    with _versioned(table, backend, spark) as opened:
-        return opened.vacuum(named(table), older_than, dry_run=dry_run)
+    with (
+        _versioned("vacuum", table, backend, spark) as opened,
+        phase("plan" if dry_run else "commit", named(table)) as step,
+    ):
+        deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
+        step.note(files=len(deleted))
+        return deleted
 
 
 @contextmanager
 def _versioned(
-    table: str | PathLike[str], backend: str | Factory | None, spark: SparkSession | None
+    verb: str,
+    table: str | PathLike[str],
+    backend: str | Factory | None,
+    spark: SparkSession | None,
 ) -> Iterator[VersionedBackend]:
     session, factory = open_table(named(table), backend, spark)
-    with closing(factory(session)) as opened:
+    with closing(factory(session)) as opened, call(verb, named(table), session):
         if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: zadapter manages versions of plain Parquet tables only; use DESCRIBE "

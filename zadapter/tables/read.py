@@ -24,8 +24,10 @@ from zadapter.errors import UnsupportedError, UsageError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
+from zadapter.reports.phases import phase
 from zadapter.spark import footers
 from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
+from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.file_stats import replaced
 from zadapter.table.footers import file_table
@@ -60,10 +62,15 @@ def read(
         ForeignChangeError: Files of the version were changed outside the log.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as clone:
+    with (
+        scratch(session) as clone,
+        call("read", named(table), session),
+        phase("plan", named(table)) as step,
+    ):
         opened = factory(clone)
         snapshot = _snapshot(opened, named(table), version)
         candidates = pruned(opened, snapshot, where, session, later=True)
+        step.note(version=snapshot.version, **file_stats.totals([candidates.files]))
         set_all(clone, BY_BOUNDS if candidates.on_floats else {})
         rows = opened.read(snapshot, candidates.certain)
         if candidates.doubtful.num_rows:
@@ -108,10 +115,16 @@ def files(
             or row groups are requested, and the format does not resolve columns by name.
     """
     session, factory = open_table(named(table), backend, spark)
-    with scratch(session) as clone, closing(factory(clone)) as opened:
+    with (
+        scratch(session) as clone,
+        closing(factory(clone)) as opened,
+        call("files", named(table), session),
+        phase("plan", named(table)) as step,
+    ):
         snapshot = _snapshot(opened, named(table), version)
         candidates = pruned(opened, snapshot, where, session, later=False)
         matching_files = candidates.files
+        step.note(version=snapshot.version, **file_stats.totals([matching_files]))
         if matching_files["deletes"].null_count < matching_files.num_rows:
             raise UnsupportedError(
                 f"{table}: some files have row-level deletes, which only readers of "

@@ -1,0 +1,167 @@
+"""What a user sees of a call besides its result: log lines, Spark's UI, a display, and silence."""
+
+import io
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import zadapter
+from zadapter.reports.phases import observing
+
+ROOT = Path(__file__).parents[2]
+PHASES = ["plan", "fit", "write", "verify", "commit"]
+
+
+@pytest.fixture
+def events(spark, tmp_path):
+    """A folder of Parquet files, rows in no order."""
+    folder = str(tmp_path / "events")
+    rows = spark.range(30_000).selectExpr("id * 31337 % 9973 AS user_id", "sha(string(id)) AS page")
+    rows.repartition(3).write.parquet(folder)
+    return folder
+
+
+def optimize(spark, folder):
+    return zadapter.optimize(
+        folder, by="user_id", backend="parquet", target_file_size="200KB", spark=spark
+    )
+
+
+def described_jobs(spark):
+    """Return how often each description occurs among the jobs that Spark's UI lists."""
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001
+    texts = [jobs.apply(number).description() for number in range(jobs.size())]
+    return Counter(text.get() for text in texts if text.isDefined())
+
+
+def test_optimize_logs_each_phase_once(spark, events, caplog):
+    """Lines of a job in production: table, version, bytes and seconds of each phase."""
+    caplog.set_level(logging.INFO, logger="zadapter")
+
+    report = optimize(spark, events)
+
+    lines = {record.phase: record for record in caplog.records}
+    assert [record.phase for record in caplog.records] == [*PHASES, "optimize"]
+    assert {record.table for record in caplog.records} == {events}
+    assert {name: lines[name].seconds for name in PHASES} == {
+        name: report.seconds[name] for name in PHASES
+    }
+    assert lines["optimize"].seconds == report.seconds["total"]
+    assert lines["plan"].bytes == lines["write"].bytes == report.bytes_removed
+    assert lines["write"].files == lines["commit"].files == report.files_added
+    assert lines["verify"].bytes == lines["commit"].bytes == report.bytes_added
+    assert (lines["commit"].version,) == report.versions
+    assert lines["optimize"].rows == report.rows == 30_000
+
+
+def test_every_verb_logs_its_phases(spark, events, caplog):
+    """A writer's log says which version it made; a call that only looks commits nothing."""
+    optimize(spark, events)
+    rows = spark.createDataFrame([(1, "a")], "user_id bigint, page string")
+    caplog.set_level(logging.INFO, logger="zadapter")
+
+    appended = zadapter.append(events, rows)
+    zadapter.delete(events, "page = 'a'", spark=spark)
+    zadapter.overwrite(events, rows)
+    restored = zadapter.restore(events, appended, spark=spark)
+    zadapter.publish(events, spark=spark)
+    zadapter.vacuum(events, spark=spark)
+    zadapter.plan(events, by="user_id", spark=spark)
+    zadapter.read(events, spark=spark)
+    zadapter.files(events, spark=spark)
+
+    writing = ["plan", "write", "verify", "commit"]
+    assert [record.phase for record in caplog.records] == [
+        *(*writing, "append", *writing, "delete", *writing, "overwrite"),
+        *("commit", "restore", "commit", "publish", "plan", "vacuum"),
+        *("plan", "fit", "plan", "plan", "read", "plan", "files"),
+    ]
+    versions = [record.version for record in caplog.records if record.phase == "commit"]
+    assert versions[:4] == [appended, appended + 1, appended + 2, restored]
+
+
+def test_jobs_are_described_in_sparks_ui(spark, events):
+    """Jobs are told apart by phase; the user's own description and tags are back afterwards."""
+    context = spark.sparkContext
+    context.setJobDescription("nightly")
+    context.setJobGroup("group", "nightly")
+    before = described_jobs(spark)
+    try:
+        optimize(spark, events)
+        described_by = context.getLocalProperty("spark.job.description")
+        group = context.getLocalProperty("spark.jobGroup.id")
+    finally:
+        context.setLocalProperty("spark.job.description", None)
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+    found = described_jobs(spark) - before
+    assert {f"zadapter: {name} {events}" for name in ("fit", "write")} <= set(found)
+    assert (described_by, group) == ("nightly", "group")
+    assert not context.getJobTags()
+
+
+def test_written_bytes_are_measured(spark, events):
+    """Spark's own metrics of the write's jobs; the sum of all files in the end."""
+    amounts = {}
+
+    @contextmanager
+    def measuring(step):
+        yield
+        amounts[step.name] = step.measure()
+
+    with observing(measuring):
+        report = optimize(spark, events)
+
+    assert amounts["write"].share_read == 1
+    assert amounts["write"].written == pytest.approx(report.bytes_added, rel=0.05)
+
+
+def test_a_terminal_shows_the_call(spark, events):
+    """The display asks nothing of the user but a block."""
+    written = io.StringIO()
+
+    with zadapter.progress(Console(file=written, force_terminal=True, width=300)):
+        optimize(spark, events)
+
+    shown = written.getvalue()
+    labels = ["planning", "sampling", "writing 0 of", "verifying", "committing"]
+    at = [shown.index(label) for label in labels]
+    assert at == sorted(at)
+
+
+SILENT = """
+import sys
+from pyspark.sql import SparkSession
+import zadapter
+
+quiet = {"spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
+spark = SparkSession.builder.master("local[2]").config(map=quiet).getOrCreate()
+spark.range(1000).repartition(3).write.parquet("t")
+for stream in (sys.stdout, sys.stderr):
+    print("ready", file=stream, flush=True)
+zadapter.optimize("t", by="id", backend="parquet", spark=spark)
+spark.stop()
+"""
+
+
+def test_nothing_is_printed(tmp_path):
+    """A library is silent in the session of its user, on both streams, JVM included."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SILENT],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'backends'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.partition("ready\n")[1:] == ("ready\n", "")
+    assert ended.stderr.partition("ready\n")[1:] == ("ready\n", "")

@@ -1,0 +1,77 @@
+"""Descriptions of Spark jobs by the phase that starts them, and the bytes they write."""
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from zadapter.base.interrupts import TAG
+from zadapter.reports import phases
+from zadapter.reports.phases import Amounts, Phase
+
+_DESCRIPTION = "spark.job.description"
+
+
+@contextmanager
+def call(
+    name: str, table: str, spark: SparkSession, seconds: MutableMapping[str, float] | None = None
+) -> Iterator[Phase]:
+    """Run a public function as a call, and describe the Spark jobs of its phases in Spark's UI.
+
+    Args:
+        name: Name of the function.
+        table: The table as the caller named it.
+        spark: A session; the caller's description of jobs is restored.
+        seconds: Gets the duration as ``total``.
+    """
+    observer = partial(described, spark.sparkContext)
+    with phases.observing(observer), phases.call(name, table, seconds) as whole:
+        yield whole
+
+
+@contextmanager
+def described(context: Any, step: Phase) -> Iterator[None]:
+    """Describe the Spark jobs of a phase as ``zadapter: <phase> <table>``, and measure them.
+
+    Errors do not reach the call: see ``zadapter.reports.phases``.
+
+    Args:
+        context: The SparkContext.
+        step: The phase.
+    """
+    tag = f"{TAG}{step.name}-{uuid4().hex}"
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.addJobTag(tag)
+    context.setLocalProperty(_DESCRIPTION, f"zadapter: {step.name} {step.table}")
+    step.measure = partial(processed, context, tag)
+    try:
+        yield
+    finally:
+        context.removeJobTag(tag)
+        context.setLocalProperty(_DESCRIPTION, before)
+
+
+def processed(context: Any, tag: str) -> Amounts:
+    """Return what the jobs of *tag* have processed, from Spark's metrics.
+
+    Reads are counted by tasks: Spark knows no bytes of reads that bypass Hadoop's statistics.
+
+    Args:
+        context: The SparkContext.
+        tag: Tag of the jobs.
+    """
+    scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows neither tags nor bytes
+    tracker, store = scala.statusTracker(), scala.statusStore()
+    infos = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForTag(tag))]
+    jobs = [sorted(info.get().stageIds()) for info in infos if info.isDefined()]
+    found = {stage: store.lastStageAttempt(stage) for job in jobs for stage in job}
+    # the last stage of a job writes, unless it is the only one
+    reads = [found[stage] for job in jobs[-1:] for stage in job[: max(1, len(job) - 1)]]
+    tasks = sum(stage.numTasks() for stage in reads)
+    return Amounts(
+        share_read=sum(stage.numCompleteTasks() for stage in reads) / tasks if tasks else 0.0,
+        written=sum(stage.outputBytes() for stage in found.values()),
+    )
