@@ -56,11 +56,18 @@ def complaining() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost handler
-        message = f"{type(error).__name__}: {first_line(error)}"
-        _complain(f"error: {message} (repeat the call in Python for the traceback)")
+        _complain(f"error: {message_of(error)}")
         raise typer.Exit(1) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def message_of(error: Exception) -> str:
+    """Return one message for an error, without secrets."""
+    if isinstance(error, ZadapterError):
+        return masked(str(error))
+    name = type(error).__name__
+    return masked(f"{name}: {first_line(error)} (repeat the call in Python for the traceback)")
 
 
 def _complain(text: str) -> None:
