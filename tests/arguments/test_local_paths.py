@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from zadapter.arguments.local_paths import check_local
+from zadapter.arguments.local_paths import VARIABLES, check_local
 from zadapter.errors import UnknownTableError
 
 
@@ -12,9 +12,7 @@ from zadapter.errors import UnknownTableError
 def nowhere(tmp_path, monkeypatch):
     """An empty folder, on a machine without configuration of Hadoop or Spark."""
     monkeypatch.chdir(tmp_path)
-    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -32,7 +30,7 @@ def nowhere(tmp_path, monkeypatch):
 )
 def test_a_missing_folder_is_named(table):
     """As the user has written it."""
-    with pytest.raises(UnknownTableError, match="folder not found; check the path") as refused:
+    with pytest.raises(UnknownTableError, match="path not found; check its spelling") as refused:
         check_local([table], {})
 
     assert str(refused.value).startswith(f"{table}: ")

@@ -13,14 +13,17 @@ _BY_PATH = re.compile(r"\w+\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PATTERN = re.compile(r"[*?\[{\\]")
 """Characters with which Hadoop may read a path as a pattern."""
-_SITE = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+VARIABLES = (
+    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"),
+    *("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"),
+)
+"""Variables that lead to a configuration of Hadoop or Spark outside this process."""
 _FILE_SYSTEMS = re.compile(r"fs\.default|extraClassPath|spark\.jars|spark\.remote")
 """Settings with which a path without a scheme may not be on local disk."""
 
 
 def check_local(tables: Iterable[str], conf: Mapping[str, str]) -> None:
-    """Refuse tables that name missing folders on local disk.
+    """Refuse tables that name missing paths on local disk.
 
     Spark resolves paths without a scheme in Hadoop's default file system. They are checked only if
     no configuration outside this process can name another one.
@@ -30,12 +33,12 @@ def check_local(tables: Iterable[str], conf: Mapping[str, str]) -> None:
         conf: Settings of the session that will start.
 
     Raises:
-        UnknownTableError: A folder does not exist.
+        UnknownTableError: A path does not exist.
     """
     for table in tables:
         path = _local(table, by_default=_is_local_by_default(conf))
         if path is not None and not os.path.lexists(path):
-            raise UnknownTableError(f"{table}: folder not found; check the path")
+            raise UnknownTableError(f"{table}: path not found; check its spelling")
 
 
 def _local(table: str, *, by_default: bool) -> Path | None:
@@ -52,7 +55,7 @@ def _local(table: str, *, by_default: bool) -> Path | None:
 
 
 def _is_local_by_default(conf: Mapping[str, str]) -> bool:
-    if any(name in os.environ for name in (*_SITE, _SUBMITTED)):
+    if any(name in os.environ for name in VARIABLES):
         return False
     if any(map(_FILE_SYSTEMS.search, conf)):
         return False

@@ -81,12 +81,16 @@ def _shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return *text* with control characters as escapes.
+    r"""Return *text* as any terminal can show it.
+
+    Control characters, and characters that standard output cannot encode, become escapes.
 
     >>> printable("a\x1b[2J")
     'a\\x1b[2J'
     """
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    escaped = _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return escaped.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def show(result: Result, *, as_json: bool, quiet: bool) -> None:
