@@ -6,9 +6,8 @@ import typer
 
 from zadapter.backend import plugins
 from zadapter.layout.layout import Curve as Curves
-from zadapter.reports.optimize import VERIFICATIONS
 
-CURVE, TARGET_FILE_SIZE, ROW_GROUPS, MAX_GROUP_BYTES = "adaptive", "128MB", 16, "256GB"
+CURVE, TARGET_FILE_SIZE, ROW_GROUPS = "adaptive", "128MB", 16
 """Defaults of :func:`zadapter.optimize`."""
 
 
@@ -20,14 +19,6 @@ Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE", help="A path, delta.`path`, or an identifier of Spark's catalog."
-    ),
-]
-Keys = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
-        "instead of 1.",
     ),
 ]
 Backend = Annotated[
@@ -46,15 +37,6 @@ Curve = Annotated[
 ]
 TargetFileSize = Annotated[str, typer.Option(metavar="SIZE", help="Target size of written files.")]
 RowGroups = Annotated[int, typer.Option(metavar="COUNT", help="Row groups per written file.")]
-Verify = Annotated[
-    str,
-    typer.Option(
-        metavar="HOW",
-        help="counts, or checksum to compare all values before the commit, which reads the "
-        "written files once.",
-        autocompletion=lambda: list(VERIFICATIONS),
-    ),
-]
 Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="A condition in Spark's SQL."),

@@ -14,19 +14,17 @@ from zadapter.cli.config import KEYWORDS, TableOptions, load
 from zadapter.cli.error_messages import message_of
 from zadapter.cli.options import (
     CURVE,
-    MAX_GROUP_BYTES,
     ROW_GROUPS,
     TARGET_FILE_SIZE,
     Backend,
     Curve,
-    Keys,
     RowGroups,
     TargetFileSize,
-    Verify,
 )
 from zadapter.cli.parsing import parse_by
 from zadapter.cli.results import Result, as_json, facts, listing
 from zadapter.errors import UsageError
+from zadapter.reports.optimize import VERIFICATIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,52 +33,70 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 3
 """Exit code if a table of a file failed."""
+_Table = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TABLE",
+        help="A path, delta.`path`, or an identifier of Spark's catalog.",
+        show_default=False,
+    ),
+]
+_Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
+        "instead of 1.",
+    ),
+]
+_Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A TOML file of tables and their options, not TABLE."),
+]
+_Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
+]
+_MaxGroupBytes = Annotated[
+    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
+]
+_WidenStats = Annotated[
+    bool,
+    typer.Option(
+        "--widen-stats",
+        help="Collect stats of key columns that have none; optimize sets a table property for it.",
+    ),
+]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
+]
+_Verify = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="counts, or checksum to compare all values before the commit, which reads the "
+        "written files once.",
+        autocompletion=lambda: list(VERIFICATIONS),
+    ),
+]
 _BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
 
 
 def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     *,
     context: typer.Context,
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TABLE",
-            help="A path, delta.`path`, or an identifier of Spark's catalog.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Keys = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A TOML file of tables and their options, instead of TABLE."
-        ),
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL", help="Rewrite only files that may hold rows of this condition."
-        ),
-    ] = None,
+    table: _Table = None,
+    by: _Keys = None,
+    config: _Config = None,
+    where: _Where = None,
     backend: Backend = None,
     curve: Curve = CURVE,
     target_file_size: TargetFileSize = TARGET_FILE_SIZE,
     row_groups: RowGroups = ROW_GROUPS,
-    max_group_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
-    ] = MAX_GROUP_BYTES,
-    widen_stats: Annotated[
-        bool,
-        typer.Option(
-            "--widen-stats",
-            help="Collect stats of key columns that have none; optimize sets a table property for "
-            "it.",
-        ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
-    ] = False,
-    verify: Verify = "counts",
+    max_group_bytes: _MaxGroupBytes = "256GB",
+    widen_stats: _WidenStats = False,
+    force: _Force = False,
+    verify: _Verify = "counts",
 ) -> Call:
     """Check the arguments, and return the call for one table or for the tables of a file."""
     function = str(context.info_name)
