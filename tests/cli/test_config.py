@@ -29,7 +29,7 @@ def written(tmp_path):
 def mistakes(path):
     """Return the lines of the refusal of a file, without the file's name."""
     with pytest.raises(UsageError) as refused:
-        load(path)
+        load(path, {})
     lines = str(refused.value).splitlines()
     assert all(line.startswith(f"{path}: ") for line in lines)
     return [line.removeprefix(f"{path}: ") for line in lines]
@@ -54,7 +54,7 @@ def test_tables_have_their_own_options_and_the_defaults(written):
         """
     )
 
-    assert load(path) == [
+    assert load(path, {}) == [
         TableOptions("db.events", {"by": ["event_time", "user_id"], "target_file_size": "64MB"}),
         TableOptions(
             "db.clicks",
@@ -108,8 +108,8 @@ def test_all_mistakes_are_found_at_once(written, tmp_path, monkeypatch):
         "db.events: unknown key 'target-file-size'; did you mean 'target_file_size'?",
         "db.events: by: no key columns; pass one to four columns that filters use",
         "db.events: row_groups: row_groups= must be an integer, not True",
-        f"{tmp_path}/nowhere: table: {tmp_path}/nowhere: path not found; check its spelling",
         f"{tmp_path}/nowhere: backend: unknown backend 'detla'; installed: delta, iceberg, parquet",
+        f"{tmp_path}/nowhere: table: {tmp_path}/nowhere: path not found; check its spelling",
         f"{tmp_path}/nowhere: the key 'by' is missing",
         "table 3: max_group_bytes: max_group_bytes: 'many' is not a size; " + SIZES,
         "table 3: the key 'table' is missing",
@@ -145,3 +145,12 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
 
     assert mistakes(path) == ["the file is not UTF-8: invalid start byte"]
     assert mistakes(tmp_path) == ["the file cannot be read: Is a directory"]
+
+
+def test_paths_may_lie_in_another_file_system(written):
+    """A setting of the call may name it, so Spark looks for them."""
+    path = written("[[tables]]\ntable = '/lake/nowhere'\nby = 'a'")
+
+    (found,) = load(path, {"spark.hadoop.fs.defaultFS": "hdfs://server"})
+
+    assert found.table == "/lake/nowhere"

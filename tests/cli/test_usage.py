@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import zadapter
 from zadapter.arguments.local_paths import VARIABLES
@@ -132,6 +133,25 @@ def test_every_command_and_option_has_a_help_text(name):
 
     assert command.help
     assert [p.name for p in command.params if not getattr(p, "help", None)] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_can_be_read_on_any_terminal(name):
+    """Frames are of ASCII where the terminal has nothing else."""
+    answer = CliRunner(charset="ascii").invoke(app, [name, "--help"])
+
+    assert answer.exit_code == 0
+    assert "--verbose" in answer.stdout
+    assert answer.stdout.isascii()
+
+
+def test_a_message_can_be_read_on_any_terminal():
+    """It repeats what was typed, in escapes where the terminal lacks the characters."""
+    typed = ["plan", "t", "--by", "n", "--curve", "東"]
+    answer = CliRunner(charset="ascii").invoke(app, typed)
+
+    assert answer.stderr.startswith("error: unknown curve '\\u6771'; expected one of: ")
+    assert answer.exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,12 @@ class TableOptions:
     keywords: Mapping[str, Any]
 
 
-def load(path: Path) -> list[TableOptions]:
+def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     """Return the tables of a file, with their own options and those of ``[defaults]``.
+
+    Args:
+        path: The file.
+        conf: Settings of the session that will start.
 
     Raises:
         UsageError: The file cannot be read, or has mistakes; the message lists all of them.
@@ -51,6 +55,7 @@ def load(path: Path) -> list[TableOptions]:
     for number, entry in enumerate(tables, 1):
         name = str(entry.get("table", f"table {number}"))
         mistakes += _mistakes(entry, name, _TABLE_KEYS)
+        mistakes += _not_found(entry.get("table"), name, conf)
         mistakes += [f"{name}: the key {key!r} is missing" for key in _missing(entry, defaults)]
         if name in names:
             mistakes.append(f"{name}: the table is listed twice")
@@ -79,6 +84,14 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _missing(entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
     missing = [] if "table" in entry else ["table"]
     return missing if "by" in {**defaults, **entry} else [*missing, "by"]
+
+
+def _not_found(table: object, where: str, conf: Mapping[str, str]) -> list[str]:
+    try:
+        check_local([table] if isinstance(table, str) else [], conf)
+    except UsageError as error:
+        return [f"{where}: table: {error}"]
+    return []
 
 
 def _mistakes(entry: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Iterator[str]:
@@ -115,7 +128,7 @@ def _check(key: str, value: Any) -> None:
     if key == "table":
         if not isinstance(value, str):
             raise UsageError(f"{value!r} is not a table; pass a path or an identifier")
-        check_local([named(value)], {})
+        named(value)
     elif key == "backend":
         if not isinstance(value, str):
             raise UsageError(f"{value!r} is not the name of a format")

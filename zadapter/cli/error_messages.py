@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typer.core import TyperCommand
 from zadapter.base.interrupts import Interrupted, terminate
 from zadapter.base.java_errors import first_line
 from zadapter.base.secrets import masked
+from zadapter.cli.results import printable
 from zadapter.errors import UsageError, ZadapterError
 
 _SURPLUS = "Got unexpected extra argument"
@@ -71,4 +73,4 @@ def message_of(error: Exception) -> str:
 
 
 def _complain(text: str) -> None:
-    typer.echo(masked(text), err=True)
+    sys.stderr.write(f"{printable(masked(text), sys.stderr)}\n")

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -80,16 +80,20 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def printable(text: str) -> str:
+def printable(text: str, stream: TextIO | None = None) -> str:
     r"""Return *text* as any terminal can show it.
 
-    Control characters, and characters that standard output cannot encode, become escapes.
+    Control characters, and characters that the stream cannot encode, become escapes.
+
+    Args:
+        text: The text.
+        stream: The stream; None: standard output.
 
     >>> printable("a\x1b[2J")
     'a\\x1b[2J'
     """
     escaped = _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = (stream or sys.stdout).encoding or "utf-8"
     return escaped.encode(encoding, "backslashreplace").decode(encoding)
 
 

@@ -21,7 +21,7 @@ from zadapter.cli.options import (
     RowGroups,
     TargetFileSize,
 )
-from zadapter.cli.parsing import parse_by
+from zadapter.cli.parsing import parse_by, parse_pairs
 from zadapter.cli.results import Result, as_json, facts, listing
 from zadapter.errors import UsageError
 from zadapter.reports.optimize import VERIFICATIONS
@@ -102,7 +102,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     function = str(context.info_name)
     if config is not None:
         _refuse_others(context)
-        return _call(function, load(config), config)
+        conf = parse_pairs(context.params["conf"] or (), "--conf")
+        return _call(function, load(config, conf), config)
     if table is None:
         raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
     if not by:
@@ -124,7 +125,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
 
 
 def _refuse_others(context: typer.Context) -> None:
-    for name in context.params.keys() - _BESIDE_A_FILE:
+    for name in [name for name in context.params if name not in _BESIDE_A_FILE]:
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             shown = "TABLE" if name == "table" else f"--{name.replace('_', '-')}"

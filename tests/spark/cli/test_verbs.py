@@ -58,9 +58,9 @@ def test_files_and_rows_are_found_by_a_condition(plain):
 def test_rows_are_written_and_versions_restored(spark, clustered, tmp_path):
     """Each command makes one commit; the history has all of them."""
     new, zero = str(tmp_path / "new"), str(tmp_path / "zero")
-    spark.createDataFrame([(-1, 0), (-2, 1)], "n BIGINT, half BIGINT").write.csv(new)
-    spark.createDataFrame([(7, 0)], "n BIGINT, half BIGINT").write.parquet(zero)
-    written = (new, "--format", "csv", "--schema", "n BIGINT, half BIGINT")
+    spark.createDataFrame([(-1, 0), (-2, 1)], "n BIGINT, half INT").write.csv(new)
+    spark.createDataFrame([(7, 0)], "n BIGINT, half INT").write.parquet(zero)
+    written = (new, "--format", "csv", "--schema", "n BIGINT, half INT")
     negative = ("read", clustered, "--where", "n < 0")
 
     assert tell("append", clustered, *written)["version"] == 2
@@ -156,7 +156,7 @@ def test_a_failing_table_of_a_file_does_not_stop_the_others(spark, tmp_path):
 def test_rows_of_another_type_are_refused(spark, clustered, tmp_path):
     """CSV files have texts unless the call names other types."""
     new = str(tmp_path / "new")
-    spark.createDataFrame([(1, 0)], "n BIGINT, half BIGINT").write.csv(new, header=True)
+    spark.createDataFrame([(1, 0)], "n BIGINT, half INT").write.csv(new, header=True)
 
     answer = CliRunner().invoke(
         app, ["append", clustered, new, "--format", "csv", "--option", "header=true"]
