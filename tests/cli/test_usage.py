@@ -145,12 +145,27 @@ def test_help_can_be_read_on_any_terminal(name):
     assert answer.stdout.isascii()
 
 
+def test_help_can_be_read_on_a_narrow_terminal():
+    """Texts that are cut end in a character that ASCII lacks."""
+    narrow = {"COLUMNS": "24", "TERMINAL_WIDTH": "24", "PYTHONIOENCODING": "ascii"}
+
+    assert "\\u2026" in zadapter_in_bash("plan", "--help", **narrow)
+
+
 def test_a_message_can_be_read_on_any_terminal():
     """It repeats what was typed, in escapes where the terminal lacks the characters."""
     typed = ["plan", "t", "--by", "n", "--curve", "東"]
     answer = CliRunner(charset="ascii").invoke(app, typed)
 
     assert answer.stderr.startswith("error: unknown curve '\\u6771'; expected one of: ")
+    assert answer.exit_code == 2
+
+
+def test_a_usage_error_can_be_read_on_any_terminal():
+    """It is printed by typer."""
+    answer = CliRunner(charset="ascii").invoke(app, ["東"])
+
+    assert "No such command '\\u6771'" in answer.stderr
     assert answer.exit_code == 2
 
 

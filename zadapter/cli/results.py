@@ -42,6 +42,8 @@ def facts(document: Any, readable: Mapping[str, str], note: str = "") -> Result:
         note: A remark.
     """
     table = Table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in readable.items():
         table.add_row(Text(printable(name), style="bold"), Text(printable(value)))
     return Result(documents=[as_json(document)], table=table, note=note)
