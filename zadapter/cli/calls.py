@@ -25,7 +25,9 @@ from zadapter.reports.progress import progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOG_LEVEL = "spark.log.level"
+QUIET = {"spark.log.level": "FATAL", "spark.ui.showConsoleProgress": "false"}
+"""Settings of a session that the command line starts; it prints errors itself."""
+_VERBOSE = {**QUIET, "spark.log.level": "WARN"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,8 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
             call = verb(**arguments)
             call.check(settings)
             with _logged(verbose=verbose):
-                result = _result(call, {**_settings(verbose=verbose), **settings}, quiet=quiet)
+                conf_of_session = {**(_VERBOSE if verbose else QUIET), **settings}
+                result = _result(call, conf_of_session, quiet=quiet)
         show(result, as_json=as_json, quiet=quiet)
         if result.exit_code:
             raise typer.Exit(result.exit_code)
@@ -90,12 +93,6 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
     every = [*own.parameters.values(), *common]
     called.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
     return called
-
-
-def _settings(*, verbose: bool) -> dict[str, str]:
-    """Return settings of a session that starts; the command line prints errors itself."""
-    level = "WARN" if verbose else "FATAL"
-    return {LOG_LEVEL: level, "spark.ui.showConsoleProgress": "false"}
 
 
 def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
