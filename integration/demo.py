@@ -18,7 +18,7 @@ from integration.bench.measures.shares import filters, shares
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.backend.plugins import load
 from zadapter.base.sizes import show
-from zadapter.cli.app import QUIET, progress
+from zadapter.cli.calls import QUIET, progress
 from zadapter.filters.pruning import matching
 from zadapter.table import file_stats
 

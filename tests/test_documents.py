@@ -6,6 +6,7 @@
 import ast
 import importlib.util
 import re
+import shlex
 from functools import cache
 from importlib.metadata import metadata
 
@@ -231,11 +232,28 @@ def test_commands_could_run(block):
 def accepts(arguments):
     """Tell whether the command line of zadapter knows a command and its options."""
     group = typer.main.get_command(app)
-    if arguments == ["--version"]:
-        return True
     name, *rest = arguments
+    if name.startswith("--"):
+        return name in {option for param in group.params for option in param.opts}
     command = group.commands[name]
     return command.make_context(name, rest, parent=Context(group)) is not None
+
+
+@documents
+def test_commands_in_prose_could_run(document):
+    """As those in blocks of code."""
+    calls = re.findall(r"`zadapter (--[^`]+|\w+\s[^`]+)`", prose_of(document))
+
+    assert all(accepts(shlex.split(call)) for call in calls)
+
+
+def test_every_command_has_a_row_with_an_example():
+    """In the table of the guide."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| .+ \| `zadapter (\w+) ", read("zadapter/GUIDE.md"), re.MULTILINE
+    )
+
+    assert dict(rows) == {name: name for name in typer.main.get_command(app).commands}
 
 
 def test_the_page_on_backends_quotes_the_toy():

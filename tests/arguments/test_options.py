@@ -1,10 +1,13 @@
 """Nonsense is refused before Spark starts."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from zadapter.arguments.local_paths import VARIABLES
 
 WRONG = [
     ("table=None", "is not a table"),
@@ -19,6 +22,11 @@ WRONG = [
     ("by={'a': 0}", "positive number"),
     ("by={5: 1}", "column names, not 5"),
     ("where=True", "where= must be a SQL string"),
+    ("where=' '", "where= is empty"),
+    ("where='\\ud800'", "not valid Unicode"),
+    ("backend='detla'", "unknown backend 'detla'"),
+    ("backend=5", "backend= must be a format name"),
+    ("table='lake/nowhere'", "lake/nowhere: path not found"),
     ("curve=['x']", "unknown curve"),
     ("curve='peano'", "unknown curve 'peano'"),
     ("row_groups=0", "at least 1"),
@@ -32,6 +40,25 @@ WRONG = [
     ("verify=None", "unknown verify=None"),
     ("backoff=3", "zadapter.Backoff"),
 ]
+OTHERS = [
+    ("migrate('t', to='delta', target='u', mode='x')", "unknown mode 'x'; expected one of: copy"),
+    ("migrate('t', to='detla', target='u')", "unknown backend 'detla'"),
+    ("migrate('t', to='delta', target='u', curve='peano')", "unknown curve 'peano'"),
+    ("migrate('t', to='delta', target='u', follow=1)", "follow= must be True or False"),
+    ("migrate('t', to='delta', target='u', by='a', follow=True)", "by= rewrites all rows"),
+    ("migrate('lake/nowhere', to='delta', target='u')", "lake/nowhere: path not found"),
+    ("read('t', where='')", "where= is empty"),
+    ("read('t', version='1')", "version= must be an integer or a datetime, not '1'"),
+    ("files('t', row_groups=4)", "row_groups= must be True or False"),
+    ("files('/lake/nowhere')", "/lake/nowhere: path not found"),
+    ("delete('t', '')", "pass where='true' to delete all rows"),
+    ("delete('t', 5)", "where= must be a SQL string"),
+    ("restore('t', 'v1')", "version must be an integer, not 'v1'"),
+    ("history('lake/nowhere')", "path not found"),
+    ("publish('t', dry_run='no')", "dry_run= must be True or False"),
+    ("vacuum('t', older_than=7)", "older_than= must be a datetime.timedelta"),
+]
+"""Calls of the other functions."""
 CODE = """
 import zadapter
 from zadapter.errors import UsageError
@@ -44,6 +71,14 @@ for text, expected in {wrong!r}:
             print(text, "says", error)
     else:
         print(text, "is accepted")
+for text, expected in {others!r}:
+    try:
+        eval("zadapter." + text)
+    except UsageError as error:
+        if expected not in str(error):
+            print(text, "says", error)
+    else:
+        print(text, "is accepted")
 from pyspark import SparkContext
 assert SparkContext._active_spark_context is None
 """
@@ -51,9 +86,10 @@ assert SparkContext._active_spark_context is None
 
 def test_nonsense_is_refused_before_spark_starts():
     """Each with the argument's name, and at once."""
-    code = CODE.format(wrong=WRONG)
+    code = CODE.format(wrong=WRONG, others=OTHERS)
+    environment = {name: os.environ[name] for name in os.environ.keys() - set(VARIABLES)}
     answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
 
     assert (answer.stdout, answer.stderr) == ("", "")

@@ -1,6 +1,5 @@
 """The command line, as far as it goes without Spark."""
 
-import inspect
 import signal
 import subprocess
 import sys
@@ -9,10 +8,9 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
-import zadapter
 from zadapter.base.interrupts import Interrupted
 from zadapter.cli import app
-from zadapter.errors import EngineError, SessionError, UsageError
+from zadapter.errors import EngineError, SessionError
 
 
 def zadapter_says(*arguments):
@@ -48,7 +46,7 @@ def test_without_pyspark_the_complaint_says_what_to_install():
     """One sentence to act on."""
     code = (
         "import sys; sys.modules.update(pyspark=None, py4j=None)\n"
-        "from zadapter.cli.app import app; app(['plan', 'lake/events', '--by', 'user_id'])"
+        "from zadapter.cli.app import app; app(['plan', 'events', '--by', 'user_id'])"
     )
 
     answer = subprocess.run(
@@ -62,7 +60,7 @@ def test_without_pyspark_the_complaint_says_what_to_install():
 
 def test_an_unknown_backend_is_one_line_before_spark_starts():
     """No traceback: the user mistyped, nothing is broken."""
-    answer = zadapter_says("optimize", "lake/events", "--by", "user_id", "--backend", "detla")
+    answer = zadapter_says("optimize", "events", "--by", "user_id", "--backend", "detla")
 
     assert answer.stderr == "error: unknown backend 'detla'; installed: delta, iceberg, parquet\n"
     assert answer.stdout == ""
@@ -76,7 +74,7 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
         raise SessionError("Spark requires Java 17 or 21")
 
     monkeypatch.setattr("zadapter.arguments.resolve.start", refuse)
-    answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
+    answer = zadapter_says("optimize", "events", "--by", "user_id")
 
     assert answer.stderr == "error: Spark requires Java 17 or 21\n"
     assert answer.exit_code == 1
@@ -85,62 +83,19 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
 @pytest.mark.parametrize("command", ["optimize", "plan"])
 def test_without_key_columns_the_usage_is_shown(command):
     """There is no default for what filters use."""
-    answer = zadapter_says(command, "lake/events")
+    answer = zadapter_says(command, "events")
 
     assert "--by" in answer.stderr
     assert answer.exit_code == 2
 
 
-def test_commands_offer_what_the_functions_take():
-    """An option means what the keyword means, and has the same default."""
-    for command in app.app.registered_commands:
-        offered = inspect.signature(command.callback).parameters
-        taken = inspect.signature(getattr(zadapter, command.name)).parameters
-        same = taken.keys() - {"backoff", "spark"}
-        assert offered.keys() - {"context", "conf", "as_json"} == same
-        for name in same:
-            assert offered[name].default == taken[name].default
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        (["event_time"], {"event_time": 1}),
-        (["event_time,user_id"], {"event_time": 1, "user_id": 1}),
-        ([" event_time , user_id"], {"event_time": 1, "user_id": 1}),
-        (["event_time", "user_id"], {"event_time": 1, "user_id": 1}),
-        (
-            ["event_time=2,user_id", "device.os = 0.5"],
-            {"event_time": 2, "user_id": 1, "device.os": 0.5},
-        ),
-        (["`odd,name`,`a=b`=3"], {"`odd,name`": 1, "`a=b`": 3}),
-        (["a.`b``,=c`"], {"a.`b``,=c`": 1}),
-    ],
-)
-def test_keys_are_typed_in_one_go_or_one_by_one(typed, meant):
-    """Commas separate, = gives a weight, backticks hold a name together; the order stays."""
-    assert list(app.parse_by(typed).items()) == list(meant.items())
-
-
 @pytest.mark.parametrize("typed", ["", ",", "a,,b", "a,", "=2", "a=", "a=much", "a=1=2", "a,b,a"])
 def test_keys_that_cannot_be_meant_are_refused(typed):
     """A slip of the keyboard must not become another layout."""
-    answer = zadapter_says("plan", "lake/events", "--by", typed)
+    answer = zadapter_says("plan", "events", "--by", typed)
 
     assert answer.stderr.startswith("error: --by: ")
     assert answer.exit_code == 2
-
-
-def test_settings_are_pairs():
-    """Values may hold an equals sign, keys may not."""
-    assert app.parse_conf(["spark.master=local[4]", "a=b=c", "d="]) == {
-        "spark.master": "local[4]",
-        "a": "b=c",
-        "d": "",
-    }
-    for typed in ("spark.master", "=local"):
-        with pytest.raises(UsageError, match="--conf must be key=value"):
-            app.parse_conf([typed])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +113,7 @@ def test_settings_are_pairs():
 )
 def test_a_slip_shows_no_secret(typed):
     """What was mistyped may be a key, and terminals are looked over and logged."""
-    answer = zadapter_says("optimize", "lake/events", "--by", "user_id", *typed)
+    answer = zadapter_says("optimize", "events", "--by", "user_id", *typed)
 
     assert "hidden" not in answer.output
     assert answer.exit_code == 2
@@ -201,7 +156,7 @@ def test_whatever_ends_a_command_is_one_line(monkeypatch, raised, code, said):
         raise raised
 
     monkeypatch.setattr("zadapter.arguments.resolve.start", fail)
-    answer = zadapter_says("optimize", "lake/events", "--by", "user_id")
+    answer = zadapter_says("optimize", "events", "--by", "user_id")
 
     assert answer.stderr == said
     assert answer.exit_code == code

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from math import inf
 from numbers import Integral, Real
@@ -13,14 +14,6 @@ from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
 from zadapter.layout.layout import Curve
 from zadapter.reports.optimize import VERIFICATIONS
-
-_TYPES: Sequence[tuple[str, Any, str]] = (
-    ("where", (str, type(None)), "a SQL string"),
-    ("widen_stats", bool, "True or False"),
-    ("force", bool, "True or False"),
-    ("row_groups", Integral, "an integer"),
-    ("backoff", Backoff, "a zadapter.Backoff"),
-)
 
 AUTO = "auto"
 """Value of ``target_file_size=`` that chooses a size from the table."""
@@ -37,6 +30,74 @@ def named(table: object) -> str:
     if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
         raise UsageError(f"{table!r} is not a table; pass a path or an identifier")
     return str(fspath(table))
+
+
+def check_layout(curve: object, target_file_size: object, row_groups: object) -> None:
+    """Check the options of a layout that need no table.
+
+    Raises:
+        UsageError: The curve is unknown, or a size or a number is invalid.
+    """
+    choices = [known.value for known in Curve]
+    if curve not in choices:
+        raise UsageError(f"unknown curve {curve!r}; expected one of: {', '.join(choices)}")
+    if not isinstance(row_groups, Integral) or isinstance(row_groups, bool):
+        raise UsageError(f"row_groups= must be an integer, not {row_groups!r}")
+    if row_groups < 1:
+        raise UsageError(f"row_groups= must be at least 1, not {row_groups}")
+    if target_file_size != AUTO:
+        parse(target_file_size, "target_file_size")
+
+
+def check_where(where: object) -> None:
+    """Check that a condition is text; None means that there is no condition.
+
+    Raises:
+        UsageError: The condition is not text, empty or not valid Unicode.
+    """
+    if where is None:
+        return
+    if not isinstance(where, str):
+        raise UsageError(f"where= must be a SQL string, not {where!r}")
+    if not where.strip():
+        raise UsageError("where= is empty; omit it to select all rows")
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"where={where!r} is not valid Unicode: {error.reason}") from error
+
+
+def check_deleted(where: object) -> None:
+    """Check the condition of a delete, which must be stated.
+
+    Raises:
+        UsageError: There is no condition, or it is not text.
+    """
+    if not where or not str(where).strip():
+        raise UsageError("where= is empty; pass where='true' to delete all rows")
+    check_where(where)
+
+
+def check_flags(**flags: object) -> None:
+    """Check that options are True or False.
+
+    Raises:
+        UsageError: An option has another value.
+    """
+    for name, given in flags.items():
+        if not isinstance(given, bool):
+            raise UsageError(f"{name}= must be True or False, not {given!r}")
+
+
+def check_version(version: object) -> None:
+    """Check that *version* is a version number, a time or None.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    valid = version is None or isinstance(version, (int, datetime))
+    if isinstance(version, bool) or not valid:
+        raise UsageError(f"version= must be an integer or a datetime, not {version!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,20 +121,16 @@ class Options:
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
-        for name, types, expected in _TYPES:
-            given = getattr(self, name)
-            if not isinstance(given, types) or (types is Integral and isinstance(given, bool)):
-                raise UsageError(f"{name}= must be {expected}, not {given!r}")
+        check_flags(widen_stats=self.widen_stats, force=self.force)
+        if not isinstance(self.backoff, Backoff):
+            raise UsageError(f"backoff= must be a zadapter.Backoff, not {self.backoff!r}")
         named(self.table)
-        if self.curve not in [curve.value for curve in Curve]:
-            choices = ", ".join(curve.value for curve in Curve)
-            raise UsageError(f"unknown curve {self.curve!r}; expected one of: {choices}")
+        check_where(self.where)
+        check_layout(self.curve, self.target_file_size, self.row_groups)
         if self.verify not in VERIFICATIONS:
             choices = ", ".join(VERIFICATIONS)
             raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
-        if self.row_groups < 1:
-            raise UsageError(f"row_groups= must be at least 1, not {self.row_groups}")
-        _ = self.file_bytes, self.group_bytes, self.weights
+        _ = self.group_bytes, self.weights
 
     @property
     def name(self) -> str:

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.arguments.local_paths import check_local
 from zadapter.arguments.options import Options
+from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
 from zadapter.backend.plugins import load, names
 from zadapter.base.names import Parts, join, resolve, split
@@ -44,8 +46,13 @@ def open_table(
         UnsupportedError: The table uses a feature that zadapter does not support.
         UsageError: *backend* is neither a name nor callable.
     """
+    spark = spark or running()
+    if isinstance(backend, str):
+        plugins.check(backend)
+    if spark is None:
+        check_local([name], {})
     if backend is None:
-        return _detected(name, spark or running() or start({}, None, [name]))
+        return _detected(name, spark or start({}, None, [name]))
     if isinstance(backend, str):
         return _loaded(backend, name, spark)
     if not isinstance(getattr(backend, "format", None), Format):

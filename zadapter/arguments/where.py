@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.arguments.clock import calls_clock, reads_clock, without_clock
+from zadapter.arguments.options import check_where
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
@@ -31,7 +32,7 @@ class Condition:
     """Names of columns; for a nested column, the name of the outermost column."""
 
 
-def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Condition:
+def condition(where: str, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Condition:
     """Analyse a condition in the session that evaluates it, and convert it to a predicate.
 
     Spark does not evaluate the condition. Spark optimises it over a relation with the same columns
@@ -48,31 +49,19 @@ def condition(where: object, rows: DataFrame, schema: pa.Schema, *, later: bool)
         UnknownColumnError: The condition references a column that the table does not have.
         UsageError: Spark rejects the condition, or it has a subquery.
     """
-    text = _text(where)
-    analysed = _plan(_where(rows, text)).analyzed()
+    check_where(where)
+    analysed = _plan(_where(rows, where)).analyzed()
     if not analysed.subqueries().isEmpty():
         raise UsageError(
-            f"the condition {_short(text)} has a subquery; run it first and use its result"
+            f"the condition {_short(where)} has a subquery; run it first and use its result"
         )
     used = analysed.references().toSeq()
     names = {str(used.apply(number).name()).lower() for number in range(used.size())}
     columns = frozenset(name for name in schema.names if name.lower() in names)
     types = [type_ for parts, type_ in leaves(schema) if parts[0] in columns]
-    if later and reads_clock(text, types):
-        return Condition(Unknown(text), columns)
-    return Condition(_predicate(text, rows, schema, later=later), columns)
-
-
-def _text(where: object) -> str:
-    if not isinstance(where, str):
-        raise UsageError(f"where= must be a SQL string, not {where!r}")
-    if not where.strip():
-        raise UsageError("where= is empty; omit it to select all rows")
-    try:
-        where.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"where={where!r} is not valid Unicode: {error.reason}") from error
-    return where
+    if later and reads_clock(where, types):
+        return Condition(Unknown(where), columns)
+    return Condition(_predicate(where, rows, schema, later=later), columns)
 
 
 def _where(rows: DataFrame, text: str) -> DataFrame:

@@ -23,6 +23,19 @@ def load(name: str) -> Factory:
         MissingBackendError: No installed package provides the backend, more than one does, or a
             dependency of the backend is missing.
     """
+    return _load(_entry(name))
+
+
+def check(name: str) -> None:
+    """Check that one installed package provides the backend *name*, without importing it.
+
+    Raises:
+        MissingBackendError: No installed package provides the backend, or more than one does.
+    """
+    _entry(name)
+
+
+def _entry(name: str) -> EntryPoint:
     entries = list(entry_points(group=GROUP, name=name))
     if not entries:
         raise MissingBackendError(
@@ -33,7 +46,7 @@ def load(name: str) -> Factory:
             f"{len(entries)} packages provide backend {name!r}: "
             f"{', '.join(entry.value for entry in entries)}; uninstall all but one"
         )
-    return _load(entries[0])
+    return entries[0]
 
 
 def _load(entry: EntryPoint) -> Factory:

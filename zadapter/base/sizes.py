@@ -14,7 +14,7 @@ _UNITS = {"": 1, "B": 1} | {
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 
-def parse(size: str | int, name: str = "a size") -> int:
+def parse(size: object, name: str = "a size") -> int:
     """Parse a size; K, M, G and T (with or without B or iB) are powers of 1024, as in Spark.
 
     Args:

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typer.core import TyperCommand
 from zadapter.base.interrupts import Interrupted, terminate
 from zadapter.base.java_errors import first_line
 from zadapter.base.secrets import masked
+from zadapter.cli.results import printable
 from zadapter.errors import UsageError, ZadapterError
 
 _SURPLUS = "Got unexpected extra argument"
@@ -56,12 +58,19 @@ def complaining() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost handler
-        message = f"{type(error).__name__}: {first_line(error)}"
-        _complain(f"error: {message} (repeat the call in Python for the traceback)")
+        _complain(f"error: {message_of(error)}")
         raise typer.Exit(1) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
+def message_of(error: Exception) -> str:
+    """Return one message for an error, without secrets."""
+    if isinstance(error, ZadapterError):
+        return masked(str(error))
+    name = type(error).__name__
+    return masked(f"{name}: {first_line(error)} (repeat the call in Python for the traceback)")
+
+
 def _complain(text: str) -> None:
-    typer.echo(masked(text), err=True)
+    sys.stderr.write(f"{printable(masked(text), sys.stderr)}\n")

@@ -9,15 +9,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments import resolve
+from zadapter.arguments.local_paths import check_local
 from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import open_table, request_of
-from zadapter.backend.contract import Backend, Factory, MigrationBackend, is_migratable
+from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import overlap
 from zadapter.base.names import join, leaves
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.migration.copy import Transfer, keys_of, request_kept
+from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.spark.clone import refresh, scratch
@@ -72,18 +74,15 @@ class SourceTable:
 
 
 @contextmanager
-def opened(
-    names: tuple[str, str],
-    formats: tuple[str | Factory | None, str | Factory],
-    mode: Mode,
-    options: Options | None,
-    spark: SparkSession | None,
-) -> Iterator[MigrationContext]:
+def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
-    (old, new), (backend, to) = names, formats
-    user_session = spark or running() or resolve.start({}, None, names)
-    session, factory = open_table(old, backend, user_session)
-    session, to_factory = open_table(new, to, session)
+    old, new = options.names
+    user_session = spark or running()
+    if user_session is None:
+        check_local([old], {})
+        user_session = resolve.start({}, None, options.names)
+    session, factory = open_table(old, options.backend, user_session)
+    session, to_factory = open_table(new, options.to, session)
     with (
         interruptible(session.sparkContext, _AGAIN),
         scratch(session) as clone,
@@ -96,8 +95,8 @@ def opened(
             target_table=new,
             target=target_backend,
             to=to_factory.format.name,
-            mode=mode,
-            options=options,
+            mode=Mode(options.mode),
+            options=options.layout,
             spark=clone,
             user_session=session,
         )

@@ -8,7 +8,7 @@ from os import PathLike
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import AUTO, By, Options, named
+from zadapter.arguments.options import AUTO, By
 from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Factory
 from zadapter.base.locations import within
@@ -39,6 +39,7 @@ from zadapter.migration.context import (
 from zadapter.migration.copy import Carried, copied
 from zadapter.migration.in_place import OTHERWISE, Shared, adopted, shared
 from zadapter.migration.incremental import follow as carried_since
+from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import check_columns
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.reports.phases import phase
@@ -76,9 +77,8 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         to: Format of the new table: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class.
         target: The new table: an empty or missing folder; for Iceberg also an identifier.
         backend: Format of the old table; None: detect it, unless it is a folder without a log.
-        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares files between both tables, and
-            keeps the formats' own clean-ups from deleting them; refused if a row could be lost.
-            ``"auto"`` migrates in place unless that is refused.
+        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files and keeps them from
+            clean-ups; refused if a row could be lost. ``"auto"`` is in place unless refused.
         by: Key columns of a new layout, see :func:`~zadapter.optimize`; None: keep the table's
             layout with its cuts.
         curve: Curve of a new layout, see ``optimize``.
@@ -97,18 +97,20 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         ConflictError: Another writer created the new table, which was not changed.
         UnknownOutcomeError: It is unknown whether the commit landed; repeat the call.
     """
-    if mode not in [m.value for m in Mode]:
-        raise UsageError(f"unknown mode {mode!r}; expected one of: {', '.join(Mode)}")
-    if by is not None and (follow or mode == Mode.IN_PLACE.value):
-        raise UsageError("by= rewrites all rows; omit it, or omit follow=True and mode='in_place'")
-    options = None
-    if by is not None:
-        size = target_file_size
-        options = Options(
-            table=table, by=by, curve=curve, target_file_size=size, row_groups=row_groups
-        )
-    names = named(table), named(target)
-    with opened(names, (backend, to), Mode(mode), options, spark) as context:
+    options = MigrationOptions(
+        table=table,
+        to=to,
+        target=target,
+        backend=backend,
+        mode=mode,
+        by=by,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+        follow=follow,
+        dry_run=dry_run,
+    )
+    with opened(options, spark) as context:
         return _run(context, carried_since if follow else _migrate, dry_run=dry_run)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.arguments.options import named
+from zadapter.arguments.options import check_deleted, named
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff, publish
@@ -98,8 +98,7 @@ def delete(
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
     """
-    if not where or not str(where).strip():
-        raise UsageError("where= is empty; pass where='true' to delete all rows")
+    check_deleted(where)
     with _writing("delete", table, backend, spark) as (opened, clone, user_session):
         check_functions(where, user_session)
         return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), clone))

@@ -7,7 +7,7 @@ from os import PathLike
 
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import named
+from zadapter.arguments.options import check_flags, named
 from zadapter.arguments.resolve import open_table
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.translate_errors import explained
@@ -55,6 +55,8 @@ def restore(
         ConflictError: Another writer was faster; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed.
     """
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UsageError(f"version must be an integer, not {version!r}")
     with (
         _versioned("restore", table, backend, spark) as opened,
         phase("commit", named(table)) as step,
@@ -98,6 +100,7 @@ def publish(
         UnknownOutcomeError: It is unknown whether the log records the publication. If it does, the
             next call that writes to the table finishes it.
     """
+    check_flags(dry_run=dry_run)
     with (
         _versioned("publish", folder, backend, spark) as opened,
         phase("plan" if dry_run else "commit", named(folder)) as step,
@@ -138,6 +141,7 @@ def vacuum(
         ConflictError: Other writers were faster; nothing was deleted.
         UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.
     """
+    check_flags(dry_run=dry_run)
     if not isinstance(older_than, timedelta):
         raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
     if older_than < timedelta(0):

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.arguments.options import named
+from zadapter.arguments.options import check_flags, check_version, check_where, named
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend, Factory, is_versioned
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.base.translate_errors import explained
-from zadapter.errors import UnsupportedError, UsageError
+from zadapter.errors import UnsupportedError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
@@ -61,6 +61,8 @@ def read(
         VersionExpiredError: Files of the version may be deleted.
         ForeignChangeError: Files of the version were changed outside the log.
     """
+    check_where(where)
+    check_version(version)
     session, factory = open_table(named(table), backend, spark)
     with (
         scratch(session) as clone,
@@ -114,6 +116,9 @@ def files(
         UnsupportedError: The files have row-level deletes, which only readers of the format apply;
             or row groups are requested, and the format does not resolve columns by name.
     """
+    check_where(where)
+    check_version(version)
+    check_flags(row_groups=row_groups)
     session, factory = open_table(named(table), backend, spark)
     with (
         scratch(session) as clone,
@@ -251,8 +256,6 @@ def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Sn
             f"{table}: zadapter reads versions of plain Parquet tables only; use VERSION AS OF or "
             "TIMESTAMP AS OF in Spark"
         )
-    if isinstance(version, bool) or not isinstance(version, (int, datetime)):
-        raise UsageError(f"version= must be an integer or a datetime, not {version!r}")
     if isinstance(version, datetime):
         version = opened.version_at(table, version)
     return opened.at(table, version)

@@ -1,0 +1,94 @@
+"""What commands print, on any terminal."""
+
+import io
+import json
+import logging
+import sys
+
+import pytest
+
+from zadapter.cli.calls import _logged
+from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Replace standard output by one of an encoding; return a function that reads it."""
+
+    def replace(encoding):
+        raw = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+        accept_any_text()
+
+        def printed():
+            sys.stdout.flush()
+            return raw.getvalue().decode(encoding)
+
+        return printed
+
+    return replace
+
+
+def files(path):
+    """Return a result with one file."""
+    found = [{"path": path, "rows": 1234}]
+    table = listing(["path", "rows"], [[file["path"], file["rows"]] for file in found])
+    return Result(documents=[as_json(found)], table=table, note="1 file, done ☑")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+@pytest.mark.parametrize("path", ["ä/東京/😀", "a\x1b[2Jb", "lone\udcff", "a\tb\x00"])
+def test_any_text_can_be_printed_on_any_terminal(terminal, encoding, path):
+    """As a table and as JSON; nothing moves the cursor, and the JSON has the text as it was."""
+    printed = terminal(encoding)
+
+    show(files(path), as_json=False, quiet=False)
+    table = printed()
+    show(files(path), as_json=True, quiet=False)
+    document = printed().removeprefix(table)
+
+    assert "1,234" in table
+    assert not {"\x1b", "\x00", "\t"} & set(table)
+    assert len({len(line) for line in table.splitlines()[:-1]}) == 1 or encoding == "utf-8"
+    assert json.loads(document)[0]["path"] == path
+
+
+def test_a_quiet_command_prints_only_the_result(terminal):
+    """No remark below the table."""
+    printed = terminal("utf-8")
+
+    show(files("a"), as_json=False, quiet=True)
+
+    assert "done" not in printed()
+
+
+def test_a_long_row_is_one_line_in_a_file(terminal):
+    """So that other programs can search it."""
+    printed = terminal("utf-8")
+
+    show(files("a" * 500), as_json=False, quiet=False)
+
+    assert "a" * 500 in printed()
+
+
+def test_facts_are_printed_by_name(terminal):
+    """Values that look like markup of the terminal library are printed as they are."""
+    printed = terminal("ascii")
+
+    show(facts({}, {"table": "[bold]t[/bold]"}), as_json=False, quiet=False)
+
+    assert "[bold]t[/bold]" in printed()
+
+
+def test_the_log_is_printed_on_request(capsys):
+    """On standard error, and no longer than the command runs."""
+    logger = logging.getLogger("zadapter.rewrite")
+    for verbose in (True, False):
+        with _logged(verbose=verbose):
+            logger.info("phase of a call, verbose=%s", verbose)
+    logger.info("after the call")
+
+    out, err = capsys.readouterr()
+    assert err.endswith("zadapter.rewrite: phase of a call, verbose=True\n")
+    assert len(err.splitlines()) == 1
+    assert out == ""

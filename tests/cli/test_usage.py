@@ -1,0 +1,213 @@
+"""Wrong calls are answered before PySpark is imported, and commands offer what functions take."""
+
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import zadapter
+from zadapter.arguments.local_paths import VARIABLES
+from zadapter.cli.app import app
+
+NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
+NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, "Report", "zvalue"}
+OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
+OWN = {
+    "optimize": {"context", "config"},
+    "plan": {"context", "config"},
+    "read": {"limit"},
+    "append": {"form", "schema", "option"},
+    "overwrite": {"form", "schema", "option"},
+}
+"""Parameters that the command line has beyond those of the function."""
+OTHERWISE = {"older_than": "7d", "table": None, "by": None}
+"""Defaults that are written otherwise, or that a file of tables replaces."""
+WRONG = [
+    ("plan", "TABLE is missing"),
+    ("plan t", "--by is missing"),
+    ("plan t --by a --curve peano", "unknown curve 'peano'; expected one of: adaptive"),
+    ("plan t --by a --target-file-size many", "target_file_size: 'many' is not a size"),
+    ("plan t --by a --max-group-bytes 1", "max_group_bytes: '1' is too small"),
+    ("plan t --by a --row-groups 0", "row_groups= must be at least 1"),
+    ("plan t --by a --verify twice", "unknown verify='twice'"),
+    ("plan t --by a=0", "the weight of a in by= is 0.0"),
+    ("plan t --by a --backend detla", "unknown backend 'detla'; installed: delta"),
+    ("plan t --by a --where ''", "where= is empty"),
+    ("plan lake/nowhere --by a", "lake/nowhere: path not found"),
+    ("plan t --by a --quiet --verbose", "--quiet and --verbose exclude each other"),
+    ("plan t --by a --config x.toml", "and --config exclude each other"),
+    ("plan --force --config x.toml", "--force and --config exclude each other"),
+    ("optimize --config nowhere.toml", "nowhere.toml: the file cannot be read"),
+    ("optimize t --by a --conf spark.master", "--conf must be key=value"),
+    ("optimize t --by a --modes b", "No such option: --modes"),
+    ("optimise t", "No such command 'optimise'"),
+    ("migrate t --to detla --target u", "unknown backend 'detla'"),
+    ("migrate t --to delta --target u --mode move", "unknown mode 'move'"),
+    ("migrate t --to delta --target u --curve peano", "unknown curve 'peano'"),
+    ("migrate t --to delta --target u --by a --follow", "by= rewrites all rows"),
+    ("migrate lake/nowhere --to delta --target u", "lake/nowhere: path not found"),
+    ("migrate t --to delta", "Missing option '--target'"),
+    ("files t --where ' '", "where= is empty"),
+    ("files t --version v1", "--version: 'v1' is neither"),
+    ("read t --limit 0", "'--limit'"),
+    ("read", "Missing argument 'TABLE'"),
+    ("history lake/nowhere", "lake/nowhere: path not found"),
+    ("append t nowhere.parquet", "nowhere.parquet: path not found"),
+    ("append t nowhere/rows --format csv --option header", "--option must be key=value"),
+    ("overwrite t nowhere/rows", "nowhere/rows: path not found"),
+    ("delete t", "Missing option '--where'"),
+    ("delete t --where ''", "pass where='true' to delete all rows"),
+    ("restore t v1", "'VERSION'"),
+    ("publish lake/nowhere", "lake/nowhere: path not found"),
+    ("vacuum t --older-than 7", "--older-than: '7' is not a duration"),
+]
+CODE = """
+import json, shlex, sys
+from typer.testing import CliRunner
+from zadapter.cli.app import app
+answers = [CliRunner().invoke(app, shlex.split(call)) for call in json.loads(sys.argv[1])]
+print(json.dumps([[a.exit_code, a.stdout, a.stderr] for a in answers]))
+assert not {"pyspark", "py4j"} & set(sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Exit code, standard output and standard error of all wrong calls, in one new process."""
+    calls = json.dumps([call for call, _ in WRONG])
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE, calls],
+        cwd=tmp_path_factory.mktemp("empty"),
+        env={name: os.environ[name] for name in os.environ.keys() - set(VARIABLES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return {call: answer for (call, _), answer in zip(WRONG, json.loads(ended.stdout), strict=True)}
+
+
+@pytest.mark.parametrize(("call", "expected"), WRONG)
+def test_a_wrong_call_needs_no_spark(answers, call, expected):
+    """The mistake is named at once, on standard error, with the exit code of a wrong call."""
+    code, stdout, stderr = answers[call]
+
+    assert expected in stderr
+    assert stdout == ""
+    assert code == 2
+
+
+def commands():
+    """Return the functions of the commands, by name."""
+    return {command.name: command.callback for command in app.registered_commands}
+
+
+def test_every_public_function_has_a_command():
+    """Whoever finds a function in the documents finds it on the command line."""
+    assert set(commands()) == set(zadapter.__all__) - NOT_COMMANDS
+
+
+@pytest.mark.parametrize("name", commands())
+def test_commands_offer_what_the_functions_take(name):
+    """An option means what the keyword means, and has the same default."""
+    offered = inspect.signature(commands()[name]).parameters
+    taken = inspect.signature(getattr(zadapter, name)).parameters
+    same = taken.keys() - {"backoff", "spark"}
+
+    assert offered.keys() - OWN.get(name, set()) - OF_EVERY_COMMAND == same
+    assert offered.keys() >= OF_EVERY_COMMAND
+    for option in same:
+        assert offered[option].default in (taken[option].default, OTHERWISE.get(option))
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_and_option_has_a_help_text(name):
+    """An option without one would have to be guessed."""
+    command = typer.main.get_command(app).commands[name]
+
+    assert command.help
+    assert [p.name for p in command.params if not getattr(p, "help", None)] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_can_be_read_on_any_terminal(name):
+    """Frames are of ASCII where the terminal has nothing else."""
+    answer = CliRunner(charset="ascii").invoke(app, [name, "--help"])
+
+    assert answer.exit_code == 0
+    assert "--verbose" in answer.stdout
+    assert answer.stdout.isascii()
+
+
+def test_help_can_be_read_on_a_narrow_terminal():
+    """Texts that are cut end in a character that ASCII lacks."""
+    narrow = {"COLUMNS": "24", "TERMINAL_WIDTH": "24", "PYTHONIOENCODING": "ascii"}
+
+    assert "\\u2026" in zadapter_in_bash("plan", "--help", **narrow)
+
+
+def test_a_message_can_be_read_on_any_terminal():
+    """It repeats what was typed, in escapes where the terminal lacks the characters."""
+    typed = ["plan", "t", "--by", "n", "--curve", "東"]
+    answer = CliRunner(charset="ascii").invoke(app, typed)
+
+    assert answer.stderr.startswith("error: unknown curve '\\u6771'; expected one of: ")
+    assert answer.exit_code == 2
+
+
+def test_a_usage_error_can_be_read_on_any_terminal():
+    """It is printed by typer."""
+    answer = CliRunner(charset="ascii").invoke(app, ["東"])
+
+    assert "No such command '\\u6771'" in answer.stderr
+    assert answer.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("zadapter op", {"optimize"}),
+        ("zadapter ", {"plan", "optimize", "migrate", "files", "read", "vacuum"}),
+        ("zadapter plan t --cur", {"--curve"}),
+        ("zadapter plan t --curve ", {"adaptive", "zorder", "hilbert", "linear"}),
+        ("zadapter plan t --backend ice", {"iceberg"}),
+        ("zadapter migrate t --mode in", {"in_place"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_values(typed, offered):
+    """As the script does that ``--install-completion`` installs."""
+    words = typed.split(" ")
+    answer = zadapter_in_bash(
+        _ZADAPTER_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=str(len(words) - 1)
+    )
+
+    assert offered <= set(answer.split())
+
+
+def test_the_completion_script_calls_zadapter():
+    """What ``zadapter --show-completion`` prints in bash."""
+    script = zadapter_in_bash("--show-completion", "bash")
+
+    assert "complete -o default -F _zadapter_completion zadapter" in script
+
+
+def zadapter_in_bash(*arguments, **variables):
+    """Run the command line as a script named zadapter, and return its output."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    code = "import sys; sys.argv[0] = 'zadapter'; from zadapter.cli.app import app; app()"
+    ended = subprocess.run(
+        ["bash", "-c", '"$@"; exit $?', "bash", sys.executable, "-c", code, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stderr == ""
+    return ended.stdout

@@ -1,0 +1,166 @@
+"""All commands on real tables, one after the other, as a user would."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from zadapter.cli.app import app
+
+
+def say(*arguments, code=0, charset="utf-8"):
+    """Run the command line; return what it prints, and check the exit code."""
+    answer = CliRunner(charset=charset).invoke(app, list(arguments))
+    assert answer.exit_code == code, answer.output
+    return answer.stdout
+
+
+def tell(*arguments, code=0):
+    """Run the command line; return the JSON document that it prints."""
+    return json.loads(say(*arguments, "--json", code=code))
+
+
+@pytest.fixture
+def plain(spark, tmp_path):
+    """A folder of plain Parquet files, with a partition column and names of many alphabets."""
+    rows = spark.range(6_000).selectExpr(
+        "id * 7919 % 6007 AS n",
+        "CASE id % 3 WHEN 0 THEN 'Ä' WHEN 1 THEN '東京' END AS name",
+        "id % 2 AS half",
+    )
+    folder = str(tmp_path / "plain")
+    rows.repartition(3).write.partitionBy("half").parquet(folder)
+    return folder
+
+
+@pytest.fixture
+def clustered(plain):
+    """The same folder as version 1 of a table."""
+    say("optimize", plain, "--by", "n", "--backend", "parquet", "--target-file-size", "8KB")
+    return plain
+
+
+def test_files_and_rows_are_found_by_a_condition(plain):
+    """What plan predicts, optimize does; then a condition finds few files."""
+    keys = ("--by", "n", "--backend", "parquet", "--target-file-size", "8KB")
+    plan, report = tell("plan", plain, *keys), tell("optimize", plain, *keys)
+    every, few = tell("files", plain), tell("files", plain, "--where", "n < 100", "--row-groups")
+
+    assert report["plan"] == plan
+    assert sum(file["rows"] for file in every) == 6_000
+    assert 0 < len(few) < len(every)
+    assert all(file["row_groups"] for file in few)
+    assert f"{len(every)} files of" in say("files", plain)
+    assert "first 2 rows; --limit shows more" in say("read", plain, "--limit", "2")
+    assert len(say("read", plain, "--limit", "70", "--json").splitlines()) == 70
+
+
+def test_rows_are_written_and_versions_restored(spark, clustered, tmp_path):
+    """Each command makes one commit; the history has all of them."""
+    new, zero = str(tmp_path / "new"), str(tmp_path / "zero")
+    spark.createDataFrame([(-1, 0), (-2, 1)], "n BIGINT, half INT").write.csv(new)
+    spark.createDataFrame([(7, 0)], "n BIGINT, half INT").write.parquet(zero)
+    written = (new, "--format", "csv", "--schema", "n BIGINT, half INT")
+    negative = ("read", clustered, "--where", "n < 0")
+
+    assert tell("append", clustered, *written)["version"] == 2
+    rows = [json.loads(line) for line in say(*negative, "--json").splitlines()]
+    assert sorted((row["n"], row["name"]) for row in rows) == [(-2, None), (-1, None)]
+
+    assert tell("delete", clustered, "--where", "n < 0")["rows"] == 2
+    assert say(*negative, "--json") == ""
+    assert "2 rows" in say(*negative, "--version", "2")
+
+    assert "version 4" in say("overwrite", clustered, zero)
+    assert len(say("read", clustered, "--where", "half = 0", "--json").splitlines()) == 1
+
+    assert tell("restore", clustered, "2")["version"] == 5
+    assert [commit["version"] for commit in tell("history", clustered)] == [5, 4, 3, 2, 1, 0]
+    assert "overwrite" in say("history", clustered)
+
+
+def test_a_folder_is_published_cleaned_and_migrated(spark, clustered, tmp_path):
+    """Nothing is deleted by a dry run; the rows are the same wherever they go."""
+    moved = str(tmp_path / "moved")
+    say("delete", clustered, "--where", "n < 1000")
+    rows = spark.read.parquet(clustered).where("n >= 1000").count()
+
+    assert tell("publish", clustered, "--dry-run")["dry_run"] is True
+    assert spark.read.parquet(clustered).count() == 6_000
+    assert "files moved" in say("publish", clustered)
+    assert spark.read.parquet(clustered).count() == rows
+
+    listed = tell("vacuum", clustered, "--older-than", "0s")
+    assert listed["files"]
+    assert (
+        tell("vacuum", clustered, "--older-than", "0s", "--no-dry-run")["files"]
+        == (listed["files"])
+    )
+    assert tell("vacuum", clustered, "--older-than", "0s")["files"] == []
+
+    proof = tell("migrate", clustered, "--to", "delta", "--target", moved)["proof"]
+    assert proof["rows"] == spark.read.format("delta").load(moved).count() == rows
+
+
+@pytest.mark.parametrize("charset", ["ascii", "utf-8"])
+def test_rows_are_printed_on_any_terminal(plain, charset):
+    """As Spark writes them; a table for people, JSON Lines for programs."""
+    asked = ("read", plain, "--backend", "parquet", "--where", "n IN (0, 1912, 3824)")
+    table = say(*asked, charset=charset)
+    rows = [json.loads(line) for line in say(*asked, "--json", charset=charset).splitlines()]
+
+    assert sorted((row["n"], row["name"], row["half"]) for row in rows if row["name"]) == [
+        (0, "Ä", 0),
+        (1912, "東京", 1),
+    ]
+    assert ("東京" if charset == "utf-8" else "\\u6771\\u4eac") in table
+    assert "null" in table
+    assert "3 rows" in table
+    assert "3 rows" not in say(*asked, "--quiet", charset=charset)
+
+
+def test_a_failing_table_of_a_file_does_not_stop_the_others(spark, tmp_path):
+    """One run, one report; the exit code says that one has failed."""
+    for name in ("first", "last"):
+        rows = spark.range(3_000).selectExpr("id * 7919 % 3001 AS n", "id % 7 AS day")
+        rows.repartition(3).write.format("delta").save(str(tmp_path / name))
+    config = tmp_path / "tables.toml"
+    config.write_text(
+        f"""
+        [defaults]
+        by = ["n"]
+        target_file_size = "4KB"
+        [[tables]]
+        table = "{tmp_path}/first"
+        [[tables]]
+        table = "{tmp_path}/last"
+        by = ["nn"]
+        [[tables]]
+        table = "delta.`{tmp_path}/last`"
+        by = {{ n = 2, day = 1 }}
+        """
+    )
+
+    planned = tell("plan", "--config", str(config), code=3)
+    done = say("optimize", "--config", str(config), code=3)
+    again = tell("optimize", "--config", str(config), code=3)
+
+    assert ["error" in each for each in planned] == [False, True, False]
+    assert planned[1]["error"] == "the table has no column 'nn'; did you mean 'n'?"
+    assert f"2 of 3 tables done; failed: {tmp_path}/last" in done
+    assert done.count("committed version 1") == 2
+    assert again[0]["result"]["plan"]["nothing_to_do"] is True
+    assert again[2]["table"] == f"delta.`{tmp_path}/last`"
+
+
+def test_rows_of_another_type_are_refused(spark, clustered, tmp_path):
+    """CSV files have texts unless the call names other types."""
+    new = str(tmp_path / "new")
+    spark.createDataFrame([(1, 0)], "n BIGINT, half INT").write.csv(new, header=True)
+
+    answer = CliRunner().invoke(
+        app, ["append", clustered, new, "--format", "csv", "--option", "header=true"]
+    )
+
+    assert answer.stderr == "error: column 'n' is string, but bigint in the table; cast it\n"
+    assert answer.exit_code == 2

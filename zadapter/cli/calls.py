@@ -1,0 +1,122 @@
+"""Calls of public functions: options of every command, checks, session, progress."""
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+
+import zadapter
+from zadapter.arguments.local_paths import check_local
+from zadapter.backend import plugins
+from zadapter.cli.error_messages import complaining
+from zadapter.cli.options import AsJson, Conf, Quiet, Verbose
+from zadapter.cli.parsing import parse_pairs
+from zadapter.cli.results import Result, show
+from zadapter.errors import UsageError
+from zadapter.reports.progress import progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUIET = {"spark.log.level": "FATAL", "spark.ui.showConsoleProgress": "false"}
+"""Settings of a session that the command line starts; it prints errors itself."""
+_VERBOSE = {**QUIET, "spark.log.level": "WARN"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A checked call of a public function."""
+
+    function: str
+    """Name of the function in :mod:`zadapter`."""
+    tables: tuple[str, ...]
+    """Existing tables, and paths of rows."""
+    run: Callable[["SparkSession"], Result]
+    """Calls the function."""
+    targets: tuple[str, ...] = ()
+    """Tables that need not exist."""
+    backend: str | None = None
+    """The format that the session supports; None: every installed format."""
+
+    def check(self, conf: Mapping[str, str]) -> None:
+        """Check what needs no Spark.
+
+        Raises:
+            UsageError: The backend is unknown, or a local folder does not exist.
+        """
+        if self.backend is not None:
+            plugins.check(self.backend)
+        check_local(self.tables, conf)
+
+
+def command(verb: Callable[..., Call]) -> Callable[..., None]:
+    """Return a command of a function that checks its arguments and returns a call.
+
+    The command has the options of *verb* and the options of every command.
+    """
+
+    @wraps(verb, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def called(
+        *,
+        conf: Conf = None,
+        as_json: AsJson = False,
+        quiet: Quiet = False,
+        verbose: Verbose = False,
+        **arguments: Any,
+    ) -> None:
+        with complaining():
+            if quiet and verbose:
+                raise UsageError("--quiet and --verbose exclude each other; pass one of them")
+            settings = parse_pairs(conf or (), "--conf")
+            call = verb(**arguments)
+            call.check(settings)
+            with _logged(verbose=verbose):
+                conf_of_session = {**(_VERBOSE if verbose else QUIET), **settings}
+                result = _result(call, conf_of_session, quiet=quiet)
+        show(result, as_json=as_json, quiet=quiet)
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
+
+    common = [
+        parameter
+        for parameter in inspect.signature(called, follow_wrapped=False).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    own = inspect.signature(verb)
+    every = [*own.parameters.values(), *common]
+    called.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+    return called
+
+
+def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
+    getattr(zadapter, call.function)  # says what to install if there is no PySpark
+    from zadapter.arguments.resolve import start  # noqa: PLC0415 - loads Spark
+
+    session = start(conf, call.backend, [*call.tables, *call.targets])
+    with nullcontext() if quiet else progress(Console(stderr=True)):
+        return call.run(session)
+
+
+@contextmanager
+def _logged(*, verbose: bool) -> Iterator[None]:
+    """Print the log of zadapter on standard error, if requested."""
+    if not verbose:
+        yield
+        return
+    logger, handler = logging.getLogger("zadapter"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

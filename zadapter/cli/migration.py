@@ -1,0 +1,85 @@
+"""``zadapter migrate``."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import zadapter
+from zadapter.backend import plugins
+from zadapter.cli.calls import Call
+from zadapter.cli.options import (
+    CURVE,
+    ROW_GROUPS,
+    TARGET_FILE_SIZE,
+    Backend,
+    Curve,
+    RowGroups,
+    Table,
+    TargetFileSize,
+)
+from zadapter.cli.parsing import parse_by
+from zadapter.cli.results import Result, facts
+from zadapter.migration.options import MigrationOptions
+from zadapter.reports.migration import Mode
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _modes() -> list[str]:
+    return [mode.value for mode in Mode]
+
+
+def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
+    *,
+    table: Table,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="FORMAT", help="delta, iceberg or parquet.", autocompletion=plugins.names
+        ),
+    ],
+    target: Annotated[str, typer.Option(metavar="TABLE", help="The new table.")],
+    backend: Backend = None,
+    mode: Annotated[
+        str,
+        typer.Option(metavar="MODE", help="copy, in_place or auto.", autocompletion=_modes),
+    ] = "copy",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS", help="Key columns of a new layout; else the old one is kept."
+        ),
+    ] = None,
+    curve: Curve = CURVE,
+    target_file_size: TargetFileSize = TARGET_FILE_SIZE,
+    row_groups: RowGroups = ROW_GROUPS,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Copy the rows appended since the migration.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report the effect on the table; write nothing.")
+    ] = False,
+) -> Call:
+    """Create a table of another format with the rows and the layout of TABLE."""
+    options = MigrationOptions(
+        table=table,
+        to=to,
+        target=target,
+        backend=backend,
+        mode=mode,
+        by=parse_by(by) if by else None,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+        follow=follow,
+        dry_run=dry_run,
+    )
+
+    def run(spark: "SparkSession") -> Result:
+        result = zadapter.migrate(**vars(options), spark=spark)
+        return facts(asdict(result), result.facts())
+
+    # the format of the old table may be unknown, so the session supports all of them
+    return Call(function="migrate", tables=(table,), targets=(target,), run=run)

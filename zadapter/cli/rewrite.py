@@ -1,0 +1,203 @@
+"""``zadapter plan`` and ``zadapter optimize``, of one table or of those in a file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import zadapter
+from zadapter.arguments.options import Options
+from zadapter.cli.calls import Call
+from zadapter.cli.config import KEYWORDS, TableOptions, load
+from zadapter.cli.error_messages import message_of
+from zadapter.cli.options import (
+    CURVE,
+    ROW_GROUPS,
+    TARGET_FILE_SIZE,
+    Backend,
+    Curve,
+    RowGroups,
+    TargetFileSize,
+)
+from zadapter.cli.parsing import parse_by, parse_pairs
+from zadapter.cli.results import Result, as_json, facts, listing
+from zadapter.errors import UsageError
+from zadapter.reports.optimize import VERIFICATIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zadapter.reports.optimize import Plan, Report
+
+SOME_FAILED = 3
+"""Exit code if a table of a file failed."""
+_Table = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TABLE",
+        help="A path, delta.`path`, or an identifier of Spark's catalog.",
+        show_default=False,
+    ),
+]
+_Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
+        "instead of 1.",
+    ),
+]
+_Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A TOML file of tables and their options, not TABLE."),
+]
+_Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
+]
+_MaxGroupBytes = Annotated[
+    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
+]
+_WidenStats = Annotated[
+    bool,
+    typer.Option(
+        "--widen-stats",
+        help="Collect stats of key columns that have none; optimize sets a table property for it.",
+    ),
+]
+_Force = Annotated[
+    bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
+]
+_Verify = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="counts, or checksum to compare all values before the commit, which reads the "
+        "written files once.",
+        autocompletion=lambda: list(VERIFICATIONS),
+    ),
+]
+_BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
+
+
+def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
+    *,
+    context: typer.Context,
+    table: _Table = None,
+    by: _Keys = None,
+    config: _Config = None,
+    where: _Where = None,
+    backend: Backend = None,
+    curve: Curve = CURVE,
+    target_file_size: TargetFileSize = TARGET_FILE_SIZE,
+    row_groups: RowGroups = ROW_GROUPS,
+    max_group_bytes: _MaxGroupBytes = "256GB",
+    widen_stats: _WidenStats = False,
+    force: _Force = False,
+    verify: _Verify = "counts",
+) -> Call:
+    """Check the arguments, and return the call for one table or for the tables of a file."""
+    function = str(context.info_name)
+    if config is not None:
+        _refuse_others(context)
+        conf = parse_pairs(context.params["conf"] or (), "--conf")
+        return _call(function, load(config, conf), config)
+    if table is None:
+        raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
+    if not by:
+        raise UsageError("--by is missing; pass one to four columns that filters use, such as a,b")
+    options = Options(
+        table=table,
+        by=parse_by(by),
+        where=where,
+        curve=curve,
+        target_file_size=target_file_size,
+        row_groups=row_groups,
+        max_group_bytes=max_group_bytes,
+        widen_stats=widen_stats,
+        force=force,
+        verify=verify,
+    )
+    keywords = {key: getattr(options, key) for key in KEYWORDS} | {"backend": backend}
+    return _call(function, [TableOptions(table, keywords)])
+
+
+def _refuse_others(context: typer.Context) -> None:
+    for name in [name for name in context.params if name not in _BESIDE_A_FILE]:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            shown = "TABLE" if name == "table" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{shown} and --config exclude each other; set options in the file")
+
+
+def _call(function: str, tables: Sequence[TableOptions], config: Path | None = None) -> Call:
+    backends = {options.keywords.get("backend") for options in tables}
+
+    def run(spark: "SparkSession") -> Result:
+        if config is not None:
+            return _together([(each.table, _tried(function, each, spark)) for each in tables])
+        result = _made(function, tables[0], spark)
+        return facts(_document(result), result.facts())
+
+    return Call(
+        function=function,
+        tables=tuple(options.table for options in tables),
+        backend=backends.pop() if len(backends) == 1 else None,
+        run=run,
+    )
+
+
+def _made(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report":
+    result: Plan | Report = getattr(zadapter, function)(
+        options.table, **options.keywords, spark=spark
+    )
+    return result
+
+
+def _tried(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report | str":
+    """Return the result for one of several tables, or the message of its error."""
+    try:
+        return _made(function, options, spark)
+    except Exception as error:  # noqa: BLE001 - other tables do not suffer
+        return message_of(error)
+
+
+def _together(results: Sequence[tuple[str, "Plan | Report | str"]]) -> Result:
+    """Return one report of several tables."""
+    failed = [table for table, result in results if isinstance(result, str)]
+    documents = [
+        {"table": table, "error": result}
+        if isinstance(result, str)
+        else {"table": table, "result": _document(result)}
+        for table, result in results
+    ]
+    rows = [(table, *_summary(result)) for table, result in results]
+    done = f"{len(results) - len(failed)} of {len(results)} tables done"
+    return Result(
+        documents=[as_json(documents)],
+        table=listing(["table", "files", "a filter reads", "result"], rows),
+        note=f"{done}; failed: {', '.join(failed)}" if failed else done,
+        exit_code=SOME_FAILED if failed else 0,
+    )
+
+
+def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
+    """Return files, shares and outcome as text."""
+    if isinstance(result, str):
+        return "", "", f"error: {result}"
+    texts = result.facts()
+    if result.nothing_to_do:
+        return "", "", f"nothing to do: {texts['nothing to do']}"
+    outcome = f"committed {texts['committed']}" if "committed" in texts else "planned"
+    if "not rewritten" in texts:
+        outcome = f"{outcome}; not rewritten: {texts['not rewritten']}"
+    return texts["files"], texts["a filter reads"], outcome
+
+
+def _document(result: "Plan | Report") -> Mapping[str, Any]:
+    """Return the fields of a result, and whether there was nothing to do."""
+    document = asdict(result)
+    document.get("plan", document)["nothing_to_do"] = result.nothing_to_do
+    return document

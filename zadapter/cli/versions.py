@@ -1,0 +1,116 @@
+"""``zadapter history``, ``restore``, ``publish`` and ``vacuum``."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import zadapter
+from zadapter.cli.calls import Call
+from zadapter.cli.options import Backend, Table
+from zadapter.cli.parsing import parse_age
+from zadapter.cli.results import Result, as_json, facts, listing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
+
+
+def history(*, table: Table, backend: Backend = None) -> Call:
+    """List the commits of TABLE, newest first; times are in UTC."""
+
+    def run(spark: "SparkSession") -> Result:
+        commits = zadapter.history(table, backend=backend, spark=spark)
+        columns = ["version", "time", "operation", *(name.replace("_", " ") for name in _COUNTS)]
+        rows = [
+            (
+                commit.version,
+                commit.timestamp.strftime("%Y-%m-%d %H:%M:%S"),
+                commit.operation,
+                *(getattr(commit, name) for name in _COUNTS),
+            )
+            for commit in commits
+        ]
+        documents = [
+            {**asdict(commit), "timestamp": commit.timestamp.isoformat()} for commit in commits
+        ]
+        return Result(documents=[as_json(documents)], table=listing(columns, rows))
+
+    return Call(function="history", tables=(table,), backend=backend, run=run)
+
+
+def restore(
+    *,
+    table: Table,
+    version: Annotated[
+        int, typer.Argument(min=0, metavar="VERSION", help="The version whose rows come back.")
+    ],
+    backend: Backend = None,
+) -> Call:
+    """Commit the rows of an older version of TABLE as a new version."""
+
+    def run(spark: "SparkSession") -> Result:
+        committed = zadapter.restore(table, version, backend=backend, spark=spark)
+        return facts(
+            {"table": table, "restored": version, "version": committed},
+            {"table": table, "restored": f"version {version}", "committed": f"version {committed}"},
+        )
+
+    return Call(function="restore", tables=(table,), backend=backend, run=run)
+
+
+def publish(
+    *,
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A path.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what would be done; change nothing.")
+    ] = False,
+    backend: Backend = None,
+) -> Call:
+    """Make the visible files of FOLDER the newest version, for engines that list its files."""
+
+    def run(spark: "SparkSession") -> Result:
+        done = zadapter.publish(folder, dry_run=dry_run, backend=backend, spark=spark)
+        would = "would be " if dry_run else ""
+        readable = {
+            "folder": done.table,
+            "version": str(done.version),
+            f"files {would}moved": f"{len(done.moved):,}",
+            f"files {would}deleted": f"{len(done.removed):,}",
+        }
+        return facts({**asdict(done), "nothing_to_do": done.nothing_to_do}, readable)
+
+    return Call(function="publish", tables=(folder,), backend=backend, run=run)
+
+
+def vacuum(
+    *,
+    table: Table,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            metavar="AGE",
+            help="Retention of replaced versions: a number with s, m, h, d or w.",
+        ),
+    ] = "7d",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run/--no-dry-run", help="Only list the files, or delete them.")
+    ] = True,
+    backend: Backend = None,
+) -> Call:
+    """Delete files of TABLE that only old versions need; by default only list them."""
+    age = parse_age(older_than)
+
+    def run(spark: "SparkSession") -> Result:
+        paths = zadapter.vacuum(
+            table, older_than=age, dry_run=dry_run, backend=backend, spark=spark
+        )
+        done = "can be deleted with --no-dry-run" if dry_run else "deleted"
+        return Result(
+            documents=[as_json({"table": table, "dry_run": dry_run, "files": paths})],
+            table=listing(["file"], [[path] for path in paths]),
+            note=f"{len(paths)} files {done}",
+        )
+
+    return Call(function="vacuum", tables=(table,), backend=backend, run=run)
