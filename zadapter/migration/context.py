@@ -22,7 +22,6 @@ from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.reports.optimize import timing
 from zadapter.spark.clone import refresh, scratch
-from zadapter.spark.sessions import running
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Source, Staged, keys
@@ -82,7 +81,7 @@ def opened(
 ) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
     (old, new), (backend, to) = names, formats
-    user_session = spark or running() or resolve.start({}, None, names)
+    user_session = spark or resolve.start({}, to if isinstance(to, str) else None, names)
     session, factory = open_table(old, backend, user_session)
     session, to_factory = open_table(new, to, session)
     with (
