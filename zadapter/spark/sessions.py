@@ -46,7 +46,8 @@ def session(
     ``iceberg.db`` of Spark's warehouse, which pyiceberg's ``SqlCatalog`` can read. On a local
     master, unless configured otherwise, it has no web UI, two shuffle partitions per core, one
     partition per core for the state of a Delta table, and half of the machine's memory, at most 4
-    GiB, for the driver; Python workers run this Python. Spark downloads packages on first use.
+    GiB, for the driver; Python workers run this Python. It logs errors only, unless configured
+    otherwise. Packages are downloaded on first use, and then named by path.
 
     For S3 it gets Hadoop's S3A, which reads ``s3://`` and ``s3a://``. Credentials come from
     ``fs.s3a.*``, the environment, a profile or the machine, in this order. If ``AWS_ENDPOINT_URL``
