@@ -126,6 +126,7 @@ def _resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequenc
     found = answer.stdout.strip().splitlines()
     if answer.returncode or not found:
         lines = [line.strip(" :\t") for line in answer.stderr.splitlines() if _FAILURE.search(line)]
+        lines.sort(key=lambda line: "unresolved" not in line)
         reasons = list(dict.fromkeys(lines)) or answer.stderr.strip().splitlines()[-3:]
         raise UnresolvedError(
             f"Spark cannot download {packages}: {'; '.join(reasons[:3])}; check the network and "
