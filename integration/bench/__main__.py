@@ -94,10 +94,7 @@ def main(
             only=rivals,
         )
         run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
-        if MIGRATION in named:
-            _move(track, run)
-        if START in named:
-            _begin(track, chosen, run)
+        _time(track, named, chosen, run)
         _race(track, races, run)
         if grow:
             run.points = scaling.scaling(track, chosen[0], console.print)
@@ -128,6 +125,14 @@ def _say(run: report.Run) -> None:
     console.print(Markdown(report.goals_table(run.goals())))
     for line in run.remarks():
         console.print(line, highlight=False)
+
+
+def _time(track: Track, named: Sequence[str], formats: Sequence[str], run: report.Run) -> None:
+    """Run the workloads without contenders."""
+    if MIGRATION in named:
+        _move(track, run)
+    if START in named:
+        _begin(track, formats, run)
 
 
 def _move(track: Track, run: report.Run) -> None:
