@@ -3,10 +3,14 @@
 import subprocess
 import sys
 from configparser import ConfigParser
+from email import message_from_string
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
+
+from zadapter_delta.format import FORMAT
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("zadapter", "zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
@@ -35,13 +39,25 @@ def test_the_wheel_holds_the_two_source_roots_and_nothing_else(wheel):
         for root in (ROOT, ROOT / "backends")
         for package in PACKAGES
         for path in (root / package).rglob("*")
-        if path.suffix in {".py", ".typed"}
+        if path.suffix in {".py", ".typed", ".properties"}
     }
 
     names = set(wheel.namelist())
     assert {name for name in names if ".dist-info/" not in name} >= shipped
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == set(PACKAGES)
     assert {name for name in names if name.endswith(".py")} <= shipped
+
+
+def test_the_extra_admits_no_delta_spark_without_a_jar(wheel):
+    """Delta's ``configure_spark_with_delta_pip`` asks Maven for the version that pip installed."""
+    (listing,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    requires = message_from_string(wheel.read(listing).decode()).get_all("Requires-Dist")
+    pins = [each for each in map(Requirement, requires) if each.name == "delta-spark"]
+    library = FORMAT.library
+
+    assert {pin.specifier for pin in pins} == {Requirement(library.requirement).specifier}
+    assert pins[0].specifier.contains(library.packages[0].rpartition(":")[2])
+    assert not pins[0].specifier.contains("4.4.1")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

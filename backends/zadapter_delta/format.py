@@ -36,6 +36,6 @@ FORMAT = Format(
         operators=("org.apache.spark.sql.delta.", "io.delta."),
         local_settings=_local_settings,
         python_package="delta-spark",
-        requirement="delta-spark>=4.4,<4.5",
+        requirement="delta-spark>=4.4,<4.4.1",
     ),
 )

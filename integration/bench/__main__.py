@@ -25,7 +25,7 @@ from rich.progress import (
 from integration.bench import report
 from integration.bench.contenders import CONTENDERS
 from integration.bench.formats import FORMATS
-from integration.bench.measures import metadata, migration, scaling
+from integration.bench.measures import metadata, migration, scaling, start
 from integration.bench.race import Track, race
 from integration.bench.results import EXPLAINED
 from integration.bench.session import session
@@ -36,6 +36,8 @@ METADATA = "metadata"
 """Workload without a table: costs of planning and logs."""
 MIGRATION = "migration"
 """Workload of migrations between formats instead of rewrites."""
+START = "start"
+"""Workload of first calls: from the shell, and on a warm session."""
 QUICK_SCALE = 0.02
 MARK = ".zadapter-bench"
 """Marks a folder whose tables this command may delete."""
@@ -51,7 +53,7 @@ def main(
     ] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
     workloads: Annotated[
-        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA, MIGRATION])}.")
+        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA, MIGRATION, START])}.")
     ] = None,
     repeat: Annotated[int | None, typer.Option(min=1, help="Rounds, in drawn orders.")] = None,
     files: Annotated[
@@ -71,7 +73,7 @@ def main(
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
-    known = [*WORKLOADS, METADATA, MIGRATION]
+    known = [*WORKLOADS, METADATA, MIGRATION, START]
     named = _chosen(workloads or (",".join(known) if full else QUICK), known)
     chosen = _chosen(formats, FORMATS)
     rivals = _chosen(only, CONTENDERS) if only else []
@@ -92,8 +94,7 @@ def main(
             only=rivals,
         )
         run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
-        if MIGRATION in named:
-            _move(track, run)
+        _time(track, named, chosen, run)
         _race(track, races, run)
         if grow:
             run.points = scaling.scaling(track, chosen[0], console.print)
@@ -126,6 +127,14 @@ def _say(run: report.Run) -> None:
         console.print(line, highlight=False)
 
 
+def _time(track: Track, named: Sequence[str], formats: Sequence[str], run: report.Run) -> None:
+    """Run the workloads without contenders."""
+    if MIGRATION in named:
+        _move(track, run)
+    if START in named:
+        _begin(track, formats, run)
+
+
 def _move(track: Track, run: report.Run) -> None:
     """Migrate, and print each result immediately."""
     place, workload = track.folder, WORKLOADS["lineitem"]
@@ -133,6 +142,14 @@ def _move(track: Track, run: report.Run) -> None:
         run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
         run.keep()  # results are saved even if a later migration fails
+
+
+def _begin(track: Track, chosen: Sequence[str], run: report.Run) -> None:
+    """Time first calls, and print each result immediately."""
+    for goal in start.starts(track.spark, track.folder, chosen, track.repeat):
+        run.moved.append(goal)
+        console.print(f"{goal.what}: {goal.found}", highlight=False)
+        run.keep()
 
 
 def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> None:

@@ -44,7 +44,7 @@ class Run:
         rounds: Scale of tables, number of files, and number of rounds.
         found: All results.
         failed: Reasons of failed contenders, by workload, format and contender.
-        moved: Goals of migrations.
+        moved: Goals of migrations and of first calls.
         points: Growth of time.
         metadata: Cost of planning and logs alone.
     """

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from zadapter.errors import SessionError
-from zadapter.spark import java
+from zadapter.spark.launch import java
 
 NO_JAVA = (
     "Spark requires Java 17 or 21; install one of them, or the extra 'java' of zadapter, which "
@@ -68,10 +68,10 @@ def test_java_home_goes_before_the_path(bare, monkeypatch):
     named = bare("named", 17)
     on_path = bare("path", 21)
 
-    with java.home() as found:
+    with java.home(vector=True) as found:
         assert found == on_path
     monkeypatch.setenv("JAVA_HOME", str(named))
-    with java.home() as found:
+    with java.home(vector=True) as found:
         assert found == named
 
 
@@ -85,7 +85,7 @@ def test_a_java_that_spark_cannot_use_is_passed_over(bare, monkeypatch, release)
     with pytest.raises(SessionError, match=rf"not Java {number} in {old}"), java.home():
         pass
     fitting = bare("path", 21)
-    with java.home() as found:
+    with java.home(vector=True) as found:
         assert found == fitting
 
 
@@ -94,7 +94,7 @@ def test_a_java_home_without_java_is_passed_over(bare, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     fitting = bare("path", 17)
 
-    with java.home() as found:
+    with java.home(vector=True) as found:
         assert found == fitting
 
 
@@ -102,7 +102,7 @@ def test_a_java_without_the_vector_module_is_wrapped_for_a_while(bare):
     """Spark's launcher asks for the module; the wrapper leaves no trace."""
     reduced = bare("path", 21, has_vector=False)
 
-    with java.home() as found:
+    with java.home(vector=True) as found:
         assert found != reduced
         answer = subprocess.run(
             [found / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
@@ -113,6 +113,32 @@ def test_a_java_without_the_vector_module_is_wrapped_for_a_while(bare):
 
     assert f"java.home = {reduced}" in answer.stderr
     assert not found.exists()
+
+
+def test_the_vector_module_goes_unless_it_is_asked_for(bare):
+    """Java warns of it at each start; the wrapper tells Java where its true home is."""
+    whole = bare("path", 17)
+
+    with java.home() as found:
+        script = (found / "bin" / "java").read_text(encoding="utf-8")
+    with java.home(vector=True) as asked:
+        assert asked == whole
+    assert found != whole
+    assert f"home={whole}\n" in script
+
+
+def test_a_release_file_tells_what_java_is_without_running_it(bare):
+    """The Java there would fail; nobody runs it to learn its version."""
+    home = bare("path", 21)
+    (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    facts = 'JAVA_VERSION="17.0.15"\nMODULES="java.base jdk.incubator.vector"\n'
+    (home / "release").write_text(facts)
+
+    with java.home(vector=True) as found:
+        assert found == home
+    (home / "release").write_text(facts.replace("17.0.15", "1.8.0_292"))
+    with pytest.raises(SessionError, match="not Java 8"), java.home():
+        pass
 
 
 def test_the_wrapper_takes_out_one_argument_and_keeps_the_others(tmp_path):

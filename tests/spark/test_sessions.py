@@ -20,7 +20,7 @@ FORMATS = plugins.formats()
 DELTA, ICEBERG = FORMATS["delta"].library, FORMATS["iceberg"].library
 
 
-def run_python(code, **environment):
+def run_python(code, *, cwd=None, **environment):
     """Run *code* in a new Python and return all it said; a variable that is None is unset."""
     variables = {**os.environ, **environment}
     answer = subprocess.run(
@@ -28,9 +28,15 @@ def run_python(code, **environment):
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
         env={name: value for name, value in variables.items() if value is not None},
     )
     return answer.stderr + answer.stdout
+
+
+def before_all(folder):
+    """Return a ``PYTHONPATH`` that starts with *folder*."""
+    return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
 
 
 def test_a_running_session_is_used_as_it_is(spark):
@@ -113,10 +119,37 @@ def test_unsupported_delta_is_refused(tmp_path):
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: delta-spark\nVersion: 4.2.0\n")
 
-    said = run_python("import zadapter.spark; zadapter.spark.session()", PYTHONPATH=str(tmp_path))
+    said = run_python(
+        "import zadapter.spark; zadapter.spark.session()", PYTHONPATH=before_all(tmp_path)
+    )
 
     assert "SessionError: delta-spark 4.2.0" in said
-    assert "delta-spark 4.4: pip install 'delta-spark>=4.4,<4.5'" in said
+    assert "delta-spark 4.4: pip install 'delta-spark>=4.4,<4.4.1'" in said
+
+
+def test_deltas_own_configuration_of_a_session_fits(tmp_path):
+    """The newest delta-spark that the extra admits names a jar that exists."""
+    version = DELTA.packages[0].rpartition(":")[2]
+    metadata = tmp_path / f"delta_spark-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: delta-spark\nVersion: {version}\n")
+    code = f"""
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
+import zadapter
+builder = (
+    SparkSession.builder.master("local[1]")
+    .config("{EXTENSIONS}", "{DELTA.extension}")
+    .config("{CATALOG}", "{DELTA.catalog}")
+)
+spark = configure_spark_with_delta_pip(builder).getOrCreate()
+spark.range(9).repartition(2).write.format("delta").save("table")
+print("now at version", zadapter.optimize("table", by="id").versions)
+"""
+
+    said = run_python(code, cwd=tmp_path, PYTHONPATH=before_all(tmp_path))
+
+    assert "now at version (1,)" in said, said
 
 
 def test_packages_that_would_hide_ours_are_reported():

@@ -1,5 +1,6 @@
 """Resolve the table, its backend, the session and the key columns before anything is written."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from zadapter.arguments.local_paths import check_local
 from zadapter.arguments.options import Options
 from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
-from zadapter.backend.plugins import load, names
+from zadapter.backend.plugins import formats, load, names
 from zadapter.base.names import Parts, join, resolve, split
 from zadapter.errors import (
     MissingBackendError,
@@ -22,10 +23,14 @@ from zadapter.errors import (
 from zadapter.layout.layout import Curve, Request, orders
 from zadapter.planning.file_size import chosen_file_size
 from zadapter.spark import object_stores
-from zadapter.spark.sessions import ensure_format, running, session
+from zadapter.spark.sessions import default, ensure_format, loadable, running, session
 from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot
 
+_NOT_FOUND = re.compile(
+    r"not found|no \w+ (table|files) found|does not exist|not an? \w+ table|has no _delta_log"
+)
+"""Reasons of a backend for which nothing is there by the table's name."""
 _NO_KEYS = (
     (pa.types.is_struct, "a struct; pass one of its fields"),
     (pa.types.is_list, "an array; pass other columns"),
@@ -54,70 +59,115 @@ def open_table(
     if backend is None:
         return _detected(name, spark or start({}, None, [name]))
     if isinstance(backend, str):
-        return _loaded(backend, name, spark)
+        backend = load(backend)
     if not isinstance(getattr(backend, "format", None), Format):
         raise UsageError(f"backend= must be a format name or a backend class, not {backend!r}")
     return ensure_format(spark, backend.format, name), backend
 
 
-def start(conf: Mapping[str, str], backend: str | None, tables: Sequence[str]) -> SparkSession:
+def start(
+    conf: Mapping[str, str],
+    backend: str | None,
+    tables: Sequence[str],
+    *,
+    for_one_call: bool = False,
+) -> SparkSession:
     """Return the running session, or start one.
 
     Args:
         conf: Spark settings.
-        backend: The format to support; None: every installed format.
+        backend: A format to support; None: every installed format.
         tables: Paths and identifiers of tables. The session supports their object stores.
+        for_one_call: Whether no other call follows. Else the session also supports every installed
+            format.
 
     Raises:
         MissingBackendError: The backend is not installed.
         SessionError: No suitable session can be started.
     """
-    if backend is not None:
-        load(backend)
-    formats = None if backend is None else [backend]
-    return session(conf, formats=formats, stores=object_stores.named(tables))
+    form = None if backend is None else load(backend).format
+    stores = object_stores.named(tables)
+    if form is not None and for_one_call:
+        return session(conf, formats=[form.name], stores=stores)
+    return default(conf, form, stores)
 
 
-def _loaded(name: str, table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
-    factory = load(name)
-    return ensure_format(spark, factory.format, table), factory
+def _detected(table: str, spark: SparkSession) -> tuple[SparkSession, Factory]:
+    """Return the backend that finds the table, of those whose jars the session has.
 
-
-def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Factory]:
+    Raises:
+        MissingBackendError: No backend can be loaded.
+        UnknownTableError: No backend finds the table.
+        SessionError: The table's format needs settings or jars that the session lacks.
+        UnsupportedError: The table uses a feature that zadapter does not support.
+    """
+    factories = _factories()
+    supported = {form.name for form in loadable(spark, (each.format for each in factories))}
+    lacking = [each.format for each in factories if each.format.name not in supported]
     reasons: list[ZadapterError] = []
-    for name in names():
+    for factory in (each for each in factories if each.format.name in supported):
         try:
-            result = _tried(name, table, spark)
+            result = _tried(factory, table, spark)
         except UnsupportedError as error:
-            # the table may have a format that the session does not support
+            # the folder may belong to a table whose format the session does not support
+            named = (form for form in lacking if f"{form.name} table" in str(error).lower())
+            if form := next(named, None):
+                ensure_format(spark, form, table)
             raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
         if not isinstance(result, ZadapterError):
             return result
         reasons.append(result)
-    if not reasons:
+    raise _reason(table, reasons, sorted(supported), [form.name for form in lacking])
+
+
+def _factories() -> list[Factory]:
+    """Return the backends that can be loaded.
+
+    Raises:
+        MissingBackendError: There is none; the first reason, if there are several.
+    """
+    registered = names()
+    if not registered:
         raise MissingBackendError(
             "no backend is installed; install zadapter with the extra 'delta'"
         )
-    if len(reasons) == 1:
-        raise reasons[0]
-    # first the backends that looked for the table, then those that could not
-    reasons.sort(key=lambda reason: not isinstance(reason, UnknownTableError))
-    raise UnknownTableError("; ".join(map(str, reasons)))
+    working = formats()
+    return [load(name) for name in registered if name in working] or [load(registered[0])]
+
+
+def _reason(
+    table: str, reasons: Sequence[ZadapterError], looked: Sequence[str], lacking: Sequence[str]
+) -> ZadapterError:
+    """Return the one reason why no backend takes the table.
+
+    A backend that has found something at the name knows more than those that have not.
+    """
+    if len(reasons) == 1 and not lacking:
+        return reasons[0]
+    for kind in (UnknownTableError, SessionError):
+        for reason in reasons:
+            if isinstance(reason, kind) and not _NOT_FOUND.search(str(reason)):
+                return reason
+    absent = f"; this session does not load {' and '.join(lacking)}" if lacking else ""
+    return UnknownTableError(
+        f"{table}: no {' or '.join(looked)} table found; check the name{absent}"
+    )
 
 
 def _tried(
-    name: str, table: str, spark: SparkSession | None
+    factory: Factory, table: str, spark: SparkSession
 ) -> tuple[SparkSession, Factory] | ZadapterError:
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
-        session_for_format, factory = _loaded(name, table, spark)
-        if factory(session_for_format).snapshot(table).version is None:
+        session = ensure_format(spark, factory.format, table)
+        if factory(session).snapshot(table).version is None:
             return UnknownTableError(
-                f"{table} has no log; pass backend={name!r} to create a table from its files"
+                f"{table} has no log; pass backend={factory.format.name!r} to create a table from "
+                "its files"
             )
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error
-    return session_for_format, factory
+    return session, factory
 
 
 def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:

@@ -52,13 +52,14 @@ def _entry(name: str) -> EntryPoint:
 def _load(entry: EntryPoint) -> Factory:
     try:
         loaded: Any = entry.load()
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingBackendError(
             f"backend {entry.name!r} requires {error.name}; install the extra {entry.name!r}"
         ) from error
-    except AttributeError as error:
+    except Exception as error:  # a plug-in may raise anything, and must not stop the others
         raise MissingBackendError(
-            f"backend {entry.name!r} cannot be loaded: {error}; reinstall its package"
+            f"backend {entry.name!r} cannot be loaded: {error}; reinstall "
+            "its package, or uninstall it"
         ) from error
     if not isinstance(getattr(loaded, "format", None), Format):
         raise MissingBackendError(

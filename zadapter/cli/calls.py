@@ -43,7 +43,7 @@ class Call:
     targets: tuple[str, ...] = ()
     """Tables that need not exist."""
     backend: str | None = None
-    """The format that the session supports; None: every installed format."""
+    """The only format that the session supports; None: every installed format."""
 
     def check(self, conf: Mapping[str, str]) -> None:
         """Check what needs no Spark.
@@ -77,7 +77,7 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
             settings = parse_pairs(conf or (), "--conf")
             call = verb(**arguments)
             call.check(settings)
-            with _logged(verbose=verbose):
+            with _logged(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING):
                 conf_of_session = {**(_VERBOSE if verbose else QUIET), **settings}
                 result = _result(call, conf_of_session, quiet=quiet)
         show(result, as_json=as_json, quiet=quiet)
@@ -99,22 +99,20 @@ def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
     getattr(zadapter, call.function)  # says what to install if there is no PySpark
     from zadapter.arguments.resolve import start  # noqa: PLC0415 - loads Spark
 
-    session = start(conf, call.backend, [*call.tables, *call.targets])
+    session = start(conf, call.backend, [*call.tables, *call.targets], for_one_call=True)
     with nullcontext() if quiet else progress(Console(stderr=True)):
         return call.run(session)
 
 
 @contextmanager
-def _logged(*, verbose: bool) -> Iterator[None]:
-    """Print the log of zadapter on standard error, if requested."""
-    if not verbose:
-        yield
-        return
+def _logged(level: int) -> Iterator[None]:
+    """Print the log of zadapter from *level* on standard error."""
     logger, handler = logging.getLogger("zadapter"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+    name = "%(asctime)s %(name)s: " if level <= logging.INFO else "zadapter: "
+    handler.setFormatter(logging.Formatter(f"{name}%(message)s", "%H:%M:%S"))
     before = logger.level
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(level)
     try:
         yield
     finally:

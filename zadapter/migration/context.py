@@ -76,13 +76,13 @@ class SourceTable:
 @contextmanager
 def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
-    old, new = options.names
+    (old, new), to = options.names, options.to
     user_session = spark or running()
     if user_session is None:
         check_local([old], {})
-        user_session = resolve.start({}, None, options.names)
+        user_session = resolve.start({}, to if isinstance(to, str) else None, options.names)
     session, factory = open_table(old, options.backend, user_session)
-    session, to_factory = open_table(new, options.to, session)
+    session, to_factory = open_table(new, to, session)
     with (
         interruptible(session.sparkContext, _AGAIN),
         scratch(session) as clone,

@@ -23,8 +23,10 @@ JARS = "spark.jars"
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 MASTER = "spark.master"
 MEMORY = "spark.driver.memory"
-_EXTRA_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+EXTRA_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTION_KEYS = (JAVA_OPTIONS, EXTRA_JAVA_OPTIONS)
+CLASS_PATH = "spark.driver.extraClassPath"
+JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
@@ -37,7 +39,9 @@ SPARK = "4.1"
 _SUBMIT_FLAGS = {
     "--master": MASTER,
     "--driver-memory": MEMORY,
-    "--driver-java-options": _EXTRA_JAVA_OPTIONS,
+    "--driver-java-options": EXTRA_JAVA_OPTIONS,
+    "--driver-class-path": CLASS_PATH,
+    "--jars": JARS,
     "--packages": PACKAGES,
 }
 _SUBMIT_VARIABLES = {MASTER: "MASTER", MEMORY: "SPARK_DRIVER_MEMORY"}
@@ -88,7 +92,7 @@ def _java_options(stated: Mapping[str, str]) -> list[str]:
     """Return JVM options that favour throughput over latency."""
     # rows are sorted in place: page look-ups take a tenth of a rewrite
     options = ["-XX:+UseTransparentHugePages"] if _huge_pages_on_request() else []
-    given = [stated.get(_EXTRA_JAVA_OPTIONS, ""), *map(os.environ.get, _JAVA_VARIABLES)]
+    given = [stated.get(EXTRA_JAVA_OPTIONS, ""), *map(os.environ.get, JAVA_VARIABLES)]
     if not any(_COLLECTOR.search(text or "") for text in given):  # a JVM refuses two collectors
         # G1, the default, makes each write of a reference slower, for shorter pauses
         options.append("-XX:+UseParallelGC")
@@ -174,10 +178,14 @@ def _variables() -> dict[str, str]:
     return {key: os.environ[name] for key, name in _SUBMIT_VARIABLES.items() if name in os.environ}
 
 
-def _defaults_file() -> dict[str, str]:
+def conf_folder() -> Path:
+    """Return the folder of the user's ``spark-defaults.conf`` and ``log4j2.properties``."""
     spark_home = str(_find_spark_home())  # type: ignore[no-untyped-call]
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")
-    path = Path(folder, "spark-defaults.conf")
+    return Path(os.environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf"))
+
+
+def _defaults_file() -> dict[str, str]:
+    path = conf_folder() / "spark-defaults.conf"
     if not path.is_file():
         return {}
     lines = path.read_text(encoding="utf-8").splitlines()

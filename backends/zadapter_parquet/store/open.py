@@ -5,11 +5,11 @@ import re
 from pyspark.sql import SparkSession
 
 from zadapter.base.locations import reachable
+from zadapter.errors import MissingBackendError
 from zadapter_parquet.store import s3
 from zadapter_parquet.store.contract import Files
 from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles
 from zadapter_parquet.store.local import LocalFiles, local_path
-from zadapter_parquet.store.object_store import ObjectFiles
 
 _BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
 
@@ -21,6 +21,9 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
         spark: A session, which provides the settings of stores.
         table: The table as the caller named it.
         make: Whether to create a missing folder.
+
+    Raises:
+        MissingBackendError: The table is in an object store, and obstore is not installed.
     """
     by_path = _BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table
@@ -30,4 +33,11 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     location = reachable(spark._jvm, spark._jsparkSession, location)  # noqa: SLF001
     if location.startswith(f"{SCHEME}:"):
         return HadoopFiles(spark, location, make=make)
+    try:  # local folders and HDFS need no obstore
+        from zadapter_parquet.store.object_store import ObjectFiles  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingBackendError(
+            f"{location}: Parquet tables in object stores require {error.name}; install the extra "
+            "'parquet'"
+        ) from error
     return ObjectFiles(location, s3.options(spark, location))

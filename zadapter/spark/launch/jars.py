@@ -1,0 +1,155 @@
+"""Jars of Maven packages: resolved by Ivy once, then named by path.
+
+Ivy resolves ``spark.jars.packages`` at every start, which takes seconds, and prints 50 lines. Here
+a process of its own has Spark resolve them, quietly. The jars that it reports are recorded beside
+Ivy's, so the next start needs no Ivy. A record is used only while every jar has the recorded size.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from urllib.parse import unquote, urlparse
+
+from filelock import FileLock
+
+from zadapter.errors import SessionError
+from zadapter.spark import settings
+
+_IVY = "spark.jars.ivy"
+_SOURCES = ("spark.jars.repositories", "spark.jars.ivySettings")
+_ONE_JVM = re.compile(r"local(\[.*)?\Z")
+_RESOLVE = """
+from pyspark import SparkConf, SparkContext
+SparkContext._ensure_initialized()
+print(SparkConf().get("spark.jars"))
+"""
+_FAILURE = re.compile(r"unresolved dependency|not found|download failed|Server access|UnknownHost")
+_logger = logging.getLogger(__name__)
+
+
+class UnresolvedError(SessionError):
+    """Packages cannot be resolved."""
+
+
+def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return *added* with paths of jars instead of packages, unless the user has packages.
+
+    On one machine the jars are part of the JVM's class path, so that the executor does not copy
+    them. A cluster's executors receive them from the driver.
+
+    Args:
+        stated: The user's settings.
+        added: Settings of the new session so far.
+
+    Raises:
+        UnresolvedError: The packages cannot be resolved.
+    """
+    one_jvm = _ONE_JVM.match(stated.get(settings.MASTER, "local"))
+    key, separator = (settings.CLASS_PATH, os.pathsep) if one_jvm else (settings.JARS, ",")
+    is_hidden = key in settings.submit_args()
+    if settings.PACKAGES not in added or stated.get(settings.PACKAGES) or is_hidden:
+        return dict(added)
+    excludes = added.get(settings.EXCLUDES, stated.get(settings.EXCLUDES, ""))
+    paths = _resolved(stated, added[settings.PACKAGES], excludes)
+    before = [stated[key]] if stated.get(key) else []
+    rest = {
+        name: value
+        for name, value in added.items()
+        if name not in {settings.PACKAGES, settings.EXCLUDES}
+    }
+    return rest | {key: separator.join([*before, *paths])}
+
+
+def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
+    """Return the paths of the packages' jars and of all jars that these depend on."""
+    asked = [packages, excludes, *(stated.get(key, "") for key in _SOURCES)]
+    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    ivy = Path(stated.get(_IVY) or Path.home() / ".ivy2.5.2")
+    record = ivy / "zadapter" / f"{digest}.json"
+    if paths := _recorded(record, asked):
+        return paths
+    with _alone(record.parent):
+        if paths := _recorded(record, asked):
+            return paths
+        _logger.warning("resolving %s; the first start downloads jars", packages)
+        paths = _resolve(stated, packages, excludes)
+        with suppress(OSError):  # without a record, the next start resolves again
+            _keep(record, asked, paths)
+    return paths
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for other processes that download: Ivy's cache breaks if two of them write to it."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # no folder, no other process either
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(folder / "lock"))
+        yield
+
+
+def _recorded(record: Path, asked: Sequence[str]) -> Sequence[str]:
+    """Return the recorded paths, or none if a jar is missing or has changed."""
+    try:
+        kept = json.loads(record.read_text(encoding="utf-8"))
+        sizes: dict[str, int] = kept["jars"]
+        whole = all(Path(path).stat().st_size == size for path, size in sizes.items())
+        return list(sizes) if kept["asked"] == asked and whole else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _keep(record: Path, asked: Sequence[str], paths: Sequence[str]) -> None:
+    kept = {"asked": asked, "jars": {path: Path(path).stat().st_size for path in paths}}
+    with NamedTemporaryFile("w", dir=record.parent, delete=False, encoding="utf-8") as file:
+        file.write(json.dumps(kept, indent=1))
+    Path(file.name).replace(record)
+
+
+def _resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
+    """Have Spark resolve the packages in a process of its own.
+
+    Raises:
+        UnresolvedError: A package was not found, or no repository answers.
+    """
+    jars = {key: value for key, value in stated.items() if key.startswith("spark.jars.")}
+    java = {key: stated[key] for key in settings.JAVA_OPTION_KEYS if key in stated}
+    wanted = {settings.PACKAGES: packages, settings.EXCLUDES: excludes, settings.JARS: ""}
+    conf = [f"{key}={value}" for key, value in {**jars, **java, **wanted}.items() if value]
+    mine = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    arguments = [word for word in mine if word != "pyspark-shell"]
+    arguments += [word for pair in conf for word in ("--conf", pair)]
+    arguments += ["--master", "local", "pyspark-shell"]
+    answer = subprocess.run(  # noqa: S603 - this Python
+        [sys.executable, "-c", _RESOLVE],
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": shlex.join(arguments)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = answer.stdout.strip().splitlines()
+    if answer.returncode or not found:
+        lines = [line.strip(" :\t") for line in answer.stderr.splitlines() if _FAILURE.search(line)]
+        lines.sort(key=lambda line: "unresolved" not in line)
+        reasons = list(dict.fromkeys(lines)) or answer.stderr.strip().splitlines()[-3:]
+        raise UnresolvedError(
+            f"Spark cannot download {packages}: {'; '.join(reasons[:3])}; check the network and "
+            "spark.jars.repositories, or put the jars into spark.jars"
+        )
+    return [_local(name) for name in found[-1].split(",")]
+
+
+def _local(name: str) -> str:
+    """Return the path of a jar that Spark names by path or URI."""
+    parsed = urlparse(name)
+    return unquote(parsed.path) if parsed.scheme == "file" else name
