@@ -80,15 +80,19 @@ def test_facts_are_printed_by_name(terminal):
     assert "[bold]t[/bold]" in printed()
 
 
-def test_the_log_is_printed_on_request(capsys):
-    """On standard error, and no longer than the command runs."""
+def test_the_log_is_printed_from_a_level(capsys):
+    """On standard error, and no longer than the command runs: phases only with --verbose."""
     logger = logging.getLogger("zadapter.rewrite")
-    for verbose in (True, False):
-        with _logged(verbose=verbose):
-            logger.info("phase of a call, verbose=%s", verbose)
-    logger.info("after the call")
+    for level in (logging.INFO, logging.WARNING, logging.ERROR):
+        with _logged(level):
+            logger.info("phase from level %s", level)
+            logger.warning("download from level %s", level)
+    logger.warning("after the call")
 
     out, err = capsys.readouterr()
-    assert err.endswith("zadapter.rewrite: phase of a call, verbose=True\n")
-    assert len(err.splitlines()) == 1
+    assert [line.partition(" zadapter.rewrite: ")[2] or line for line in err.splitlines()] == [
+        "phase from level 20",
+        "download from level 20",
+        "zadapter: download from level 30",
+    ]
     assert out == ""
