@@ -90,7 +90,7 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
         raise MissingBackendError(
             "no backend is installed; install zadapter with the extra 'delta'"
         )
-    if len(reasons) == 1:
+    if len(set(map(str, reasons))) == 1:  # no backend can use the session
         raise reasons[0]
     # first the backends that looked for the table, then those that could not
     reasons.sort(key=lambda reason: not isinstance(reason, UnknownTableError))
