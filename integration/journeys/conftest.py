@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.documents import ROOT
 
-SET_BY_OTHERS = ("AWS_", "SPARK_", "PYSPARK_")
+SET_BY_OTHERS = ("AWS_", "PYSPARK_", "PYTEST_", "SPARK_")
 
 
 class User:

@@ -55,7 +55,7 @@ def test_an_error_ends_with_one_sentence(cells):
     """Its cell has a traceback of Python, and none of Java."""
     (error,) = [each for each in cells[MISTAKE] if each.output_type == "error"]
 
-    assert error.ename == "UsageError"
+    assert error.ename == "UnknownColumnError"
     assert "did you mean 'user_id'?" in error.evalue
     assert not JAVA.search(error.evalue)
 

@@ -105,7 +105,7 @@ def dbt(folder, python):
     (folder / "profiles.yml").write_text(PROFILE)
     script = folder / "build.py"
     script.write_text(code("dbt"))
-    return [python, script], os.environ
+    return [python, script], os.environ | {"DO_NOT_TRACK": "1"}
 
 
 def make(folder):
