@@ -36,7 +36,7 @@ if __name__ == "__main__":
 """
 PROJECT = """
 name: lake
-version: "1"
+version: "1.0"
 profile: lake
 """
 PROFILE = """
