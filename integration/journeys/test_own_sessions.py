@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.config(map=json.loads(sys.argv[1]))
 spark = delta.configure_spark_with_delta_pip(builder).getOrCreate()
-spark.sql("CREATE TABLE named USING delta AS SELECT a, b FROM delta.`lake/events`")
+spark.read.format("delta").load("lake/events").write.format("delta").saveAsTable("named")
 for table in ("lake/events", "named"):
     report = zadapter.optimize(table, by="a", target_file_size="32KB")
     assert report.share_after < report.share_before / 2, report
