@@ -1,4 +1,4 @@
-"""One format at a time: ``pytest integration --format delta``, or from one to another."""
+"""One format at a time: ``pytest integration --format delta``, or several at once."""
 
 from random import Random
 
@@ -8,7 +8,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 import zadapter.spark
 from integration.kit import s3 as servers
 
-FORMATS = ("delta", "iceberg", "parquet", "migration")
+FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
+SEVERAL = FORMATS[3:]
+"""Folders whose tests are of several formats at once."""
 
 
 def pytest_addoption(parser):
@@ -30,8 +32,8 @@ def pytest_collection_modifyitems(config, items):
     others = [f for f in FORMATS if f != config.getoption("--format")]
     marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
     left_out = [item for item in items if any(mark in item.nodeid for mark in marks)]
-    if config.getoption("--format") == "migration":  # these are of several formats at once
-        left_out = [item for item in items if "/migration/" not in item.nodeid]
+    if (chosen := config.getoption("--format")) in SEVERAL:
+        left_out = [item for item in items if f"/{chosen}/" not in item.nodeid]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

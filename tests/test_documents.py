@@ -30,7 +30,7 @@ from zadapter.spark import object_stores
 
 MOST_WORDS = 700
 """In README.md."""
-LANGUAGES = {"python", "text", "properties", "mermaid", *SHELLS}
+LANGUAGES = {"python", "text", "properties", "mermaid", "sql", *SHELLS}
 PROGRAMS = {"export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
 WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+import pyarrow as pa
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
@@ -29,16 +30,22 @@ class Jvm:
         self.delta: Any = root.org.apache.spark.sql.delta
         self._converters: Any = root.scala.jdk.javaapi.CollectionConverters
 
-    def frame(self, data: Any, schema: str | None = None) -> DataFrame:
-        """Return *data* as a DataFrame without changing the process's active session.
+    def lines(self, texts: Iterable[str]) -> DataFrame:
+        """Return *texts* as a DataFrame with the column ``value``."""
+        return self.frame(pa.table({"value": pa.array(texts, pa.string())}))
 
-        PySpark activates the session that creates a DataFrame, in all threads.
+    def frame(self, table: pa.Table) -> DataFrame:
+        """Return *table* as a DataFrame without changing the process's active session.
+
+        PySpark activates the session that creates a DataFrame, in all threads. Arrow's rows are
+        made by the JVM; rows of Python objects would need a Python on the executors, of the
+        driver's version.
         """
         python: Any = SparkSession
         with _SESSION_LOCK:
             previous = python._activeSession  # noqa: SLF001 - no public API
             try:
-                return self.spark.createDataFrame(data, schema)
+                return self.spark.createDataFrame(table)
             finally:
                 python._activeSession = previous  # noqa: SLF001
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.kit.network import HOST
-from zadapter.spark import java
+from zadapter.spark.launch import java
 
 MAVEN = shutil.which("mvn")
 

@@ -9,6 +9,7 @@ OF = {
     "iceberg": ["evolution", "equality", "vectors"],
     "parquet": ["writers", "files", "columns", "cells"],
     "migration": ["kills"],
+    "journeys": [],
 }
 """Trials by the format that they are run with."""
 SMALL = 0.01

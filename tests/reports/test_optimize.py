@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from zadapter.reports.optimize import Plan, Report, Verification, aligned
+from zadapter.reports.facts import aligned
+from zadapter.reports.optimize import Plan, Report, Verification
 
 PLAN = Plan(
     table="sales.orders",

@@ -6,7 +6,7 @@ from enum import Enum
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
-from zadapter.reports.optimize import aligned
+from zadapter.reports.facts import Facts
 from zadapter.table.spec import Note, Status
 
 
@@ -40,7 +40,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Migration(Facts):
     """Result of a migration, or of a dry run."""
 
     table: str
@@ -103,9 +103,6 @@ class Migration:
         committed = self.target_version is not None
         facts["committed"] = f"version {self.target_version}" if committed else "nothing"
         return facts
-
-    def __str__(self) -> str:
-        return aligned(self.facts())
 
 
 def _proven(proof: Proof) -> dict[str, str]:

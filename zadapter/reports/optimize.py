@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
+from zadapter.reports.facts import Facts
 
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Facts):
     """Predicted effect of an optimize, from a sample; nothing was written."""
 
     table: str
@@ -100,9 +101,6 @@ class Plan:
             shares = f"{shares}, by row group {groups}"
         return f"a filter reads {shares}, predicted"
 
-    def __str__(self) -> str:
-        return aligned(self.facts())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
@@ -123,7 +121,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Facts):
     """Result of an optimize."""
 
     plan: Plan
@@ -173,15 +171,6 @@ class Report:
             facts["not rewritten"] = "; ".join(self.stale)
         return facts
 
-    def __str__(self) -> str:
-        return aligned(self.facts())
-
 
 def _listed(versions: Sequence[int | None]) -> str:
     return ", ".join("unknown" if version is None else str(version) for version in versions)
-
-
-def aligned(facts: Mapping[str, str]) -> str:
-    """Format facts as text, one per line, with aligned values."""
-    width = max(len(name) for name in facts)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())

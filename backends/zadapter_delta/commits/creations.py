@@ -97,7 +97,7 @@ def _to_java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
     """Convert actions to Delta's AddFile objects in one call: a call each takes a millisecond."""
     encoder = jvm.module(jvm.delta.actions, "SingleAction").addFileEncoder()
     schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
-    lines = jvm.frame([(json.dumps(add),) for add in adds], "value string")
+    lines = jvm.lines(map(json.dumps, adds))
     rows: Any = lines.select(F.from_json("value", schema).alias("add")).select("add.*")
     return getattr(rows._jdf, "as")(encoder).collectAsList()  # noqa: SLF001
 

@@ -140,7 +140,7 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
 def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
     """Return lines of the log with AddFile actions as a DataFrame like that of a snapshot."""
     parsed = F.from_json("value", f"add {_ADD_FILE}")
-    rows = jvm.frame([(line,) for line in lines], "value string")
+    rows = jvm.lines(lines)
     return rows.select(parsed["add"].alias("add")).select("add.*")
 
 
