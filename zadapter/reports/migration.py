@@ -78,6 +78,9 @@ class Migration(Facts):
         """Whether the new format cannot represent the table."""
         return any(item.status is Status.REFUSED for item in self.items)
 
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
         version = "no version yet" if self.version is None else f"version {self.version}"

@@ -65,6 +65,9 @@ class Plan(Facts):
         """Whether a rewrite is predicted to bring nothing, so that only ``force`` makes one."""
         return self.nothing_to_do and self.groups_declined > 0
 
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
     def facts(self) -> Mapping[str, str]:
         """Return the plan as readable facts, by name."""
         version = f"version {self.version}" if self.version is not None else "no version yet"
@@ -154,6 +157,9 @@ class Report(Facts):
     def share_before(self) -> float:
         """Mean share of the table's rows that a range filter read before."""
         return self.plan.share_before
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
 
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
