@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import Parts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
@@ -28,7 +29,7 @@ from zadapter.table.snapshot import (
     Written,
 )
 from zadapter.table.spec import Definition
-from zadapter_parquet.format.entries import Operation
+from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
@@ -182,11 +183,17 @@ class ParquetBackend:
             ConflictError: Another writer committed first; nothing was committed.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        for layout in change.layouts:
-            Layouts(change.base.handle.files).keep(layout)
-        return loading.load(change) if change.source is not None else self._exchange(change)
+        with before_sending(change.base.table):
+            for layout in change.layouts:
+                Layouts(change.base.handle.files).keep(layout)
+            exchange = None if change.source is not None else self._exchange(change)
+        if exchange is None:
+            return loading.load(change)
+        Log(change.base.handle.files, change.base.table).claim(exchange)
+        return exchange.version
 
-    def _exchange(self, change: Change) -> int:
+    def _exchange(self, change: Change) -> Entry:
+        """Return the log entry that makes the change."""
         table, store = change.base.table, change.base.handle.files
         version: Version = change.base.handle.version
         (staged,) = change.staged
@@ -216,11 +223,9 @@ class ParquetBackend:
             "int96": int96,
             "folder": folder,
         }
-        entry = commit_entries.following(
+        return commit_entries.following(
             log, base, Operation(change.operation.value), transaction=change.id, **fields
         )
-        log.claim(entry)
-        return entry.version
 
     def _registered_files(self, change: Change, files: pa.Table) -> pa.Table:
         """Return the registered file table, with complete stats of the files that stay."""
