@@ -21,12 +21,13 @@ ZadapterError
 │   └── UnsentCommitError            nothing was committed; read the message
 └── UnknownOutcomeError              check the table's history before any other action
 
-Likely secrets in messages are masked.
+Likely secrets in messages are masked. Characters that standard output cannot encode are escaped.
 """
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from zadapter.base.printable import printable
 from zadapter.base.secrets import masked
 
 
@@ -35,6 +36,9 @@ class ZadapterError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class UsageError(ZadapterError, ValueError):
@@ -64,6 +68,14 @@ class UnknownTableError(UsageError):
 
 class MissingBackendError(UsageError):
     """The backend, or a package that it needs, is not installed."""
+
+
+def extra(name: str) -> str:
+    """Return the command that installs zadapter with an extra, as part of a message.
+
+    The package of this name on PyPI is another project.
+    """
+    return f"run pip install '.[{name}]' in a clone of zadapter's repository"
 
 
 class SessionError(ZadapterError):

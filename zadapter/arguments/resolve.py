@@ -16,6 +16,7 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
     ZadapterError,
+    extra,
 )
 from zadapter.layout.layout import Curve, Request, orders
 from zadapter.spark import object_stores
@@ -87,9 +88,7 @@ def _detected(table: str, spark: SparkSession | None) -> tuple[SparkSession, Fac
             return result
         reasons.append(result)
     if not reasons:
-        raise MissingBackendError(
-            "no backend is installed; install zadapter with the extra 'delta'"
-        )
+        raise MissingBackendError(f"no backend is installed; {extra('delta')}")
     if len(reasons) == 1:
         raise reasons[0]
     # first the backends that looked for the table, then those that could not
@@ -103,7 +102,9 @@ def _tried(
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
         session_for_format, factory = _loaded(name, table, spark)
-        if factory(session_for_format).snapshot(table).version is None:
+        snapshot = factory(session_for_format).snapshot(table)
+        # a catalog states the format of its tables
+        if snapshot.version is None and snapshot.identifier is None:
             return UnknownTableError(
                 f"{table} has no log; pass backend={name!r} to create a table from its files"
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from zadapter.base.printable import printable
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 
@@ -161,6 +162,6 @@ def _listed(versions: Sequence[int | None]) -> str:
 
 
 def aligned(facts: Mapping[str, str]) -> str:
-    """Format facts as text, one per line, with aligned values."""
+    """Format facts as text that any terminal can print, one per line, with aligned values."""
     width = max(len(name) for name in facts)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+    return printable("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))

@@ -43,7 +43,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     if path is None:
         raise UsageError(
             f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
-            "with CREATE TABLE … USING delta LOCATION"
+            "with CREATE TABLE ... USING delta LOCATION"
         )
     log = log_of(jvm, path)
     if log.tableExists():

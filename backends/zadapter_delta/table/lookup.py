@@ -149,7 +149,7 @@ def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
     if clustering.isSupported(protocol):
         raise UnsupportedError(
             f"{table} uses liquid clustering (CLUSTER BY), which controls the layout of its files; "
-            "run OPTIMIZE, or run ALTER TABLE … CLUSTER BY NONE and drop the feature 'clustering'"
+            "run OPTIMIZE, or run ALTER TABLE ... CLUSTER BY NONE and drop the feature 'clustering'"
         )
 
 

@@ -234,7 +234,7 @@ def protect(jvm: Jvm, snapshot: Snapshot) -> str:
         catalog_type = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
     dropped = "; DROP TABLE still deletes them, since the catalog is a Hadoop catalog"
     message = (
-        f"{_GC_ENABLED}=false prevents expire_snapshots and DROP … PURGE from deleting the files "
+        f"{_GC_ENABLED}=false prevents expire_snapshots and DROP ... PURGE from deleting the files "
         f"of {snapshot.table}"
     )
     return message + dropped * (catalog_type == "hadoop")
