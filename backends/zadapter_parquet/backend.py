@@ -34,14 +34,13 @@ from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
 from zadapter_parquet.operations import (
+    catalog,
     external_changes,
     history,
     loading,
     move_plan,
     moving,
-    publishing,
     registration,
-    vacuuming,
 )
 from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
@@ -50,7 +49,10 @@ from zadapter_parquet.store.open import opened
 
 
 class ParquetBackend:
-    """Folders of Parquet files, each with a log of versions and a stats table."""
+    """Folders of Parquet files, each with a log of versions and a stats table.
+
+    A table is a path, or a Parquet table of the session's catalog.
+    """
 
     format = Format(name="parquet", log="_zadapter/log", own_versions=True, migrates=True)
 
@@ -66,14 +68,12 @@ class ParquetBackend:
             CorruptLogError: The log is damaged.
             ForeignChangeError: Visible files were added, changed or removed outside the log.
         """
-        files = opened(self._spark, table) if since is None else since.handle.files
+        if since is None:
+            return catalog.current(self._spark, table)
+        files = since.handle.files
         log = Log(files, table)
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
-        if since is None:
-            return snapshot(
-                table, files, Version(entry=external_changes.looked_at(log, files, table))
-            )
         entry = log.head()
         entries = list(log.between(since.handle.version.entry.version, entry.version))
         aborted = (e.folder for e in entries if e.operation is Operation.ABORT and e.folder)
@@ -243,11 +243,11 @@ class ParquetBackend:
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete files needed only by versions older than *older_than*; return their paths."""
-        return vacuuming.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
+        return catalog.vacuum(self._spark, table, older_than, dry_run=dry_run)
 
     def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
         """Make the folder's visible files those of the newest version."""
-        return publishing.publish(opened(self._spark, table), table, dry_run=dry_run)
+        return catalog.publish(self._spark, table, dry_run=dry_run)
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""

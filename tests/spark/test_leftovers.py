@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 
 CODE = """
 import zadapter
+import zadapter.spark
 from zadapter.errors import UsageError
 
+spark = zadapter.spark.session({"spark.ui.showConsoleProgress": "false"})
 print(zadapter.plan("plain", by="a", backend="parquet"))
 for table in ("plain", "nothing", "db.nothing", "iceberg.db.nothing"):
     try:
@@ -22,7 +24,7 @@ try:
     zadapter.history("plain", backend="parquet")
 except UsageError as error:
     print(error)
-for to, target in {"delta": "new", "iceberg": "db.new"}.items():
+for to, target in {"delta": "new", "iceberg": "iceberg.db.new"}.items():
     print(zadapter.migrate("plain", to=to, target=target, backend="parquet", dry_run=True))
 """
 
