@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable
-from zadapter.base.warehouse import not_created
+from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter_delta.jvm import JavaObject, Jvm
 
@@ -39,7 +38,7 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnknownTableError: There is no such table, or it is not a Delta table.
     """
     path = by_path(table)
-    with not_created(jvm.spark):
+    with warehouse_not_created(jvm.spark):
         located = _in_catalog(jvm, table) if path is None else None
     return _at_path(jvm, table, path or table) if located is None else located
 

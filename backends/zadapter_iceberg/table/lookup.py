@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable
+from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.base.names import Parts, quote, split
-from zadapter.base.warehouse import not_created
 from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
@@ -61,7 +60,7 @@ def locate(jvm: Jvm, table: str) -> Located:
     if path is not None:
         return _at_path(jvm, table, path)
     parts = split(table)
-    with not_created(jvm.spark):
+    with warehouse_not_created(jvm.spark):
         parent = _named(jvm, table, parts[:-1]) if len(parts) > 1 else None
         located = _named(jvm, table, parts) if parent is None else None
     if parent is not None:

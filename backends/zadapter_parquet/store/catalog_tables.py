@@ -14,9 +14,8 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
-from zadapter.base.locations import bare, unescaped
+from zadapter.base.locations import bare, unescaped, warehouse_not_created
 from zadapter.base.names import quote
-from zadapter.base.warehouse import not_created
 from zadapter.errors import EngineError, UnknownTableError, UnsupportedError, UsageError
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
@@ -77,7 +76,7 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
         identifier = state.sqlParser().parseTableIdentifier(_SESSION_CATALOG.sub("", table))
     except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
         return None
-    with not_created(spark):
+    with warehouse_not_created(spark):
         return _found(table, state.catalog(), identifier)
 
 
