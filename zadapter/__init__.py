@@ -4,7 +4,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from zadapter.errors import MissingBackendError
+from zadapter.errors import MissingBackendError, extra
 
 if TYPE_CHECKING:
     from zadapter.backend.commit import Backoff
@@ -73,6 +73,11 @@ _HOME = {
 logging.getLogger("zadapter").addHandler(logging.NullHandler())
 
 
+def __dir__() -> list[str]:
+    """Return the public names, which are imported on first use."""
+    return sorted([*__all__, "errors"])
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that the pure core needs no PySpark.
 
@@ -86,7 +91,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
             raise
-        raise MissingBackendError(
-            f"zadapter.{name} requires PySpark; install zadapter with the extra 'delta'"
-        ) from error
+        raise MissingBackendError(f"zadapter.{name} requires PySpark; {extra('delta')}") from error
     return getattr(module, name)

@@ -18,14 +18,16 @@ ZadapterError
 ├── StoreError                       free space, or fix access to the store; retry
 ├── VerificationError                nothing was committed; staged files are wrong
 ├── EngineError                      read the message of Spark or the format
+│   └── UnsentCommitError            nothing was committed; read the message
 └── UnknownOutcomeError              check the table's history before any other action
 
-Likely secrets in messages are masked.
+Likely secrets in messages are masked. Characters that standard output cannot encode are escaped.
 """
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from zadapter.base.printable import printable
 from zadapter.base.secrets import masked
 
 
@@ -34,6 +36,9 @@ class ZadapterError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class UsageError(ZadapterError, ValueError):
@@ -63,6 +68,14 @@ class UnknownTableError(UsageError):
 
 class MissingBackendError(UsageError):
     """The backend, or a package that it needs, is not installed."""
+
+
+def extra(name: str) -> str:
+    """Return the command that installs zadapter with an extra, as part of a message.
+
+    The package of this name on PyPI is another project.
+    """
+    return f"run pip install '.[{name}]' in a clone of zadapter's repository"
 
 
 class SessionError(ZadapterError):
@@ -193,6 +206,10 @@ class EngineError(ZadapterError):
     """Spark, the format or a library has failed in a way without a more specific error."""
 
 
+class UnsentCommitError(EngineError):
+    """A commit has failed before it was sent; nothing was committed."""
+
+
 class UnknownOutcomeError(ZadapterError):
     """It is unknown whether a commit landed; nothing was deleted.
 
@@ -201,11 +218,26 @@ class UnknownOutcomeError(ZadapterError):
         commit_id: Id of the commit in the table's history.
     """
 
-    def __init__(self, table: str, commit_id: str) -> None:
+    def __init__(self, table: str, commit_id: str, reason: str = "") -> None:
         self.table = table
         self.commit_id = commit_id
         super().__init__(
-            f"{table}: the outcome of commit {commit_id} is unknown; look for this id in the "
+            f"{table}: the outcome of commit {commit_id} is unknown"
+            f"{reason and f' ({reason})'}; look for this id in the "
             "table's history. If it is there, the commit succeeded; if not, nothing was "
             "committed, and a clean-up will delete the written files"
         )
+
+
+NOT_COMMITTED = (
+    UsageError,
+    UnsupportedError,
+    ConflictError,
+    ForeignChangeError,
+    CorruptLogError,
+    StoreError,
+    VerificationError,
+    UnsentCommitError,
+)
+"""Errors by which a backend's ``commit`` states that nothing was committed. After any other
+exception the outcome is unknown, and no file is deleted."""

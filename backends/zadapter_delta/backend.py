@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import is_relative
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import UnsupportedError
@@ -212,18 +213,23 @@ class DeltaBackend:
             ReplacedTableError: The table was dropped and created again.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        for layout in change.layouts:
-            Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
-        staged = {path: add for part in change.staged for path, add in part.handle.items()}
-        adds = [staged[path] for path in change.added["path"].to_pylist()]
+        with before_sending(change.base.table):
+            for layout in change.layouts:
+                Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
+            staged = {path: add for part in change.staged for path, add in part.handle.items()}
+            adds = [staged[path] for path in change.added["path"].to_pylist()]
+            removes = self._removes(change) if change.source is None else []
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adds)
+        return rewrites.commit(self._jvm, change, removes, adds)
+
+    def _removes(self, change: Change) -> list[JavaObject]:
+        """Return the AddFile actions of the files that the change removes."""
         try:
-            removes = list(self._adds(change.base.handle.snapshot, change.removed))
+            return list(self._adds(change.base.handle.snapshot, change.removed))
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
-        return rewrites.commit(self._jvm, change, removes, adds)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return an older version.

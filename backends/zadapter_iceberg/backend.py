@@ -6,6 +6,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import by_hadoop, uris
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
@@ -223,11 +224,13 @@ class IcebergBackend:
             UnsupportedError: The catalog refuses the commit.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        store = Store(change.base.handle.pinned)
-        for layout in change.layouts:
-            Layouts(store).keep(layout)
+        with before_sending(change.base.table):
+            store = Store(change.base.handle.pinned)
+            for layout in change.layouts:
+                Layouts(store).keep(layout)
+            adopted = None if change.source is None else add_files.kept(store, change)
         if change.source is not None:
-            return creations.load(self._jvm, change, change.source, add_files.kept(store, change))
+            return creations.load(self._jvm, change, change.source, adopted)
         return rewrites.commit(self._jvm, change.base.handle.located, change)
 
     def at(self, table: str, version: int) -> Snapshot:

@@ -78,7 +78,7 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
         if source is None:
             raise UnsupportedError(
                 f"the source column of partition field {field['name']!r} was dropped; "
-                "run ALTER TABLE … DROP PARTITION FIELD first"
+                "run ALTER TABLE ... DROP PARTITION FIELD first"
             )
         if table[source].type == "uuid" and field["transform"] != "identity":
             raise UnsupportedError(

@@ -14,6 +14,7 @@ NAME = "iceberg"
 """Name of the catalog in Spark; ``iceberg.db.events`` is a table."""
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+")
+_SQLITE = "jdbc:sqlite:"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
 
@@ -30,21 +31,37 @@ def _folder(conf: Mapping[str, str]) -> Path | None:
 
 
 def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
-    """Return the settings of the default catalog, and create the warehouse's folder.
+    """Return the settings of the default catalog.
 
-    The SQLite file is ``iceberg.db`` in Spark's warehouse; the tables are in ``iceberg/`` beside
-    it. There are no settings if the user has configured a catalog or the warehouse is remote.
+    The tables are in ``iceberg/`` of Spark's warehouse. The SQLite file lies beside the warehouse,
+    since SQLite creates its file, but no folder: so nothing exists before the catalog is used.
+    There are no settings if the user has configured a catalog or the warehouse is remote.
     """
     folder = _folder(conf)
     if folder is None or _has_catalog(conf):
         return {}
-    with suppress(OSError):  # SQLite creates its file, but not the folder
-        folder.mkdir(parents=True, exist_ok=True)
+    database = folder.with_name(f"{folder.name}-iceberg.db")
+    if (former := folder / "iceberg.db").exists():  # made by an earlier version
+        database = former
+    with suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
     options = {
         "": "org.apache.iceberg.spark.SparkCatalog",
         ".type": "jdbc",
-        ".uri": f"jdbc:sqlite:{folder}/iceberg.db",
+        ".uri": f"{_SQLITE}{database}",
         ".jdbc.schema-version": "V1",
         ".warehouse": (folder / "iceberg").as_uri(),
     }
     return {f"spark.sql.catalog.{NAME}{key}": value for key, value in options.items()}
+
+
+def is_empty(uri: str) -> bool:
+    """Return whether a catalog has no tables, since its SQLite file does not exist yet.
+
+    Loading such a catalog would create the file.
+
+    Args:
+        uri: The catalog's setting ``uri``; empty: not set.
+    """
+    path = uri.removeprefix(_SQLITE)
+    return uri != path and path.startswith("/") and not Path(path.partition("?")[0]).exists()

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import Parts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
@@ -28,19 +29,18 @@ from zadapter.table.snapshot import (
     Written,
 )
 from zadapter.table.spec import Definition
-from zadapter_parquet.format.entries import Operation
+from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
 from zadapter_parquet.operations import (
+    catalog,
     external_changes,
     history,
     loading,
     move_plan,
     moving,
-    publishing,
     registration,
-    vacuuming,
 )
 from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
@@ -49,7 +49,10 @@ from zadapter_parquet.store.open import opened
 
 
 class ParquetBackend:
-    """Folders of Parquet files, each with a log of versions and a stats table."""
+    """Folders of Parquet files, each with a log of versions and a stats table.
+
+    A table is a path, or a Parquet table of the session's catalog.
+    """
 
     format = Format(name="parquet", log="_zadapter/log", own_versions=True, migrates=True)
 
@@ -65,14 +68,12 @@ class ParquetBackend:
             CorruptLogError: The log is damaged.
             ForeignChangeError: Visible files were added, changed or removed outside the log.
         """
-        files = opened(self._spark, table) if since is None else since.handle.files
+        if since is None:
+            return catalog.current(self._spark, table)
+        files = since.handle.files
         log = Log(files, table)
         if not log.exists():
             return snapshot(table, files, registration.found(self._spark, files, table))
-        if since is None:
-            return snapshot(
-                table, files, Version(entry=external_changes.looked_at(log, files, table))
-            )
         entry = log.head()
         entries = list(log.between(since.handle.version.entry.version, entry.version))
         aborted = (e.folder for e in entries if e.operation is Operation.ABORT and e.folder)
@@ -182,11 +183,17 @@ class ParquetBackend:
             ConflictError: Another writer committed first; nothing was committed.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
-        for layout in change.layouts:
-            Layouts(change.base.handle.files).keep(layout)
-        return loading.load(change) if change.source is not None else self._exchange(change)
+        with before_sending(change.base.table):
+            for layout in change.layouts:
+                Layouts(change.base.handle.files).keep(layout)
+            exchange = None if change.source is not None else self._exchange(change)
+        if exchange is None:
+            return loading.load(change)
+        Log(change.base.handle.files, change.base.table).claim(exchange)
+        return exchange.version
 
-    def _exchange(self, change: Change) -> int:
+    def _exchange(self, change: Change) -> Entry:
+        """Return the log entry that makes the change."""
         table, store = change.base.table, change.base.handle.files
         version: Version = change.base.handle.version
         (staged,) = change.staged
@@ -216,11 +223,9 @@ class ParquetBackend:
             "int96": int96,
             "folder": folder,
         }
-        entry = commit_entries.following(
+        return commit_entries.following(
             log, base, Operation(change.operation.value), transaction=change.id, **fields
         )
-        log.claim(entry)
-        return entry.version
 
     def _registered_files(self, change: Change, files: pa.Table) -> pa.Table:
         """Return the registered file table, with complete stats of the files that stay."""
@@ -238,11 +243,11 @@ class ParquetBackend:
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
         """Delete files needed only by versions older than *older_than*; return their paths."""
-        return vacuuming.vacuum(opened(self._spark, table), table, older_than, dry_run=dry_run)
+        return catalog.vacuum(self._spark, table, older_than, dry_run=dry_run)
 
     def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
         """Make the folder's visible files those of the newest version."""
-        return publishing.publish(opened(self._spark, table), table, dry_run=dry_run)
+        return catalog.publish(self._spark, table, dry_run=dry_run)
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""

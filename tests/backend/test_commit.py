@@ -6,11 +6,19 @@ from hypothesis import strategies as st
 
 from tests.kit.memory_log import MemoryLog, Time, outcome_of, rewrite_of
 from zadapter.backend.commit import Backoff, Landed, publish
+from zadapter.base.commit_errors import before_sending
 from zadapter.errors import (
+    NOT_COMMITTED,
     ConflictError,
+    DataFileError,
+    EngineError,
+    ForeignChangeError,
     ReplacedTableError,
     StaleRewriteError,
+    StoreError,
     UnknownOutcomeError,
+    UnsentCommitError,
+    UnsupportedError,
     UsageError,
     VerificationError,
 )
@@ -181,14 +189,77 @@ def test_a_log_that_cannot_be_read_leaves_doubts(fate):
         publish(log, rewrite, Backoff(), Time().clock)
 
 
-def test_a_failure_that_is_no_race_is_not_tried_again():
-    """It is raised as it is, since nothing was committed."""
-    log = MemoryLog("a", [PermissionError("read only")])
+@pytest.mark.parametrize("kind", [StoreError, UsageError, UnsupportedError, UnsentCommitError])
+def test_a_failure_that_is_no_race_is_not_tried_again(kind):
+    """It is raised as it is, since it states that nothing was committed."""
+    log = MemoryLog("a", [kind("refused")])
 
-    with pytest.raises(PermissionError):
-        publish(log, rewrite_of(log, "a"), Backoff(), Time().clock)
+    error = outcome_of(log, rewrite_of(log, "a"))
 
+    assert type(error) is kind
     assert len(log.tried) == 1
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [PermissionError("read only"), KeyError("etag"), EngineError("500"), DataFileError("?")],
+)
+def test_an_exception_that_states_no_outcome_leaves_doubts(raised):
+    """A plug-in's exception may follow a commit that landed: its files must stay."""
+    log = MemoryLog("a", [raised])
+    rewrite = rewrite_of(log, "a")
+
+    error = outcome_of(log, rewrite)
+
+    assert isinstance(error, UnknownOutcomeError)
+    assert error.commit_id == rewrite.id
+    assert type(raised).__name__ in str(error)
+    assert error.__cause__ is raised
+    assert len(log.tried) == 1
+
+
+def test_an_exception_after_the_commit_counts_as_success():
+    """The table's history has the commit, whatever the plug-in says."""
+    log = MemoryLog("ab", ["raw lost"])
+
+    landed = outcome_of(log, rewrite_of(log, "ab"))
+
+    assert landed == Landed(version=None, attempts=1, stale=(), doubtful=True)
+    assert len(log.versions) == 2
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_COMMITTED, key=lambda kind: kind.__name__))
+def test_errors_before_sending_are_kept(kind):
+    """Those that state that nothing was committed stay what they are."""
+    error = StaleRewriteError("t", ["a"]) if kind is ConflictError else _made(kind)
+
+    with pytest.raises(kind) as raised, before_sending("t"):
+        raise error
+
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (OSError(28, "No space left on device"), StoreError),
+        (PermissionError(13, "Permission denied"), StoreError),
+        (KeyError("path"), UnsentCommitError),
+        (EngineError("broken"), UnsentCommitError),
+    ],
+)
+def test_an_exception_before_sending_states_that_nothing_was_committed(raised, kind):
+    """The new files are then deleted; the exception is the cause."""
+    with pytest.raises(kind) as caught, before_sending("t"):
+        raise raised
+
+    assert type(caught.value) in NOT_COMMITTED
+    assert caught.value.__cause__ is raised
+
+
+def _made(kind):
+    arguments = {ForeignChangeError: ("t", "removed", ["a"], "restore it")}
+    return kind(*arguments.get(kind, ("message",)))
 
 
 @given(st.integers(1, 2_000), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1))

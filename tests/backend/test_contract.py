@@ -81,12 +81,12 @@ def test_a_package_seen_twice_is_one_package(install):
 
 
 def test_a_backend_whose_needs_are_missing(install):
-    """The error has the extra to install."""
+    """The error has the package to install: another project's extras are not zadapter's."""
     install("zadapter_a", "a = zadapter_a:A", "import no_such_package")
 
     with pytest.raises(MissingBackendError, match="requires no_such_package") as raised:
         load("a")
-    assert "install the extra 'a'" in str(raised.value)
+    assert "; install no_such_package" in str(raised.value)
     assert isinstance(raised.value.__cause__, ImportError)
 
 

@@ -53,7 +53,10 @@ def test_without_pyspark_the_complaint_says_what_to_install():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
 
-    said = "error: zadapter.plan requires PySpark; install zadapter with the extra 'delta'\n"
+    said = (
+        "error: zadapter.plan requires PySpark; run pip install '.[delta]' in a clone of "
+        "zadapter's repository\n"
+    )
     assert answer.stderr == said
     assert answer.returncode == 2
 

@@ -26,7 +26,8 @@ class MemoryLog:
     """Table whose commits are a strict compare-and-swap on its version.
 
     *others* runs before each step. The fate of a commit is "fine"; "lost": it arrives, but its
-    answer is lost; "never": it does not arrive; or "late": it arrives in :meth:`catch_up`.
+    answer is lost; "never": it does not arrive; or "late": it arrives in :meth:`catch_up`. With
+    "raw" before it, the exception is not one of zadapter's.
     """
 
     def __init__(self, paths, fates=(), others=lambda log: None):
@@ -72,9 +73,11 @@ class MemoryLog:
         self.tried.append(fate)
         if isinstance(fate, Exception):
             raise fate
-        if fate == "late":
+        if fate.endswith("late"):
             self.late.append(rewrite)
-        landed = fate in {"fine", "lost"} and self.land(rewrite)
+        landed = fate.endswith(("fine", "lost")) and self.land(rewrite)
+        if fate.startswith("raw"):
+            raise OSError("connection reset")
         if fate != "fine":
             raise UnknownOutcomeError(rewrite.base.table, rewrite.id)
         if not landed:

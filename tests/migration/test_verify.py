@@ -1,10 +1,10 @@
 """Proof that two tables hold the same, as far as no engine is needed for it."""
 
 import math
-import random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,21 +12,19 @@ from hypothesis import strategies as st
 from tests.kit.builders import file_table
 from zadapter.base.locations import bare
 from zadapter.errors import VerificationError
+from zadapter.filters.pruning import matching
+from zadapter.migration.verify import (
+    FILTERS,
+    _predicate,
+    check_columns,
+    draw_ranges,
+    filters_on,
+)
 from zadapter.migration.verify import _names as names
-from zadapter.migration.verify import _pool as pool
-from zadapter.migration.verify import _range as range_of
-from zadapter.migration.verify import check_columns
 
 
 def column(name, type_="long", *, nullable=True, **metadata):
     return {"name": name, "type": type_, "nullable": nullable, "metadata": metadata}
-
-
-def files_of(low, high):
-    return file_table(
-        [f"{n}" for n in range(len(low))],
-        stats={"a": (low, high, pa.nulls(len(low), pa.int64()))},
-    )
 
 
 @pytest.mark.parametrize(
@@ -59,51 +57,78 @@ def test_the_name_that_spark_writes_wins():
     assert known[bare("file:///t/x%2520y")] == 0
 
 
-@given(st.integers(1, 40), st.integers())
-def test_ranges_lie_within_what_is_known(count, seed):
-    """They begin where they end, or before."""
-    low, high = range_of(random.Random(seed), pa.array(range(count)))
+numbers = st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=30)
 
-    assert 0 <= low <= high < count
+
+def drawn(*columns):
+    """Ranges drawn from columns a, b and so on."""
+    names = [(chr(ord("a") + number),) for number in range(len(columns))]
+    return draw_ranges({n: pa.chunked_array([c]) for n, c in zip(names, columns, strict=True)})
+
+
+def one_file(*columns):
+    """A file table with the bounds of all values in one file."""
+    bounds = {
+        chr(ord("a") + number): ([pc.min(c).as_py()], [pc.max(c).as_py()], [c.null_count])
+        for number, c in enumerate(columns)
+    }
+    rows = len(columns[0])
+    return file_table(
+        ["0"], rows=[rows], stats={n: tuple(map(pa.array, found)) for n, found in bounds.items()}
+    )
+
+
+@given(numbers)
+def test_ranges_lie_between_values(values):
+    """Both ends are values of the column, in order; null is none."""
+    column = pa.array(values, pa.int64())
+
+    for ranges in drawn(column):
+        for _, ends in ranges:
+            low, high = ends.to_pylist()
+            assert low <= high
+            assert {low, high} <= set(column.to_pylist())
 
 
 def test_ranges_are_the_same_each_time():
-    values = pa.array(range(100))
-    first, second = (
-        [range_of(draw, values) for _ in range(9)] for draw in (random.Random(7), random.Random(7))
+    column = pa.array(range(1_000))
+
+    assert drawn(column, column) == drawn(column, column)
+    assert len({str(ranges) for ranges in drawn(column, column)}) > 9
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=30))
+def test_b12_filters_read_all_of_a_single_file(pairs):
+    """However its rows lie in it: so 100 % before is 100 % now."""
+    columns = [pa.array(side, pa.int64()) for side in zip(*pairs, strict=True)]
+    files = one_file(*columns)
+
+    kept = [matching(_predicate(ranges), files).tolist() for ranges in drawn(*columns)]
+
+    assert kept == [[True]] * FILTERS
+
+
+def test_values_that_are_nan_are_ends():
+    """Last, as Spark orders them."""
+    ends = [end for ((_, found),) in drawn(pa.array([1.0, np.nan, np.nan])) for end in found]
+
+    assert any(math.isnan(end.as_py()) for end in ends)
+
+
+@pytest.mark.parametrize("column", [pa.nulls(3, pa.int64()), pa.array([], pa.int64())])
+def test_columns_without_values_give_no_filters(column):
+    assert drawn(column) == []
+    assert [len(ranges) for ranges in drawn(column, pa.array([1] * len(column)))] == (
+        [1] * FILTERS if len(column) else []
     )
 
-    assert first == second
-    assert len(set(first)) > 1
 
-
-@given(st.lists(st.tuples(st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9))))
-def test_filters_begin_and_end_at_bounds(bounds):
-    """Each once, ascending, and none that is unknown."""
-    low, high = (pa.array([pair[side] for pair in bounds], pa.int64()) for side in (0, 1))
-
-    found = pool(files_of(low, high), ("a",)).to_pylist()
-
-    assert found == sorted({value for pair in bounds for value in pair} - {None})
-
-
-def test_bounds_that_are_nan_come_once():
-    """Last, as Spark orders them."""
-    low, high = pa.array([1.0, np.nan]), pa.array([np.nan, np.nan])
-
-    first, *rest = pool(files_of(low, high), ("a",)).to_pylist()
-
-    assert first == 1.0
-    assert all(map(math.isnan, rest))
-    assert len(rest) <= 1
-
-
-def test_columns_without_usable_bounds_give_no_filters():
+def test_columns_without_comparable_bounds_give_no_filters():
     """Bytes have no text that both engines compare alike."""
-    raw = pa.array([b"a"])
+    raw = file_table(["0"], stats={"a": (pa.array([b"a"]), pa.array([b"a"]), pa.array([0]))})
 
-    assert len(pool(files_of(raw, raw), ("a",))) == 0
-    assert len(pool(file_table(["0"]), ("a",))) == 0
+    assert filters_on(raw, None, [("a",)]) == []
+    assert filters_on(file_table(["0"]), None, [("a",)]) == []
 
 
 def test_columns_that_are_as_they_should_be_are_counted():

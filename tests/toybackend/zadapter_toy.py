@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import feather
 from pyspark.sql import types as T
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import resolve
 from zadapter.errors import ConflictError, UnknownTableError, UnsupportedError, UsageError
@@ -161,15 +162,16 @@ class ToyBackend:
 
     def commit(self, change):
         base, folder = change.base, Folder(change.base.table)
-        check_present(change.sizes, lambda _: None)  # all files are on local disk
-        for layout in change.layouts:
-            Layouts(folder).keep(layout)
-        files, metadata = base.handle
-        stays = pc.invert(pc.is_in(files["path"], change.removed["path"]))
-        live = [part for part in (files.filter(stays), change.added) if part.num_rows]
-        source = change.source.stored() if change.source else metadata["source"]
-        version = 0 if base.version is None else base.version + 1
-        metadata = {**metadata, "commit": change.id, "source": source}
+        with before_sending(base.table):
+            check_present(change.sizes, lambda _: None)  # all files are on local disk
+            for layout in change.layouts:
+                Layouts(folder).keep(layout)
+            files, metadata = base.handle
+            stays = pc.invert(pc.is_in(files["path"], change.removed["path"]))
+            live = [part for part in (files.filter(stays), change.added) if part.num_rows]
+            source = change.source.stored() if change.source else metadata["source"]
+            version = 0 if base.version is None else base.version + 1
+            metadata = {**metadata, "commit": change.id, "source": source}
         folder.put(version, Entry(pa.concat_tables(live) if live else files, metadata))
         return version
 

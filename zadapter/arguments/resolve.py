@@ -19,6 +19,7 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
     ZadapterError,
+    extra,
 )
 from zadapter.layout.layout import Curve, Request, orders
 from zadapter.planning.file_size import chosen_file_size
@@ -128,9 +129,7 @@ def _factories() -> list[Factory]:
     """
     registered = names()
     if not registered:
-        raise MissingBackendError(
-            "no backend is installed; install zadapter with the extra 'delta'"
-        )
+        raise MissingBackendError(f"no backend is installed; {extra('delta')}")
     working = formats()
     return [load(name) for name in registered if name in working] or [load(registered[0])]
 
@@ -160,7 +159,9 @@ def _tried(
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
         session = ensure_format(spark, factory.format, table)
-        if factory(session).snapshot(table).version is None:
+        snapshot = factory(session).snapshot(table)
+        # a catalog states the format of its tables
+        if snapshot.version is None and snapshot.identifier is None:
             return UnknownTableError(
                 f"{table} has no log; pass backend={factory.format.name!r} to create a table from "
                 "its files"

@@ -9,7 +9,7 @@ histories).
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
@@ -17,7 +17,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from zadapter.base.interrupts import deferred
+from zadapter.base.java_errors import first_line
 from zadapter.errors import (
+    NOT_COMMITTED,
     ConflictError,
     ReplacedTableError,
     UnknownOutcomeError,
@@ -101,7 +103,8 @@ def publish(log: Log, change: Change, backoff: Backoff, clock: Clock | None = No
         ConflictError: All attempts lost a race; nothing was committed.
         ReplacedTableError: Another table has taken the name; it contains nothing of the change.
         VerificationError: Staged files are missing; nothing was committed.
-        UnknownOutcomeError: It is unknown whether the commit landed; no file may be discarded.
+        UnknownOutcomeError: It is unknown whether the commit landed; no file may be discarded. An
+            exception that is not in ``NOT_COMMITTED`` has an unknown outcome, too.
     """
     clock = clock or Clock()
     start = change.base
@@ -110,9 +113,10 @@ def publish(log: Log, change: Change, backoff: Backoff, clock: Clock | None = No
     stale: tuple[Exchange, ...] = ()
     doubtful = False
     for attempt in count(1):
-        version, failure = _try(log, change, doubtful=doubtful)
+        tried = _try(log, change, doubtful=doubtful)
+        failure = tried.failure
         if failure is None:
-            return Landed(version=version, attempts=attempt, stale=stale, doubtful=doubtful)
+            return Landed(version=tried.version, attempts=attempt, stale=stale, doubtful=doubtful)
         doubtful = doubtful or isinstance(failure, UnknownOutcomeError)
         wait = next(waits, None)
         if wait is not None and clock.now() + wait > end:
@@ -126,19 +130,43 @@ def publish(log: Log, change: Change, backoff: Backoff, clock: Clock | None = No
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
             if start.version is not None and start.id != head.id:
                 raise ReplacedTableError(start.table)
-            if wait is None or clock.now() > end or isinstance(failure, VerificationError):
+            if wait is None or clock.now() > end or tried.final:
                 raise failure
             change, left = change.rebased(head, log.files(head))
         stale += left
     raise AssertionError("unreachable")
 
 
-def _try(log: Log, change: Change, *, doubtful: bool) -> tuple[int | None, ZadapterError | None]:
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt of a commit: the new version, or a failure and whether another may succeed."""
+
+    version: int | None = None
+    failure: ZadapterError | None = None
+    final: bool = False
+
+
+def _try(log: Log, change: Change, *, doubtful: bool) -> _Attempt:
     try:
         with _doubts(change, doubtful=doubtful):
-            return log.commit(change), None
-    except (ConflictError, UnknownOutcomeError, VerificationError) as failure:
-        return None, failure
+            return _Attempt(version=log.commit(change))
+    except (ConflictError, UnknownOutcomeError) as failure:
+        return _Attempt(failure=failure)
+    except VerificationError as failure:
+        return _Attempt(failure=failure, final=True)
+    except NOT_COMMITTED:
+        raise
+    except Exception as error:  # noqa: BLE001 - it does not state that nothing was committed
+        unknown = UnknownOutcomeError(change.base.table, change.id, _named(error))
+        unknown.__cause__ = error
+        return _Attempt(failure=unknown, final=True)
+
+
+def _named(error: Exception) -> str:
+    name = type(error).__name__
+    with suppress(Exception):  # the JVM, which has the message, may be gone
+        return f"{name}: {first_line(error)}"
+    return name
 
 
 @contextmanager

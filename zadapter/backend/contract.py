@@ -105,9 +105,17 @@ class Backend(Protocol):
         change with a source has landed since its base. Unless the format has ``own_versions`` or
         ``migrates``, every change is an ``OPTIMIZE`` of an existing table.
 
+        After an error of :data:`~zadapter.errors.NOT_COMMITTED`, the new files are deleted. After
+        any other exception the outcome is unknown: the table's history decides it, and no file is
+        deleted. So errors before the commit is sent must be of ``NOT_COMMITTED``, which
+        :func:`~zadapter.base.commit_errors.before_sending` ensures, and later ones only if they
+        prove that the commit did not land.
+
         Raises:
             ConflictError: Another writer was faster; nothing was committed.
             VerificationError: A new file is missing or has another size; nothing was committed.
+            UsageError, UnsupportedError, ForeignChangeError, CorruptLogError, StoreError,
+                UnsentCommitError: Nothing was committed.
             UnknownOutcomeError: It is unknown whether the commit landed.
         """
 

@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from zadapter.backend.contract import Factory
-from zadapter.errors import MissingBackendError
+from zadapter.errors import MissingBackendError, extra
 from zadapter.table.format import Format
 
 GROUP = "zadapter.backends"
@@ -52,9 +52,11 @@ def _entry(name: str) -> EntryPoint:
 def _load(entry: EntryPoint) -> Factory:
     try:
         loaded: Any = entry.load()
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        own = (entry.dist and entry.dist.name) == "zadapter"
+        hint = extra(entry.name) if own else f"install {error.name}"
         raise MissingBackendError(
-            f"backend {entry.name!r} requires {error.name}; install the extra {entry.name!r}"
+            f"backend {entry.name!r} requires {error.name}; {hint}"
         ) from error
     except Exception as error:  # a plug-in may raise anything, and must not stop the others
         raise MissingBackendError(

@@ -1,10 +1,11 @@
-"""Locations of files: paths in logs, URIs for readers, and comparisons of both."""
+"""Locations of files: paths in logs, URIs for readers, comparisons of both, and the warehouse."""
 
 import os.path
 import posixpath
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -226,3 +227,24 @@ def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]
         else:
             escaped.append(qualified(location))
     return escaped
+
+
+@contextmanager
+def warehouse_not_created(spark: Any) -> Iterator[None]:
+    """Remove Spark's warehouse folder if the block has created it, and it is empty.
+
+    Spark creates it when its built-in catalog is first asked for a table, and again for the first
+    table.
+
+    Args:
+        spark: The session.
+    """
+    location = urlsplit(str(spark.conf.get("spark.sql.warehouse.dir", "")))
+    folder = Path(unquote(location.path)) if location.scheme in {"", "file"} else None
+    is_new = folder is not None and not folder.exists()
+    try:
+        yield
+    finally:
+        if folder is not None and is_new:
+            with suppress(OSError):  # it holds a table, or was never created
+                folder.rmdir()

@@ -1,8 +1,8 @@
 """Proof that two tables are equal: rows, checksum, columns, and matches of filters."""
 
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -13,19 +13,25 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.backend.contract import Backend
 from zadapter.base.key_text import texts
 from zadapter.base.locations import bare
-from zadapter.base.names import Parts, quote
+from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
 from zadapter.filters.predicate import And, Comparison
 from zadapter.filters.pruning import matching
+from zadapter.planning.predict import queries
 from zadapter.reports.migration import Proof
 from zadapter.rewrite.expressions import constant
 from zadapter.spark.checksum import Totals, by_file, together
+from zadapter.spark.sample import sample
 from zadapter.table import file_stats
+from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Snapshot
 
 FILTERS = 24
-SEED = 7
+SAMPLED = 10_000
+"""Rows from whose values the filters are drawn."""
+Ranges: TypeAlias = tuple[tuple[Parts, pa.Array], ...]
+"""Columns and both ends of a range of their values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A range over one or two columns, as a predicate and as a Spark column."""
+    """Ranges of one or more columns, as a predicate and as a Spark column."""
 
     predicate: And
     condition: Column
@@ -127,55 +133,70 @@ def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
 
 
 def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[Filter]:
-    """Draw seeded range filters between bounds of files.
+    """Draw seeded range filters between values of the rows.
+
+    Values, unlike bounds of files, do not depend on how rows are divided into files. So the shares
+    of rows that the filters read on both sides are comparable.
 
     Args:
         files: File table with stats of *keys*.
-        rows: The rows, for the types of their columns.
+        rows: The rows of these files.
         keys: The columns.
     """
-    draw = random.Random(SEED)  # noqa: S311 - repeatable, guards nothing
-    pools = {parts: pool for parts in keys if len(pool := _pool(files, parts))}
-    types = {parts: rows.select(quote(parts)).schema[0].dataType.simpleString() for parts in pools}
-    filters = []
-    for number in range(FILTERS if pools else 0):
-        used = draw.sample(list(pools), 1 + (number % 2 and len(pools) > 1))
-        ranges = [(parts, *_range(draw, pools[parts])) for parts in used]
-        predicate = And(
-            tuple(
-                comparison
-                for parts, low, high in ranges
-                for comparison in (
-                    Comparison(parts, ">=", pools[parts][low]),
-                    Comparison(parts, "<=", pools[parts][high]),
-                )
-            )
-        )
-        condition = F.lit(True)  # noqa: FBT003
-        for parts, low, high in ranges:
-            column, ends = F.col(quote(parts)), _ends(pools[parts], low, high, types[parts])
-            condition = condition & (column >= ends[0]) & (column <= ends[1])
-        filters.append(Filter(predicate, condition))
-    return filters
+    types = {parts: type_ for parts in keys if (type_ := _bound_type(files, parts)) is not None}
+    if not types or not files.num_rows:
+        return []
+    if files["rows"].null_count:
+        sampled = sample(rows.limit(SAMPLED), list(types), 1.0)
+    else:
+        sampled = sample(rows, list(types), SAMPLED / max(SAMPLED, total(files, "rows")))
+    values = {parts: sampled[join(parts)].cast(type_) for parts, type_ in types.items()}
+    names = {parts: rows.select(quote(parts)).schema[0].dataType.simpleString() for parts in types}
+    return [Filter(_predicate(ranges), _condition(ranges, names)) for ranges in draw_ranges(values)]
 
 
-def _range(draw: random.Random, pool: pa.Array) -> tuple[int, int]:
-    low, high = sorted(draw.choices(range(len(pool)), k=2))
-    return low, high
-
-
-def _ends(pool: pa.Array, low: int, high: int, type_: str) -> tuple[Column, Column]:
-    both = constant(texts(pool.take(pa.array([low, high]))), type_)
-    return F.get(both, F.lit(0)), F.get(both, F.lit(1))
-
-
-def _pool(files: pa.Table, parts: Parts) -> pa.Array:
-    """Return the distinct bounds of a column, ascending."""
+def _bound_type(files: pa.Table, parts: Parts) -> pa.DataType | None:
+    """Return the type of a column's bounds, or None if filters on it would not be comparable."""
     stats = file_stats.column(files, parts)
     if stats is None or pa.types.is_binary(stats.type["min"].type):
-        return pa.array([])
-    low, high = stats.flatten()[:2]
-    return rank(pa.concat_arrays([low, high])).distinct
+        return None
+    return stats.type["min"].type
+
+
+def draw_ranges(values: Mapping[Parts, pa.ChunkedArray]) -> list[Ranges]:
+    """Draw seeded ranges between sampled values, as predictions of :func:`zadapter.plan` do."""
+    ranked = {parts: rank(column) for parts, column in values.items()}
+    ranked = {parts: found for parts, found in ranked.items() if len(found.distinct)}
+    if not ranked:
+        return []
+    drawn = queries(np.stack([found.ranks for found in ranked.values()], axis=1), FILTERS)
+    return [
+        tuple(
+            (parts, found.distinct.take(pa.array(ends - 1)))
+            for (parts, found), ends in zip(ranked.items(), query, strict=True)
+            if ends[0] > 0
+        )
+        for query in drawn
+    ]
+
+
+def _predicate(ranges: Ranges) -> And:
+    return And(
+        tuple(
+            Comparison(parts, op, end)
+            for parts, ends in ranges
+            for op, end in zip((">=", "<="), ends, strict=True)
+        )
+    )
+
+
+def _condition(ranges: Ranges, names: Mapping[Parts, str]) -> Column:
+    condition = F.lit(True)  # noqa: FBT003
+    for parts, ends in ranges:
+        column, both = F.col(quote(parts)), constant(texts(ends), names[parts])
+        condition = condition & (column >= F.get(both, F.lit(0)))
+        condition = condition & (column <= F.get(both, F.lit(1)))
+    return condition
 
 
 def check_columns(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from zadapter.base.printable import printable
+
 
 class Facts:
     """A result that is shown as facts, one per line."""
@@ -21,6 +23,6 @@ class Facts:
 
 
 def aligned(facts: Mapping[str, str]) -> str:
-    """Format facts as text, one per line, with aligned values."""
+    """Format facts as text that any terminal can print, one per line, with aligned values."""
     width = max(len(name) for name in facts)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())
+    return printable("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))

@@ -43,11 +43,11 @@ def session(
     ``spark_catalog``, unless another one is configured. In that case Delta tables are found by
     path, and by name only if that catalog supports Delta. For Iceberg, on a local master and
     without another Iceberg catalog, it gets the JDBC catalog ``iceberg`` in the SQLite file
-    ``iceberg.db`` of Spark's warehouse, which pyiceberg's ``SqlCatalog`` can read. On a local
-    master, unless configured otherwise, it has no web UI, two shuffle partitions per core, one
-    partition per core for the state of a Delta table, and half of the machine's memory, at most 4
-    GiB, for the driver; Python workers run this Python. It logs errors only, unless configured
-    otherwise. Packages are downloaded on first use, and then named by path.
+    ``spark-warehouse-iceberg.db`` beside Spark's warehouse, which pyiceberg's ``SqlCatalog`` can
+    read. On a local master, unless configured otherwise, it has no web UI, two shuffle partitions
+    per core, one partition per core for the state of a Delta table, and half of the machine's
+    memory, at most 4 GiB, for the driver; Python workers run this Python. It logs errors only,
+    unless configured otherwise. Packages are downloaded on first use, and then named by path.
 
     For S3 it gets Hadoop's S3A, which reads ``s3://`` and ``s3a://``. Credentials come from
     ``fs.s3a.*``, the environment, a profile or the machine, in this order. If ``AWS_ENDPOINT_URL``

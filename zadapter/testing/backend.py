@@ -7,19 +7,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
-from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts
-from zadapter.errors import ConflictError, UnknownTableError, VerificationError
+from zadapter.errors import UnknownTableError
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
+from zadapter.testing.commits import CommitContract
 from zadapter.testing.tables import (
     ROWS,
-    Tables,
     in_order,
     more_rows,
     new_name,
@@ -31,7 +30,7 @@ from zadapter.testing.tables import (
 MANY = 20_000
 
 
-class BackendContract(Tables):
+class BackendContract(CommitContract):
     """Tests of :class:`~zadapter.backend.contract.Backend`."""
 
     def test_files_account_for_every_row(
@@ -151,66 +150,6 @@ class BackendContract(Tables):
 
         assert before == self.rows_behind(spark, table)
         assert backend.files(backend.snapshot(table)).num_rows == len(exchanges)
-
-    def test_missing_files_are_not_committed(
-        self, spark: SparkSession, backend: Backend, table: str
-    ) -> None:
-        """A clean-up of another program may have deleted them."""
-        before = self.rows_behind(spark, table)
-        snapshot = backend.snapshot(table)
-        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        discard(spark, *rewrite.staged)
-
-        with pytest.raises((VerificationError, ConflictError)):
-            backend.commit(rewrite)
-
-        assert before == self.rows_behind(spark, table)
-
-    def test_a_commit_can_be_found_again(
-        self, spark: SparkSession, backend: Backend, table: str
-    ) -> None:
-        """Later snapshots contain the commit's id and its layout."""
-        snapshot = backend.snapshot(table)
-        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        backend.commit(rewrite)
-
-        head = backend.snapshot(table, since=snapshot)
-
-        assert frozenset({rewrite.id}) == head.applied
-        assert backend.snapshot(table, since=head).applied == frozenset()
-        kept = head.layouts.get(rewrite.layouts[0].id)
-        assert kept is not None
-        assert kept.to_json() == rewrite.layouts[0].to_json()
-        assert backend.files(head)["layout"].to_pylist() == [rewrite.layouts[0].id]
-
-    def test_the_second_writer_loses(
-        self, spark: SparkSession, backend: Backend, table: str
-    ) -> None:
-        """Exactly one of two rewrites of the same files is committed."""
-        before = self.rows_behind(spark, table)
-        snapshot = backend.snapshot(table)
-        first = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        second = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        backend.commit(first)
-
-        with pytest.raises(ConflictError):
-            backend.commit(second)
-
-        assert before == self.rows_behind(spark, table)
-
-    def test_an_append_in_between_is_kept(
-        self, spark: SparkSession, backend: Backend, table: str
-    ) -> None:
-        """Rows appended after the snapshot are kept, and the rewrite lands without a new write."""
-        snapshot = backend.snapshot(table)
-        rewrite = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
-        self.append(spark, table, more_rows(spark))
-        before = self.rows_behind(spark, table)
-
-        landed = publish(backend, rewrite, Backoff(initial=0.0))
-
-        assert landed.stale == ()
-        assert before == self.rows_behind(spark, table)
 
     def test_discarding_leaves_the_table_alone(
         self, spark: SparkSession, backend: Backend, table: str

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.key_text import texts
 from zadapter.base.locations import check_present
@@ -42,7 +43,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     if path is None:
         raise UsageError(
             f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
-            "with CREATE TABLE … USING delta LOCATION"
+            "with CREATE TABLE ... USING delta LOCATION"
         )
     log = log_of(jvm, path)
     if log.tableExists():
@@ -119,33 +120,39 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
     """
     located, base = change.base.handle
     new = change.base.version is None
-    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
-    modes = jvm.root.org.apache.spark.sql.SaveMode
-    operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
-    name = application(source)
-    adopted = [add for add in added if isinstance(add, dict)]
-    if not new:
-        refuse_another(jvm, change.base)
-        check_present(change.sizes, sizes(jvm, located.log))
-    actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
-    if adopted:
-        actions.addAll(_to_java(jvm, adopted))
-    try:
+    with before_sending(change.base.table):
+        transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+        modes = jvm.root.org.apache.spark.sql.SaveMode
+        operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
+        if not new:
+            refuse_another(jvm, change.base)
+            check_present(change.sizes, sizes(jvm, located.log))
+        actions = _actions(jvm, source, added)
+        tags = jvm.map({COMMIT_TAG: change.id, **tag(source)})
         if new:
             transaction.updateMetadataForNewTable(base.metadata())
         else:  # a concurrent RESTORE may remove rows that this commit's source version includes
             transaction.readWholeTable()
         # reading it makes a concurrent load from the same source a conflict
-        transaction.txnVersion(name)
-        txn = {"appId": name, "version": source.number, "lastUpdated": int(time.time() * 1e3)}
-        txn_action = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": txn}))
-        tags = jvm.map({COMMIT_TAG: change.id, **tag(source)})
-        actions.add(txn_action)
+        transaction.txnVersion(application(source))
+    try:
         return int(transaction.commit(jvm.seq_of(actions), operation, tags))
     except Exception as error:
         if jvm.is_conflict(error):
             raise ConflictError(f"{change.base.table}: {first_line(error)}") from error
         raise UnknownOutcomeError(change.base.table, change.id) from error
+
+
+def _actions(jvm: Jvm, source: Source, added: Sequence[JavaObject | Add]) -> JavaObject:
+    """Return the actions of a load as a ``java.util.List``."""
+    actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
+    adopted = [add for add in added if isinstance(add, dict)]
+    if adopted:
+        actions.addAll(_to_java(jvm, adopted))
+    now = int(time.time() * 1e3)
+    txn = {"appId": application(source), "version": source.number, "lastUpdated": now}
+    actions.add(jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": txn})))
+    return actions
 
 
 def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:

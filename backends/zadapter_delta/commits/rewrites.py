@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
 from zadapter.base.names import join
@@ -116,17 +117,19 @@ def commit(jvm: Jvm, change: Change, removed: list[Any], added: list[Any]) -> in
         UnknownOutcomeError: The commit failed otherwise; only the history shows its outcome.
     """
     located, base = change.base.handle
-    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
-    transaction.trackFilesRead(jvm.seq(removed))
-    now = int(time.time() * 1000)
-    actions = [*added, *(add.removeWithTimestamp(now, False) for add in removed)]  # noqa: FBT003
-    transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
-    tracking = jvm.module(jvm.delta, "RowTracking")
-    tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: change.id}))
-    refuse_another(jvm, change.base)
-    check_present(change.sizes, sizes(jvm, located.log))
+    with before_sending(change.base.table):
+        transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+        transaction.trackFilesRead(jvm.seq(removed))
+        now = int(time.time() * 1000)
+        removals = [add.removeWithTimestamp(now, False) for add in removed]  # noqa: FBT003
+        actions, operation = jvm.seq([*added, *removals]), _operation(jvm, change)
+        transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
+        tracking = jvm.module(jvm.delta, "RowTracking")
+        tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: change.id}))
+        refuse_another(jvm, change.base)
+        check_present(change.sizes, sizes(jvm, located.log))
     try:
-        return int(transaction.commit(jvm.seq(actions), _operation(jvm, change), tags))
+        return int(transaction.commit(actions, operation, tags))
     except Exception as error:
         if jvm.is_conflict(error):
             raise ConflictError(f"{change.base.table}: {first_line(error)}") from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable
+from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter_delta.jvm import JavaObject, Jvm
 
@@ -38,7 +38,8 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnknownTableError: There is no such table, or it is not a Delta table.
     """
     path = by_path(table)
-    located = _in_catalog(jvm, table) if path is None else None
+    with warehouse_not_created(jvm.spark):
+        located = _in_catalog(jvm, table) if path is None else None
     return _at_path(jvm, table, path or table) if located is None else located
 
 
@@ -149,7 +150,7 @@ def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
     if clustering.isSupported(protocol):
         raise UnsupportedError(
             f"{table} uses liquid clustering (CLUSTER BY), which controls the layout of its files; "
-            "run OPTIMIZE, or run ALTER TABLE … CLUSTER BY NONE and drop the feature 'clustering'"
+            "run OPTIMIZE, or run ALTER TABLE ... CLUSTER BY NONE and drop the feature 'clustering'"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import check_present, reachable
 from zadapter.base.names import Parts, quote, split
@@ -124,7 +125,8 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
     """
     version: Version = change.base.handle
     table = change.base.table
-    added = [_files(jvm, staged.handle, staged.files) for staged in change.staged]
+    with before_sending(table):
+        added = [_files(jvm, staged.handle, staged.files) for staged in change.staged]
     try:
         transaction = version.creation or version.located.table.newTransaction()
         _set_properties(jvm, transaction, change, source, adopted)
@@ -232,7 +234,7 @@ def protect(jvm: Jvm, snapshot: Snapshot) -> str:
         catalog_type = str(jvm.session.conf().get(f"spark.sql.catalog.{located.name[0]}.type", ""))
     dropped = "; DROP TABLE still deletes them, since the catalog is a Hadoop catalog"
     message = (
-        f"{_GC_ENABLED}=false prevents expire_snapshots and DROP … PURGE from deleting the files "
+        f"{_GC_ENABLED}=false prevents expire_snapshots and DROP ... PURGE from deleting the files "
         f"of {snapshot.table}"
     )
     return message + dropped * (catalog_type == "hadoop")

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable
+from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.base.names import Parts, quote, split
 from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
+from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
@@ -59,9 +60,11 @@ def locate(jvm: Jvm, table: str) -> Located:
     if path is not None:
         return _at_path(jvm, table, path)
     parts = split(table)
-    if len(parts) > 1 and (parent := _named(jvm, table, parts[:-1])) is not None:
+    with warehouse_not_created(jvm.spark):
+        parent = _named(jvm, table, parts[:-1]) if len(parts) > 1 else None
+        located = _named(jvm, table, parts) if parent is None else None
+    if parent is not None:
         return _branch_of(jvm, table, parts[-1], parent)
-    located = _named(jvm, table, parts)
     if located is None:
         raise UnknownTableError(f"{table}: {_absent(jvm, parts)}")
     return located
@@ -118,6 +121,7 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     """Look up a table in the catalog that *parts* names, or in all Iceberg catalogs."""
     names = catalogs(jvm)
     candidates = [parts] if parts[0] in names else [(name, *parts) for name in names]
+    candidates = [name for name in candidates if not _is_empty(jvm, name[0])]
     tables = [
         Located(table=loaded, name=name)
         for name in candidates
@@ -175,10 +179,16 @@ def _absent(jvm: Jvm, parts: Parts) -> str:
     names = catalogs(jvm)
     if not names:
         return "the session has no Iceberg catalog; set spark.sql.catalog.<name>"
-    views = [name for name in names if _is_view(jvm, name, parts)]
+    views = [name for name in names if not _is_empty(jvm, name) and _is_view(jvm, name, parts)]
     if views:
         return f"it is a view in catalog {views[0]}; pass its underlying table"
     return f"table not found in the Iceberg catalogs of this session: {_described(jvm, names)}"
+
+
+def _is_empty(jvm: Jvm, catalog: str) -> bool:
+    return local_catalog.is_empty(
+        jvm.spark.conf.get(f"spark.sql.catalog.{catalog}.uri", None) or ""
+    )
 
 
 def _described(jvm: Jvm, names: Sequence[str]) -> str:

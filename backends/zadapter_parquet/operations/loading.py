@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from zadapter.base.commit_errors import before_sending
 from zadapter.base.names import Parts, leaves
 from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout.layout import orders
@@ -125,34 +126,63 @@ def load(change: Change) -> int:
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
     base, table = change.base, change.base.table
-    store: Files = base.handle.files
-    version: Version = base.handle.version
+    log = Log(base.handle.files, table)
     files = change.added if change.exchanges else _no_files(base)
-    folders = {staged.handle[0] for staged in change.staged}
-    if folders & version.aborted:
-        raise StaleRewriteError(table, sorted(folders))
-    log = Log(store, table)
+    with before_sending(table):
+        _sync(change, files)
+        if base.handle.version.entry.version == UNREGISTERED:
+            entry, guards = _beginning(log, change, files)
+        else:
+            entry, guards = _following(log, change, files), []
     try:
-        store.sync(files["path"].to_pylist())
-    except FileNotFoundError as error:  # vacuum has aborted this commit
-        raise StaleRewriteError(table, sorted(folders)) from error
-    if version.entry.version == UNREGISTERED:
-        return _begin(log, change, files)
-    if not log.has(version.entry):
-        raise ReplacedTableError(table)
-    current = moving.settled(log, store, table, version.entry)
-    fields = commit_entries.exchanged(store, current, [_no_files(base)], [files])
-    (folder,) = folders
-    entry = commit_entries.following(
-        log, current, Operation.MIGRATE,
-        transaction=change.id, folder=folder, source=change.source, **fields,
-    )  # fmt: skip
-    log.claim(entry)
+        log.claim(entry)
+    except ConflictError:
+        guard_files.remove(base.handle.files, guards)
+        raise
     return entry.version
 
 
-def _begin(log: Log, change: Change, files: pa.Table) -> int:
-    """Commit the first version of the table."""
+def _sync(change: Change, files: pa.Table) -> None:
+    """Flush the new files to disk.
+
+    Raises:
+        StaleRewriteError: A vacuum has aborted the commit.
+    """
+    version: Version = change.base.handle.version
+    folders = {staged.handle[0] for staged in change.staged}
+    if folders & version.aborted:
+        raise StaleRewriteError(change.base.table, sorted(folders))
+    try:
+        change.base.handle.files.sync(files["path"].to_pylist())
+    except FileNotFoundError as error:  # vacuum has aborted this commit
+        raise StaleRewriteError(change.base.table, sorted(folders)) from error
+
+
+def _following(log: Log, change: Change, files: pa.Table) -> Entry:
+    """Return the entry that adds files to an existing table.
+
+    Raises:
+        ReplacedTableError: Another table is in the folder.
+    """
+    base, table = change.base, change.base.table
+    store: Files = base.handle.files
+    if not log.has(base.handle.version.entry):
+        raise ReplacedTableError(table)
+    current = moving.settled(log, store, table, base.handle.version.entry)
+    fields = commit_entries.exchanged(store, current, [_no_files(base)], [files])
+    (folder,) = {staged.handle[0] for staged in change.staged}
+    return commit_entries.following(
+        log, current, Operation.MIGRATE,
+        transaction=change.id, folder=folder, source=change.source, **fields,
+    )  # fmt: skip
+
+
+def _beginning(log: Log, change: Change, files: pa.Table) -> tuple[Entry, list[str]]:
+    """Return the first entry of the table, and the guards that were put into its folder.
+
+    Raises:
+        ConflictError: Another writer has created the table.
+    """
     table, store = change.base.table, change.base.handle.files
     probe(store)
     last = log.newest()
@@ -163,13 +193,7 @@ def _begin(log: Log, change: Change, files: pa.Table) -> int:
         # versions of the dropped table must not be restored
         entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
     # without a guard, engines that skip hidden files would read an empty table
-    guards = guard_files.put(store, [guard_files.INCOMPLETE], change.id)
-    try:
-        log.claim(entry)
-    except ConflictError:
-        guard_files.remove(store, guards)
-        raise
-    return entry.version
+    return entry, guard_files.put(store, [guard_files.INCOMPLETE], change.id)
 
 
 def _is_table(last: Entry | None) -> bool:

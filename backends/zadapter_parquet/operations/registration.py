@@ -23,6 +23,7 @@ from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
 from zadapter_parquet.rows import rows
 from zadapter_parquet.rows.unreadable import has_int96, obstacles
 from zadapter_parquet.store import hive_names
+from zadapter_parquet.store.catalog_tables import CatalogTable
 from zadapter_parquet.store.contract import Files, Found, probe
 
 _LOGS = {
@@ -48,8 +49,16 @@ class Read:
     """Whether the file has an INT96 column."""
 
 
-def found(spark: SparkSession, files: Files, table: str) -> Version:
+def found(
+    spark: SparkSession, files: Files, table: str, listed_as: CatalogTable | None = None
+) -> Version:
     """Return the content of a folder as an unregistered version.
+
+    Args:
+        spark: A session.
+        files: The folder.
+        table: The table as the caller named it.
+        listed_as: The table in the session's catalog; None: it is a path.
 
     Raises:
         UnknownTableError: The folder has no Parquet files.
@@ -64,9 +73,8 @@ def found(spark: SparkSession, files: Files, table: str) -> Version:
     footers = read_footers(files, [file.path for file in listed])
     _refuse_columns(files, footers)
     columns = _merged(_schemas(spark, files, footers))
-    entry = _entry(
-        files.uri, _with_partition(columns, partition, listed), partition, listed, footers
-    )
+    schema = _with_partition(columns, partition, listed, listed_as)
+    entry = _entry(files.uri, schema, partition, listed, footers)
     unregistered = snapshot(table, files, Version(entry=entry))
     stats = file_table(unregistered, {path: facts.footer for path, facts in footers.items()})
     return Version(
@@ -116,7 +124,10 @@ def _entry(
 
 
 def _with_partition(
-    columns: dict[str, Any], partition: Sequence[str], listed: Sequence[Found]
+    columns: dict[str, Any],
+    partition: Sequence[str],
+    listed: Sequence[Found],
+    listed_as: CatalogTable | None,
 ) -> dict[str, Any]:
     names = {field["name"].lower(): field["name"] for field in columns["fields"]}
     for name in partition:
@@ -125,14 +136,12 @@ def _with_partition(
                 f"column {names[name.lower()]!r} of the files is also partition column {name!r}"
             )
     values = [hive_names.partition_values(file.path) for file in listed]
+    types = {name: hive_names.column_type(v[name] for v in values) for name in partition}
+    if listed_as is not None:
+        types = listed_as.types(types)
     added = [
-        {
-            "name": n,
-            "type": hive_names.column_type(v[n] for v in values),
-            "nullable": True,
-            "metadata": {},
-        }
-        for n in partition
+        {"name": name, "type": type_, "nullable": True, "metadata": {}}
+        for name, type_ in types.items()
     ]
     return columns | {"fields": [*columns["fields"], *added]}
 

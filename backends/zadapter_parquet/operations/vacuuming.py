@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
-from zadapter.errors import ConflictError, CorruptLogError
+from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
 from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import ASIDE, HIDDEN
@@ -18,17 +18,26 @@ from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
 
-def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
+def vacuum(
+    files: Files, table: str, older_than: timedelta, *, dry_run: bool, keep_visible: bool = False
+) -> list[str]:
     """Delete files needed only by versions older than *older_than*, and return their paths.
 
     A log entry first expires the versions, so they cannot be restored; then their files are
     deleted. Files that were never committed are deleted after a log entry has aborted their commit.
 
+    Args:
+        files: The table's files.
+        table: The table as the caller named it.
+        older_than: Retention of replaced versions.
+        dry_run: Only return the paths.
+        keep_visible: Whether to refuse to delete visible files, which readers of a catalog list.
+
     Raises:
         ConflictError: Other writers committed first in all attempts.
         CorruptLogError: The files of retained versions are unknown or missing.
         UnknownOutcomeError: A commit may or may not have succeeded; its files were not deleted.
-        UnsupportedError: Another table shares the files.
+        UnsupportedError: Another table shares the files, or readers of a catalog need them.
     """
     shared_files.refuse(files, table)
     log = Log(files, table)
@@ -40,6 +49,8 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
     orphans = _orphans(files, log, cutoff)
     unneeded = _unneeded(files, log, table, oldest, cutoff)
     deletable = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
+    if keep_visible:
+        _check_hidden(table, deletable)
     if dry_run or not deletable:
         return deletable
     _commit(log, table, Operation.VACUUM, oldest=oldest)
@@ -49,6 +60,8 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
         key=lambda path: path.startswith(stats_table.FOLDER),
     )
     shared_files.refuse(files, table)  # the note may be new
+    if keep_visible:
+        _check_hidden(table, deleted)
     # engines that list the folder must not read the remaining files as a version
     guard_files.put(files, (path for path in deleted if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(deleted)
@@ -57,6 +70,19 @@ def vacuum(files: Files, table: str, older_than: timedelta, *, dry_run: bool) ->
             files.delete(paths)
             deleted += paths
     return sorted(deleted)
+
+
+def _check_hidden(table: str, paths: Iterable[str]) -> None:
+    """Check that readers who list the folder do not need the files.
+
+    Raises:
+        UnsupportedError: They see one of the files.
+    """
+    if visible := next((path for path in paths if not path.startswith(f"{HIDDEN}/")), None):
+        raise UnsupportedError(
+            f"{table}: readers of the catalog still need {visible!r}, since they see the version "
+            "last published; call zadapter.publish() first"
+        )
 
 
 def _now(files: Files) -> int:

@@ -1,21 +1,17 @@
 """Selection of the store of a table."""
 
-import re
-
 from pyspark.sql import SparkSession
 
-from zadapter.base.locations import reachable
-from zadapter.errors import MissingBackendError
-from zadapter_parquet.store import s3
+from zadapter.base.locations import reachable, unescaped
+from zadapter.errors import MissingBackendError, extra
+from zadapter_parquet.store import catalog_tables, s3
 from zadapter_parquet.store.contract import Files
 from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles
 from zadapter_parquet.store.local import LocalFiles, local_path
 
-_BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
-
 
 def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
-    """Open the files of *table*: a path, a URI, or ``parquet.`path```.
+    """Open the files of *table*: a path, a URI, ``parquet.`path```, or a table of the catalog.
 
     Args:
         spark: A session, which provides the settings of stores.
@@ -25,8 +21,12 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     Raises:
         MissingBackendError: The table is in an object store, and obstore is not installed.
     """
-    by_path = _BY_PATH.match(table)
+    by_path = catalog_tables.BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table
+    listed = None if by_path or make else catalog_tables.named(spark, table)
+    if listed is not None:
+        is_local = listed.location.startswith("file:")  # a local URI is escaped
+        location = listed.location if is_local else unescaped(listed.location)
     root = local_path(location)
     if root is not None:
         return LocalFiles(root, make=make)
@@ -37,7 +37,6 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
         from zadapter_parquet.store.object_store import ObjectFiles  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingBackendError(
-            f"{location}: Parquet tables in object stores require {error.name}; install the extra "
-            "'parquet'"
+            f"{location}: Parquet tables in object stores require {error.name}; {extra('parquet')}"
         ) from error
     return ObjectFiles(location, s3.options(spark, location))

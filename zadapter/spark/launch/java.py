@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from zadapter.errors import SessionError
+from zadapter.errors import SessionError, extra
 
 SUPPORTED = range(17, 22)
 """Releases of Java that Spark 4.1 and its Hadoop support."""
@@ -74,8 +74,8 @@ def home(*, vector: bool = False) -> Iterator[Path]:
     if chosen is None:
         rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
         raise SessionError(
-            f"Spark requires Java 17 or 21{rejected}; install one of them, or the extra 'java' of "
-            "zadapter, which includes one"
+            f"Spark requires Java 17 or 21{rejected}; install one of them, or "
+            f"{extra('java')}, which includes one"
         )
     if chosen.has_vector and (vector or os.name != "posix"):
         yield chosen.home
@@ -134,8 +134,8 @@ def _described(executable: str) -> Java | None:
 
 def _ask(executable: str) -> Java | None:
     """Run a Java for its home and release; the path of a shim does not reveal them."""
-    for extra in ([VECTOR], []):
-        command = [executable, *extra, "-XshowSettings:properties", "-version"]
+    for option in ([VECTOR], []):
+        command = [executable, *option, "-XshowSettings:properties", "-version"]
         try:
             answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a Java of the user's
         except OSError:

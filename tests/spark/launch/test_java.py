@@ -9,8 +9,8 @@ from zadapter.errors import SessionError
 from zadapter.spark.launch import java
 
 NO_JAVA = (
-    "Spark requires Java 17 or 21; install one of them, or the extra 'java' of zadapter, which "
-    "includes one"
+    "Spark requires Java 17 or 21; install one of them, or run pip install '.[java]' in a clone of "
+    "zadapter's repository, which includes one"
 )
 
 

@@ -1,0 +1,87 @@
+"""Tables that may be listed in the session's catalog: current version, publication and vacuum."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+
+from zadapter.errors import UnsupportedError
+from zadapter.table.snapshot import Publication, Snapshot
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version, snapshot
+from zadapter_parquet.operations import external_changes, publishing, registration, vacuuming
+from zadapter_parquet.store import catalog_tables
+from zadapter_parquet.store.catalog_tables import CatalogTable
+from zadapter_parquet.store.open import opened
+
+
+def current(spark: SparkSession, table: str) -> Snapshot:
+    """Return the current version, which is None for a folder without a log.
+
+    Raises:
+        UnknownTableError: The folder has no Parquet files.
+        UnsupportedError: Its files do not form one table, or not that of the catalog.
+        CorruptLogError: The log is damaged.
+        ForeignChangeError: Visible files were added, changed or removed outside the log.
+    """
+    listed_as = catalog_tables.named(spark, table)
+    files = opened(spark, table)
+    if listed_as is not None:
+        catalog_tables.check_partitions(spark, listed_as, files.listed())
+    log = Log(files, table)
+    if log.exists():
+        version = Version(entry=external_changes.looked_at(log, files, table))
+    else:
+        version = registration.found(spark, files, table, listed_as)
+    found = snapshot(table, files, version)
+    if listed_as is None:
+        return found
+    _check_columns(listed_as, found)
+    return replace(found, identifier=listed_as.name)
+
+
+def _check_columns(listed_as: CatalogTable, found: Snapshot) -> None:
+    """Check that the partition columns are those of the catalog.
+
+    Raises:
+        UnsupportedError: They are not, or text such as ``01`` would become a number.
+    """
+    stated, actual = list(listed_as.partition), list(found.partition)
+    if [name.lower() for name in stated] != [name.lower() for name in actual]:
+        raise UnsupportedError(
+            f"{found.table} is partitioned by {stated} in the catalog, but its folders are by "
+            f"{actual}; create the table in the catalog with the columns of its folders"
+        )
+    for name, type_ in zip(stated, found.partition.values(), strict=True):
+        if listed_as.partition[name] == "string" and str(type_) != "string":
+            raise UnsupportedError(
+                f"{found.table}: partition column {name!r} is a string in the catalog, but {type_} "
+                "in the table's log, which was created by its path; pass the path"
+            )
+
+
+def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Publication:
+    """Publish the newest version, also to readers of the catalog.
+
+    Raises:
+        EngineError: The folder was published, but the catalog was not refreshed.
+    """
+    listed_as = catalog_tables.named(spark, table)
+    files = opened(spark, table)
+    if listed_as is not None:
+        catalog_tables.check_partitions(spark, listed_as, files.listed())
+    publication = publishing.publish(files, table, dry_run=dry_run)
+    if listed_as is not None and not dry_run:
+        catalog_tables.refresh(spark, listed_as)
+    return publication
+
+
+def vacuum(spark: SparkSession, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
+    """Delete files of old versions, except files that readers of the catalog see.
+
+    Raises:
+        UnsupportedError: Readers of the catalog see some of the files.
+    """
+    keep_visible = catalog_tables.named(spark, table) is not None
+    files = opened(spark, table)
+    return vacuuming.vacuum(files, table, older_than, dry_run=dry_run, keep_visible=keep_visible)

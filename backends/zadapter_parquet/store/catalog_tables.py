@@ -1,0 +1,212 @@
+"""Parquet tables of the session's catalog, such as a Hive metastore.
+
+Readers of such a table list the folders of its partitions in the catalog, or the table's folder.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import bare, unescaped, warehouse_not_created
+from zadapter.base.names import quote
+from zadapter.errors import EngineError, UnknownTableError, UnsupportedError, UsageError
+from zadapter_parquet.store import guard_files, hive_names
+from zadapter_parquet.store.contract import Found
+
+BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
+"""A table that is named by its path."""
+_SESSION_CATALOG = re.compile(r"(?i)(`spark_catalog`|spark_catalog)\.")
+_PARQUET = "parquet"
+_BUILT_IN = {"avro", "csv", "hive", "jdbc", "json", "orc", "text", "xml"}
+"""Providers of Spark that no format of zadapter reads."""
+_SELECTING = {"pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup"}
+"""Options by which readers choose files."""
+_PARTITION = re.compile(r"\tPartition Values: \[(.*?)\]\n\tLocation: (.*?)\n\t", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogTable:
+    """A Parquet table of the session's catalog."""
+
+    name: str
+    """Quoted identifier."""
+    location: str
+    """Escaped URI of the folder."""
+    partition: Mapping[str, str]
+    """Types of the partition columns in Spark's schema JSON."""
+    tracked: bool
+    """Whether readers take the partitions from the catalog."""
+    has_stats: bool
+
+    def types(self, inferred: Mapping[str, str]) -> dict[str, str]:
+        """Return the types of partition columns, given those inferred from folder names.
+
+        Folder names such as ``p=01`` are text if the catalog says so.
+        """
+        chosen, by_name = dict(inferred), {n.lower(): t for n, t in self.partition.items()}
+        for name, type_ in inferred.items():
+            stated = by_name.get(name.lower(), type_)
+            if stated == "string" or (stated, type_) == ("long", "integer"):
+                chosen[name] = stated
+        return chosen
+
+
+def named(spark: SparkSession, table: str) -> CatalogTable | None:
+    """Return the table of the session's catalog with a name, or None if it can only be a path.
+
+    A local folder of the same name takes precedence.
+
+    Raises:
+        UnknownTableError: The table has the format of another backend.
+        UnsupportedError: It is bucketed, or its readers choose files by an option.
+        UsageError: It is a view, or no backend supports its provider.
+    """
+    is_path = "/" in table or "\\" in table or BY_PATH.match(table)
+    if is_path or os.path.isdir(table):  # noqa: PTH112 - any text
+        return None
+    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
+    try:
+        identifier = state.sqlParser().parseTableIdentifier(_SESSION_CATALOG.sub("", table))
+    except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
+        return None
+    with warehouse_not_created(spark):
+        return _found(table, state.catalog(), identifier)
+
+
+def _found(table: str, catalog: Any, identifier: Any) -> CatalogTable | None:
+    if catalog.isTempView(identifier):
+        raise UsageError(f"{table} is a view; pass its underlying table")
+    if not catalog.tableExists(identifier):
+        return None
+    return _checked(table, catalog.getTableMetadata(identifier))
+
+
+def _checked(table: str, entry: Any) -> CatalogTable:
+    _check_provider(table, entry)
+    if entry.bucketSpec().isDefined():
+        raise UnsupportedError(
+            f"{table} is bucketed, and rewritten files would be in no bucket; pass another table"
+        )
+    options = entry.storage().properties()
+    keys = {key.lower() for key in options.keys().mkString("\n").splitlines()}
+    if selecting := sorted(keys & _SELECTING):
+        raise UnsupportedError(
+            f"{table} has the option {selecting[0]}, by which its readers choose files, so its "
+            "rows are unknown; create the table without it"
+        )
+    fields = json.loads(str(entry.partitionSchema().json()))["fields"]
+    parts = (entry.identifier().database().get(), entry.identifier().table())
+    return CatalogTable(
+        name=quote(tuple(map(str, parts))),
+        location=str(entry.location()),
+        partition={field["name"]: str(field["type"]) for field in fields},
+        tracked=bool(entry.tracksPartitionsInCatalog()) and bool(fields),
+        has_stats=bool(entry.stats().isDefined()),
+    )
+
+
+def _check_provider(table: str, entry: Any) -> None:
+    if str(entry.tableType().name()) == "VIEW":
+        raise UsageError(f"{table} is a view; pass its underlying table")
+    provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else "hive"
+    serde = str(entry.storage().serde().get()) if entry.storage().serde().isDefined() else ""
+    if provider == _PARQUET or (provider == "hive" and _PARQUET in serde.lower()):
+        return
+    if provider in _BUILT_IN:
+        raise UsageError(
+            f"{table} is a table of provider {provider}, which no backend of zadapter supports"
+        )
+    raise UnknownTableError(f"{table} is a {provider} table, not a Parquet table")
+
+
+def check_partitions(spark: SparkSession, table: CatalogTable, files: Iterable[Found]) -> None:
+    """Check that the partitions of the catalog are the partition folders of the table.
+
+    Args:
+        spark: The session.
+        table: The table.
+        files: Files of the table's folder.
+
+    Raises:
+        UnsupportedError: A partition has a location of its own, or a folder is no partition.
+    """
+    if not table.tracked:
+        return
+    known = _partitions(spark, table)
+    for file in hive_names.visible(files):
+        folder = file.path.rpartition("/")[0]
+        if guard_files.stands_for(file.path) or _values(folder) in known:
+            continue
+        raise UnsupportedError(
+            f"{table.name}: the folder {folder!r} is not a partition in the catalog, so readers "
+            f"do not see its rows; run MSCK REPAIR TABLE {table.name}, or move the folder away"
+        )
+
+
+def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]]:
+    """Return the values of the partitions in the catalog.
+
+    Raises:
+        UnsupportedError: A partition has a location of its own.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
+    identifier = state.sqlParser().parseTableIdentifier(table.name)
+    partitions = state.catalog().listPartitions(identifier, jvm.scala.Option.empty())
+    root = f"{_path(unescaped(table.location))}/"
+    known = set[tuple[str, ...]]()
+    # one text: a call for each partition would take seconds
+    for spec, location in _PARTITION.findall(str(partitions.mkString("\n"))):
+        folder = _path(location).removeprefix(root)
+        values = _values(folder)
+        if _spec(folder, table.partition) != spec.replace("=null", f"={hive_names.NULL}"):
+            raise UnsupportedError(
+                f"{table.name}: partition [{spec}] is at {location}, not in the folder of its name "
+                "in the table's folder; move its files there, or pass another table"
+            )
+        known.add(values)
+    return known
+
+
+def _path(location: str) -> str:
+    return bare(location).rstrip("/")
+
+
+def _values(folder: str) -> tuple[str, ...]:
+    """Return the partition values in the name of a folder."""
+    return tuple(unquote(name.partition("=")[2]) for name in folder.split("/"))
+
+
+def _spec(folder: str, columns: Iterable[str]) -> str | None:
+    """Return the partition of a folder as the catalog prints it, or None if it is none."""
+    names = [unquote(name.partition("=")[0]).lower() for name in folder.split("/")]
+    if names != [column.lower() for column in columns]:
+        return None
+    return ", ".join(f"{c}={v}" for c, v in zip(columns, _values(folder), strict=True))
+
+
+def refresh(spark: SparkSession, table: CatalogTable) -> None:
+    """Make readers of the catalog see the files and partitions that are in the folder now.
+
+    Raises:
+        EngineError: The catalog refuses; the folder itself is complete.
+    """
+    statements = [f"MSCK REPAIR TABLE {table.name} SYNC PARTITIONS"] if table.tracked else []
+    statements.append(f"REFRESH TABLE {table.name}")
+    if table.has_stats:
+        statements.append(f"ANALYZE TABLE {table.name} COMPUTE STATISTICS NOSCAN")
+    try:
+        for statement in statements:
+            spark.sql(statement)
+    except Exception as error:
+        raise EngineError(
+            f"{table.name}: the folder was published, but the catalog was not refreshed: "
+            f"{first_line(error)}; run {'; '.join(statements)}"
+        ) from error

@@ -1,0 +1,58 @@
+"""Text for terminals that know ASCII alone."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PRINTED = r"""
+from tests.reports.test_migration import PLAN as MIGRATED
+from tests.reports.test_optimize import PLAN
+from dataclasses import replace
+from zadapter.errors import UnknownTableError
+print(replace(PLAN, table="t\u00e4ble \u65e5\udc80"))
+print(replace(MIGRATED, table="t\u00e4ble"))
+print(UnknownTableError("t\u00e4ble: not found"))
+"""
+
+
+def printed(encoding):
+    environment = os.environ | {
+        "PYTHONIOENCODING": encoding,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    command = [sys.executable, "-c", PRINTED]
+    ended = subprocess.run(command, env=environment, capture_output=True, cwd=ROOT, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.decode(encoding)
+
+
+def test_b9_ascii_terminals_print_reports_and_errors():
+    """Names of tables are escaped."""
+    text = printed("ascii")
+
+    assert r"t\xe4ble \u65e5\udc80 (" in text
+    assert r"t\xe4ble: not found" in text
+
+
+def test_other_terminals_print_names_as_they_are():
+    """Except bytes of file names that are no text."""
+    text = printed("utf-8")
+
+    assert "t\u00e4ble \u65e5\\udc80 (" in text
+    assert "t\u00e4ble: not found" in text
+
+
+@pytest.mark.parametrize("folder", ["zadapter", "backends"])
+def test_messages_are_ascii(folder):
+    """All texts of the code but its documentation."""
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in comments)
+        found = [t.value for t in texts if isinstance(t.value, str) and not t.value.isascii()]
+        assert [text for text in found if len(text) > 1] == []  # single ones are limits
