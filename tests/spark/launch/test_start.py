@@ -98,8 +98,8 @@ def test_local_folders_need_no_obstore(tmp_path):
 
     assert versions == "(1,)"
     assert reason == (
-        "gs://bucket/events: Parquet tables in object stores require obstore; install the extra "
-        "'parquet'"
+        "gs://bucket/events: Parquet tables in object stores require obstore; run pip install "
+        "'.[parquet]' in a clone of zadapter's repository"
     )
 
 
