@@ -63,7 +63,16 @@ class UnknownColumnError(UsageError):
 
 
 class UnknownTableError(UsageError):
-    """The table does not exist, or has another format."""
+    """The table does not exist, or has another format.
+
+    Attributes:
+        exists: Whether something else has the name, such as a view, so that the message says more
+            than that a backend has found nothing.
+    """
+
+    def __init__(self, message: str, *, exists: bool = False) -> None:
+        self.exists = exists
+        super().__init__(message)
 
 
 class MissingBackendError(UsageError):

@@ -1,6 +1,5 @@
 """Resolve the table, its backend, the session and the key columns before anything is written."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -28,10 +27,6 @@ from zadapter.spark.sessions import default, ensure_format, loadable, running, s
 from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot
 
-_NOT_FOUND = re.compile(
-    r"not found|no \w+ (table|files) found|does not exist|not an? \w+ table|has no _delta_log"
-)
-"""Reasons of a backend for which nothing is there by the table's name."""
 _NO_KEYS = (
     (pa.types.is_struct, "a struct; pass one of its fields"),
     (pa.types.is_list, "an array; pass other columns"),
@@ -137,16 +132,15 @@ def _factories() -> list[Factory]:
 def _reason(
     table: str, reasons: Sequence[ZadapterError], looked: Sequence[str], lacking: Sequence[str]
 ) -> ZadapterError:
-    """Return the one reason why no backend takes the table.
-
-    A backend that has found something at the name knows more than those that have not.
-    """
+    """Return the one reason why no backend takes the table."""
     if len(reasons) == 1 and not lacking:
         return reasons[0]
-    for kind in (UnknownTableError, SessionError):
-        for reason in reasons:
-            if isinstance(reason, kind) and not _NOT_FOUND.search(str(reason)):
-                return reason
+    for reason in reasons:
+        if isinstance(reason, UnknownTableError) and reason.exists:
+            return reason
+    for reason in reasons:
+        if isinstance(reason, SessionError):
+            return reason
     absent = f"; this session does not load {' and '.join(lacking)}" if lacking else ""
     return UnknownTableError(
         f"{table}: no {' or '.join(looked)} table found; check the name{absent}"
@@ -164,7 +158,8 @@ def _tried(
         if snapshot.version is None and snapshot.identifier is None:
             return UnknownTableError(
                 f"{table} has no log; pass backend={factory.format.name!r} to create a table from "
-                "its files"
+                "its files",
+                exists=True,
             )
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error

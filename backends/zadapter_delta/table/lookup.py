@@ -102,7 +102,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     entry = state.catalog().getTableMetadata(identifier)
     table_type = entry.tableType().name()
     if table_type == "VIEW":
-        raise UnknownTableError(f"{table} is a view; pass its underlying table")
+        raise UnknownTableError(f"{table} is a view; pass its underlying table", exists=True)
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
@@ -110,7 +110,8 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
         raise UnknownTableError(
-            f"{table} is in the catalog, but {log.dataPath()} has no _delta_log"
+            f"{table} is in the catalog, but {log.dataPath()} has no _delta_log",
+            exists=True,
         )
     return Located(log=log, catalog_table=jvm.option(entry))
 

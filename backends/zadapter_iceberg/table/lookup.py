@@ -66,7 +66,7 @@ def locate(jvm: Jvm, table: str) -> Located:
     if parent is not None:
         return _branch_of(jvm, table, parts[-1], parent)
     if located is None:
-        raise UnknownTableError(f"{table}: {_absent(jvm, parts)}")
+        raise _absent(jvm, table, parts)
     return located
 
 
@@ -94,12 +94,15 @@ def _branch_of(jvm: Jvm, table: str, last: str, parent: Located) -> Located:
         if branch in branches:
             return Located(table=parent.table, name=parent.name, branch=branch)
         raise UnknownTableError(
-            f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}"
+            f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}",
+            exists=True,
         )
     if last.startswith(("tag_", "snapshot_id_", "at_timestamp_")):
-        raise UnknownTableError(f"{table} is a past snapshot; pass the table or a branch")
+        raise UnknownTableError(
+            f"{table} is a past snapshot; pass the table or a branch", exists=True
+        )
     if getattr(jvm.iceberg.MetadataTableType, "from")(last) is not None:
-        raise UnknownTableError(f"{table} is a metadata table; pass the table itself")
+        raise UnknownTableError(f"{table} is a metadata table; pass the table itself", exists=True)
     raise UnknownTableError(f"{table}: table not found")
 
 
@@ -130,7 +133,8 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     if len(tables) > 1:
         homes = ", ".join(str(located.name[0]) for located in tables if located.name)
         raise UnknownTableError(
-            f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name"
+            f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name",
+            exists=True,
         )
     return tables[0] if tables else None
 
@@ -175,14 +179,21 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
         raise _refused(table, error) from error
 
 
-def _absent(jvm: Jvm, parts: Parts) -> str:
+def _absent(jvm: Jvm, table: str, parts: Parts) -> UnknownTableError:
     names = catalogs(jvm)
     if not names:
-        return "the session has no Iceberg catalog; set spark.sql.catalog.<name>"
+        return UnknownTableError(
+            f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<name>"
+        )
     views = [name for name in names if not _is_empty(jvm, name) and _is_view(jvm, name, parts)]
     if views:
-        return f"it is a view in catalog {views[0]}; pass its underlying table"
-    return f"table not found in the Iceberg catalogs of this session: {_described(jvm, names)}"
+        return UnknownTableError(
+            f"{table}: it is a view in catalog {views[0]}; pass its underlying table", exists=True
+        )
+    return UnknownTableError(
+        f"{table}: table not found in the Iceberg catalogs of this session: "
+        f"{_described(jvm, names)}"
+    )
 
 
 def _is_empty(jvm: Jvm, catalog: str) -> bool:
