@@ -41,7 +41,8 @@ def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
     if folder is None or _has_catalog(conf):
         return {}
     database = folder.with_name(f"{folder.name}-iceberg.db")
-    if (former := folder / "iceberg.db").exists():  # made by an earlier version
+    former = folder / "iceberg.db"  # of an earlier version
+    if former.exists() and not database.exists():
         database = former
     with suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)

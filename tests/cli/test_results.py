@@ -9,6 +9,26 @@ import pytest
 
 from zadapter.cli.calls import _logged
 from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
+from zadapter.cli.rewrite import _together
+from zadapter.reports.optimize import Plan
+
+FACTS = {
+    "table": "lake/events",
+    "format": "delta",
+    "version": 1,
+    "columns": ("a",),
+    "curve": "adaptive",
+    "target_file_size": 1 << 20,
+    "groups": 0,
+    "files_before": 8,
+    "files_asked": 8,
+    "files_rewritten": 0,
+    "files_written": 0,
+    "bytes_rewritten": 0,
+    "rows": 0,
+    "share_before": 0.5,
+    "share_after": 0.6,
+}
 
 
 @pytest.fixture
@@ -96,3 +116,15 @@ def test_the_log_is_printed_from_a_level(capsys):
         "zadapter: download from level 30",
     ]
     assert out == ""
+
+
+def test_a_declined_table_is_a_line_of_the_report_of_several():
+    """With what a rewrite would have brought, beside a table that failed."""
+    declined = Plan(**FACTS, groups_declined=2)
+
+    result = _together([("lake/events", declined), ("lake/gone", "no such table")])
+
+    text = str(result.table.columns[3]._cells)  # noqa: SLF001 - rich has no public way
+    assert "nothing to gain: a filter reads 50.0% of the rows -> 60.0%" in text
+    assert "error: no such table" in text
+    assert result.exit_code == 3

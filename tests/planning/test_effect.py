@@ -37,6 +37,10 @@ def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100,
         # many small files, none of which can be skipped, are merged
         ({"files": (10, 5)}, True),
         ({"files": (10, 6)}, False),
+        # small files in the order of the key: merged, though each then holds more
+        ({"files": (5000, 100), "shares": (0.0534, 0.0633), "row_groups": (0.0534, 0.0539)}, True),
+        ({"files": (10, 10), "shares": (0.05, 0.06), "row_groups": (0.05, 0.05)}, False),
+        ({"shares": (1.0, 0.5), "row_groups": (0.0040, 0.0042)}, True),
         # but not if a layout of other columns would be lost for it
         ({"files": (10, 5), "clustered": True}, False),
         ({"shares": (1.0, 0.3), "clustered": True}, True),

@@ -72,3 +72,21 @@ def test_a_table_keeps_the_size_it_was_clustered_with():
 def test_an_append_does_not_change_the_size():
     """So the next run is incremental even if no layout could be stored."""
     assert {target_file_size(size * MIB) for size in range(2048, 4096, 100)} == {64 * MIB}
+
+
+def test_the_size_is_that_of_most_bytes_of_all_layouts_of_a_request():
+    """A run with `where` may have left many small layouts of the usual size, and one of another."""
+    usual = [fitted([[1, 2, 3 + n]], 2, target_file_size=2 * MIB) for n in range(3)]
+    other = fitted([[1, 2, 3]], 2, target_file_size=9 * MIB)
+    stored = {layout.id: layout for layout in (*usual, other)}
+    files = file_table(
+        ["a", "b", "c", "d"],
+        layouts=[*(layout.id for layout in usual), other.id],
+        sizes=[40 * MIB, MIB, 30 * MIB, 50 * MIB],
+    )
+
+    def chosen(limit):
+        return chosen_file_size(files, stored, [("c0",)], Curve.ADAPTIVE, limit)
+
+    assert chosen(None) == 2 * MIB
+    assert chosen(MIB) == MIB

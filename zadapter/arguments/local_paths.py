@@ -15,7 +15,7 @@ _PATTERN = re.compile(r"[*?\[{\\]")
 """Characters with which Hadoop may read a path as a pattern."""
 VARIABLES = (
     *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"),
-    *("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"),
+    *("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH"),
 )
 """Variables that lead to a configuration of Hadoop or Spark outside this process."""
 _FILE_SYSTEMS = re.compile(r"fs\.default|extraClassPath|spark\.jars|spark\.remote")
@@ -57,7 +57,7 @@ def _local(table: str, *, by_default: bool) -> Path | None:
 def _is_local_by_default(conf: Mapping[str, str]) -> bool:
     if any(name in os.environ for name in VARIABLES):
         return False
-    if any(map(_FILE_SYSTEMS.search, conf)):
+    if any(map(_FILE_SYSTEMS.search, (*conf, *conf.values()))):
         return False
     spec = find_spec("pyspark")
     folders = (spec.submodule_search_locations if spec else None) or ()

@@ -137,7 +137,7 @@ def _call(function: str, tables: Sequence[TableOptions], config: Path | None = N
 
     def run(spark: "SparkSession") -> Result:
         if config is not None:
-            return _together([(each.table, _tried(function, each, spark)) for each in tables])
+            return _together(_one_by_one(function, tables, spark))
         result = _made(function, tables[0], spark)
         return facts(_document(result), result.facts())
 
@@ -154,6 +154,21 @@ def _made(function: str, options: TableOptions, spark: "SparkSession") -> "Plan 
         options.table, **options.keywords, spark=spark
     )
     return result
+
+
+def _one_by_one(
+    function: str, tables: Sequence[TableOptions], spark: "SparkSession"
+) -> list[tuple[str, "Plan | Report | str"]]:
+    """Return the results for several tables; an interrupt names those that are done."""
+    results: list[tuple[str, Plan | Report | str]] = []
+    try:
+        for options in tables:
+            results.append((options.table, _tried(function, options, spark)))  # noqa: PERF401
+    except KeyboardInterrupt as error:
+        done = ", ".join(table for table, _ in results) or "none"
+        error.args = (f"{str(error) or 'interrupted'}. Tables done before: {done}",)
+        raise
+    return results
 
 
 def _tried(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report | str":
@@ -189,7 +204,8 @@ def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
         return "", "", f"error: {result}"
     texts = result.facts()
     if result.nothing_to_do:
-        return "", "", f"nothing to do: {texts['nothing to do']}"
+        reason = next(name for name in ("nothing to gain", "nothing to do") if name in texts)
+        return "", "", f"{reason}: {texts[reason]}"
     outcome = f"committed {texts['committed']}" if "committed" in texts else "planned"
     if "not rewritten" in texts:
         outcome = f"{outcome}; not rewritten: {texts['not rewritten']}"

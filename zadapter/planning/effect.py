@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOISE = 0.02
-"""Relative difference between two predicted shares that counts as none."""
+NOISE, LEAST = 0.02, 0.001
+"""Relative and absolute difference between two predicted shares that count as none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Effect:
     files_after: int
     """Number of files to write."""
     clustered: bool
-    """Whether a layout, maybe of other columns, wrote some of the files to be replaced."""
+    """Whether a layout of other columns wrote some of the files to be replaced."""
     share_before: float
     """Share of rows in files that a filter cannot skip."""
     share_after: float
@@ -30,26 +30,31 @@ class Effect:
     def pays(self) -> bool:
         """Whether filters read less, or as much from at most half as many files.
 
-        Fewer files are no reason to give up a layout of other columns.
-
         Engines skip row groups within the files that they open. Where the share by row group is
-        known, it decides.
+        known and changes, it decides. Fewer files are no reason to give up a layout of other
+        columns.
         """
-        shares = [(self.share_before, self.share_after)]
-        if self.row_group_share_before is not None and self.row_group_share_after is not None:
-            shares.insert(0, (self.row_group_share_before, self.row_group_share_after))
-        for before, after in shares:
-            if abs(after - before) > NOISE * before:
-                return after < before
-        return not self.clustered and 2 * self.files_after <= self.files_before
+        by_file = _gain(self.share_before, self.share_after)
+        merges = not self.clustered and 2 * self.files_after <= self.files_before
+        if self.row_group_share_before is None or self.row_group_share_after is None:
+            return by_file > 0 or (by_file == 0 and merges)
+        by_row_group = _gain(self.row_group_share_before, self.row_group_share_after)
+        return by_row_group > 0 or (by_row_group == 0 and (by_file > 0 or merges))
 
 
-def by_row_group(effects: Sequence[Effect]) -> tuple[float, float] | None:
+def _gain(before: float, after: float) -> float:
+    """Return what filters read less, or 0 if the difference is within the noise."""
+    return before - after if abs(after - before) > max(NOISE * before, LEAST) else 0.0
+
+
+def by_row_group(effects: Sequence[Effect | None]) -> tuple[float, float] | None:
     """Return the mean shares by row group before and after several rewrites, or None if unknown."""
     known = [
         (effect.rows, effect.row_group_share_before, effect.row_group_share_after)
         for effect in effects
-        if effect.row_group_share_before is not None and effect.row_group_share_after is not None
+        if effect is not None
+        and effect.row_group_share_before is not None
+        and effect.row_group_share_after is not None
     ]
     rows = sum(weight for weight, _, _ in known)
     if len(known) < len(effects) or rows == 0:

@@ -5,7 +5,7 @@ to do. Otherwise the size follows from the table's bytes: small tables get enoug
 to skip some, large tables few enough files to plan with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -54,10 +54,9 @@ def kept_file_size(
         columns: Key columns. Layouts of other columns do not count.
         curve: Curve. Layouts of other curves do not count.
     """
-    for layout_id in _by_weight(files):
-        layout = layouts.get(layout_id)
-        if layout is not None and _has_keys(layout.request, columns, curve):
-            return layout.request.target_file_size
+    for request in stored_requests(files, layouts):
+        if request is not None and request.columns == tuple(columns) and request.curve is curve:
+            return request.target_file_size
     return None
 
 
@@ -70,18 +69,28 @@ def chosen_file_size(
 ) -> int:
     """Return the size of the table's layout of the same keys, or else a size by its bytes."""
     kept = kept_file_size(files, layouts, columns, curve)
-    return kept or target_file_size(total(files, "size"), limit)
+    return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
-def _by_weight(files: pa.Table) -> list[str]:
-    """Return the id of one layout of each request, those of most bytes first."""
+def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:
+    """Yield the request of each layout that wrote files, those of most bytes first.
+
+    Args:
+        files: The table's files.
+        layouts: Layouts stored with the table, by id.
+
+    Yields:
+        One request for all of its layouts; None if none of these is stored.
+    """
     clustered = files.filter(pc.is_valid(files["layout"]))
     written = clustered["layout"].combine_chunks().dictionary_encode()
     sizes = np.bincount(written.indices.to_numpy(), clustered["size"].to_numpy())
-    weighed = sorted(zip((-sizes).tolist(), written.dictionary.to_pylist(), strict=True))
-    # ids of the same request share their first half
-    return list({each[: len(each) // 2]: each for _, each in reversed(weighed)}.values())[::-1]
-
-
-def _has_keys(request: Request, columns: Sequence[Parts], curve: Curve) -> bool:
-    return request.columns == tuple(columns) and request.curve is curve
+    by_request: dict[str, list[tuple[float, str]]] = {}
+    for size, layout_id in zip(sizes.tolist(), written.dictionary.to_pylist(), strict=True):
+        # ids of the same request share their first half
+        by_request.setdefault(layout_id[: len(layout_id) // 2], []).append((size, layout_id))
+    heaviest = sorted(by_request.values(), key=lambda found: (-sum(s for s, _ in found), found))
+    for found in heaviest:
+        stored = (layouts.get(layout_id) for _, layout_id in sorted(found, reverse=True))
+        layout = next((layout for layout in stored if layout is not None), None)
+        yield None if layout is None else layout.request

@@ -1,6 +1,6 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from zadapter.errors import MissingStatsError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
-from zadapter.layout.layout import Request
+from zadapter.layout.layout import Curve, Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import jobs
 from zadapter.reports.optimize import Plan
@@ -24,6 +24,9 @@ from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, chosen
+
+PREDICTED = 16
+"""Maximum number of jobs for which the effect is predicted though they are run anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +44,9 @@ class RewritePlan:
     """The jobs to run."""
     declined: tuple[PlannedJob, ...]
     """Jobs that would bring nothing, or make filters read more."""
-    effects: tuple[Effect, ...]
-    """Predicted effects of the jobs to run, or of the declined ones if there is none to run."""
+    effects: tuple[Effect | None, ...]
+    """Predicted effects of the jobs to run, or of the declined ones if there is none to run; None:
+    not predicted."""
 
     def share_read(self, files: pa.Table) -> float:
         """Return the mean share of rows of *files* that range queries on the sample read."""
@@ -127,18 +131,17 @@ def prepare(
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
         planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
-        judged = [(each, effect(backend, snapshot, request, each)) for each in planned]
-        run = [pair for pair in judged if _runs(*pair, force=options.force)]
-        declined = [pair for pair in judged if not _runs(*pair, force=options.force)]
+        judged = _judged(backend, snapshot, request, planned, force=options.force)
+        run = [pair for pair in judged if pair[0]]
         plan = RewritePlan(
             backend=backend,
             snapshot=snapshot,
             files=files,
             candidates=candidates.num_rows,
             request=request,
-            jobs=tuple(each for each, _ in run),
-            declined=tuple(each for each, _ in declined),
-            effects=tuple(effect for _, effect in run or declined),
+            jobs=tuple(each for _, each, _ in run),
+            declined=tuple(each for runs, each, _ in judged if not runs),
+            effects=tuple(predicted for _, _, predicted in run or judged),
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan
@@ -159,9 +162,34 @@ def _with_stats(
     return backend.widen_stats(snapshot, missing) if missing and write else snapshot
 
 
-def _runs(planned: PlannedJob, effect: Effect, *, force: bool) -> bool:
-    """Return whether a job is run: if it pays, or moves rows to stored cuts or a newer spec."""
-    return force or planned.job.kept is not None or not planned.job.roots or effect.pays
+def _judged(
+    backend: Backend,
+    snapshot: Snapshot,
+    request: Request,
+    planned: Sequence[PlannedJob],
+    *,
+    force: bool,
+) -> list[tuple[bool, PlannedJob, Effect | None]]:
+    """Return whether each job is run, the job, and its effect if it is predicted."""
+    judged = []
+    for each in planned:
+        optional = not force and _is_optional(each, request)
+        predicted = None
+        if optional or len(planned) <= PREDICTED:
+            predicted = effect(backend, snapshot, request, each)
+        judged.append((not optional or predicted is None or predicted.pays, each, predicted))
+    return judged
+
+
+def _is_optional(planned: PlannedJob, request: Request) -> bool:
+    """Return whether a job is run only if it pays.
+
+    Jobs that move rows to stored cuts or to a newer partition spec are always run. So are those of
+    a linear or weighted layout: the predicted filters are on all columns alike, and such a layout
+    is for others.
+    """
+    is_plain = request.curve is not Curve.LINEAR and len(set(request.weights)) == 1
+    return is_plain and planned.job.kept is None and bool(planned.job.roots)
 
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:

@@ -13,6 +13,7 @@ from zadapter.layout import assign
 from zadapter.layout.layout import Request
 from zadapter.planning import predict
 from zadapter.planning.effect import Effect
+from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob, row_counts
 from zadapter.spark.footers import read_row_groups
 from zadapter.table import file_stats
@@ -88,7 +89,10 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
         rows=int(row_counts(files).sum()),
         files_before=files.num_rows,
         files_after=count,
-        clustered=files["layout"].null_count < files.num_rows,
+        clustered=any(
+            stored is None or stored.columns != request.columns
+            for stored in stored_requests(files, snapshot.layouts)
+        ),
         share_before=share_now(request, [planned], files),
         share_after=share_then(request, [planned], files.slice(0, 0)),
         row_group_share_before=groups_before,

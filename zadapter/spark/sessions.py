@@ -125,18 +125,35 @@ def default(conf: Mapping[str, str], form: Format | None, stores: Sequence[str])
         _apply(active, conf)
         return active
     others = [each for each in installed(plugins.formats()) if form is None or supported(each)]
-    if form is None:
-        return start(conf, others, stores)
-    own = [form]
-    alone = not any(_is_installed(each) for each in others)
-    every = own if alone else own + [each for each in others if each.name != form.name]
+    own = [] if form is None else [form]
+    alone = form is not None and not any(_is_installed(each) for each in others)
+    every = own if alone else own + [each for each in others if each not in own]
     try:
         return start(conf, every, stores)
     except UnresolvedError as error:
         if every == own:
             raise
-        _logger.warning("%s; the session supports %s alone", error, form.name)
-        return start(conf, own, stores)
+        _logger.warning("%s", error)
+        return _start_without(conf, own, every, stores)
+
+
+def _start_without(
+    conf: Mapping[str, str],
+    own: Sequence[Format],
+    every: Sequence[Format],
+    stores: Sequence[str],
+) -> SparkSession:
+    """Start a session for *own* formats, or for the first of *every* whose jars can be had."""
+    for formats in [own] if own else [*([each] for each in every), []]:
+        try:
+            spark = start(conf, formats, stores)
+        except UnresolvedError as error:
+            last = error
+            continue
+        names = " and ".join(each.name for each in formats) or "plain Parquet"
+        _logger.warning("the session supports %s alone", names)
+        return spark
+    raise last
 
 
 def loadable(spark: SparkSession, formats: Iterable[Format]) -> list[Format]:

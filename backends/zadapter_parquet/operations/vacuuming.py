@@ -60,8 +60,8 @@ def vacuum(
         key=lambda path: path.startswith(stats_table.FOLDER),
     )
     shared_files.refuse(files, table)  # the note may be new
-    if keep_visible:
-        _check_hidden(table, deleted)
+    if keep_visible:  # the versions have expired: what a rival has made visible stays
+        deleted = [path for path in deleted if _is_hidden(path)]
     # engines that list the folder must not read the remaining files as a version
     guard_files.put(files, (path for path in deleted if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(deleted)
@@ -78,11 +78,15 @@ def _check_hidden(table: str, paths: Iterable[str]) -> None:
     Raises:
         UnsupportedError: They see one of the files.
     """
-    if visible := next((path for path in paths if not path.startswith(f"{HIDDEN}/")), None):
+    if visible := next((path for path in paths if not _is_hidden(path)), None):
         raise UnsupportedError(
             f"{table}: readers of the catalog still need {visible!r}, since they see the version "
             "last published; call zadapter.publish() first"
         )
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(f"{HIDDEN}/")
 
 
 def _now(files: Files) -> int:

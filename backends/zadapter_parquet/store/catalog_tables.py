@@ -166,7 +166,7 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
     for spec, location in _PARTITION.findall(str(partitions.mkString("\n"))):
         folder = _path(location).removeprefix(root)
         values = _values(folder)
-        if _spec(folder, table.partition) != spec.replace("=null", f"={hive_names.NULL}"):
+        if set(spec.split(", ")) not in _specs(folder, table.partition):
             raise UnsupportedError(
                 f"{table.name}: partition [{spec}] is at {location}, not in the folder of its name "
                 "in the table's folder; move its files there, or pass another table"
@@ -184,12 +184,16 @@ def _values(folder: str) -> tuple[str, ...]:
     return tuple(unquote(name.partition("=")[2]) for name in folder.split("/"))
 
 
-def _spec(folder: str, columns: Iterable[str]) -> str | None:
-    """Return the partition of a folder as the catalog prints it, or None if it is none."""
+def _specs(folder: str, columns: Iterable[str]) -> list[set[str]]:
+    """Return the partition of a folder in each way that the catalog prints it; none if it is none.
+
+    The order of the columns varies. Spark prints null, or the folder's name for it.
+    """
     names = [unquote(name.partition("=")[0]).lower() for name in folder.split("/")]
     if names != [column.lower() for column in columns]:
-        return None
-    return ", ".join(f"{c}={v}" for c, v in zip(columns, _values(folder), strict=True))
+        return []
+    spec = ", ".join(f"{c}={v}" for c, v in zip(columns, _values(folder), strict=True))
+    return [set(text.split(", ")) for text in (spec, spec.replace(f"={hive_names.NULL}", "=null"))]
 
 
 def refresh(spark: SparkSession, table: CatalogTable) -> None:

@@ -53,7 +53,8 @@ def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, st
     Raises:
         UnresolvedError: The packages cannot be resolved.
     """
-    one_jvm = _ONE_JVM.match(stated.get(settings.MASTER, "local"))
+    # a driver or an SDK in the user's jars would not be seen from the class path
+    one_jvm = _ONE_JVM.match(stated.get(settings.MASTER, "local")) and not stated.get(settings.JARS)
     key, separator = (settings.CLASS_PATH, os.pathsep) if one_jvm else (settings.JARS, ",")
     is_hidden = key in settings.submit_args()
     if settings.PACKAGES not in added or stated.get(settings.PACKAGES) or is_hidden:
@@ -77,10 +78,10 @@ def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequen
     record = ivy / "zadapter" / f"{digest}.json"
     if paths := _recorded(record, asked):
         return paths
+    _logger.warning("resolving %s; the first start downloads jars", packages)
     with _alone(record.parent):
         if paths := _recorded(record, asked):
             return paths
-        _logger.warning("resolving %s; the first start downloads jars", packages)
         paths = _resolve(stated, packages, excludes)
         with suppress(OSError):  # without a record, the next start resolves again
             _keep(record, asked, paths)
@@ -91,7 +92,7 @@ def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequen
 def _alone(folder: Path) -> Iterator[None]:
     """Wait for other processes that download: Ivy's cache breaks if two of them write to it."""
     with ExitStack() as stack:
-        with suppress(OSError):  # no folder, no other process either
+        with suppress(OSError, NotImplementedError):  # no folder, or no locks in this file system
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(folder / "lock"))
         yield
@@ -123,11 +124,11 @@ def _resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequenc
     """
     jars = {key: value for key, value in stated.items() if key.startswith("spark.jars.")}
     java = {key: stated[key] for key in settings.JAVA_OPTION_KEYS if key in stated}
-    wanted = {settings.PACKAGES: packages, settings.EXCLUDES: excludes, settings.JARS: ""}
+    wanted = {settings.PACKAGES: packages, settings.EXCLUDES: excludes}
     conf = [f"{key}={value}" for key, value in {**jars, **java, **wanted}.items() if value]
-    mine = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    arguments = [word for word in mine if word != "pyspark-shell"]
-    arguments += [word for pair in conf for word in ("--conf", pair)]
+    # the user's own jars are not those of the packages
+    conf.append(f"{settings.JARS}=")
+    arguments = [word for pair in conf for word in ("--conf", pair)]
     arguments += ["--master", "local", "pyspark-shell"]
     answer = subprocess.run(  # noqa: S603 - this Python
         [sys.executable, "-c", _RESOLVE],

