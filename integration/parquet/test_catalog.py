@@ -114,7 +114,7 @@ def test_b10_partitions_elsewhere_are_refused(spark, database, tmp_path):
     with pytest.raises(UnsupportedError, match="MSCK REPAIR TABLE"):
         zadapter.optimize(name, by=["a"], spark=spark)
     spark.sql(f"MSCK REPAIR TABLE {name}")
-    assert zadapter.plan(name, by=["a"], spark=spark).files
+    assert zadapter.plan(name, by=["a"], spark=spark).files_before == 4
 
     rows.write.parquet(f"{tmp_path}/elsewhere")
     spark.sql(f"ALTER TABLE {name} ADD PARTITION (p='07') LOCATION '{tmp_path}/elsewhere'")
@@ -165,3 +165,29 @@ def test_b10_tables_of_a_hive_metastore(tmp_path):
     )
 
     assert ended.stdout.endswith("done\n"), ended.stderr[-3000:]
+
+
+def test_b10_partition_values_that_look_like_null_and_columns_in_any_order(spark, database):
+    """Text that is null or begins with it, and five columns, which a Scala map does not order."""
+    name, columns = new(database), ["p", "q", "r", "s", "t"]
+    types = ", ".join(f"{column} STRING" for column in columns)
+    spark.sql(
+        f"CREATE TABLE {name} (a BIGINT, {types}) USING parquet "
+        f"PARTITIONED BY ({', '.join(columns)})"
+    )
+    rows = spark.range(400).selectExpr(
+        "id * 7919 % 4001 AS a",
+        "element_at(array('null', 'nullified', NULL, 'x'), int(id % 4) + 1) AS p",
+        "'null' AS q",
+        "'b' AS r",
+        "'c' AS s",
+        "'d' AS t",
+    )
+    rows.write.insertInto(name)
+    before = sorted(map(str, spark.table(name).collect()))
+
+    report = zadapter.optimize(name, by=["a"], target_file_size="1KB", force=True, spark=spark)
+    zadapter.publish(name, spark=spark)
+
+    assert report.rows == 400
+    assert sorted(map(str, spark.table(name).collect())) == before
