@@ -20,10 +20,10 @@ sizes = st.integers(0, 1 << 55)
 
 @pytest.mark.parametrize(
     ("size", "chosen"),
-    [(5, 4), (512, 16), (1 << 12, 128), (1 << 20, 128), (1 << 22, 512), (1 << 26, 1024)],
+    [(5, 1), (99, 2), (512, 16), (1 << 12, 128), (1 << 20, 128), (1 << 22, 512), (1 << 26, 1024)],
 )
 def test_small_tables_get_some_files_and_large_ones_not_too_many(size, chosen):
-    """In megabytes: from 4 MB for a table of 5 MB to 1 GB for one of 64 TB."""
+    """In megabytes: from 1 MB for a table of 5 MB to 1 GB for one of 64 TB."""
     assert target_file_size(size * MIB) == chosen * MIB
 
 
@@ -65,8 +65,8 @@ def test_a_table_keeps_the_size_it_was_clustered_with():
 
     assert chosen([("c0",)], Curve.ADAPTIVE) == 2 * MIB
     assert chosen([("c0",)], Curve.ZORDER) == 3 * MIB
-    assert chosen([("c1",)], Curve.ADAPTIVE) == SMALLEST
-    assert chosen_file_size(files, {}, [("c0",)], Curve.ADAPTIVE, None) == SMALLEST
+    assert chosen([("c1",)], Curve.ADAPTIVE) == target_file_size(111 * MIB)
+    assert chosen_file_size(files, {}, [("c0",)], Curve.ADAPTIVE, None) == 2 * MIB
 
 
 def test_an_append_does_not_change_the_size():

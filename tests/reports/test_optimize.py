@@ -122,7 +122,7 @@ def test_a_rewrite_that_brings_nothing_says_what_it_would_bring():
     assert not replace(PLAN, groups_declined=1).nothing_to_gain
     assert str(plan).endswith(
         "nothing to gain  a filter reads 87.5% of the rows -> 6.2%, by row group 50.0% -> 1.2%, "
-        "predicted; force=True rewrites"
+        "predicted; force=True (--force) rewrites"
     )
     assert "nothing to gain  in 2 file groups, which are kept" in str(
         replace(PLAN, groups_declined=2)

@@ -1,5 +1,6 @@
 """Resolve the table, its backend, the session and the key columns before anything is written."""
 
+import os
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -141,6 +142,8 @@ def _reason(
     for reason in reasons:
         if isinstance(reason, SessionError):
             return reason
+    if os.path.isfile(table):  # noqa: PTH113 - any text
+        return UnknownTableError(f"{table} is a file; pass the folder of the table", exists=True)
     absent = f"; this session does not load {' and '.join(lacking)}" if lacking else ""
     return UnknownTableError(
         f"{table}: no {' or '.join(looked)} table found; check the name{absent}"
@@ -157,8 +160,8 @@ def _tried(
         # a catalog states the format of its tables
         if snapshot.version is None and snapshot.identifier is None:
             return UnknownTableError(
-                f"{table} has no log; pass backend={factory.format.name!r} to create a table from "
-                "its files",
+                f"{table} has no log; pass backend={factory.format.name!r} (--backend "
+                f"{factory.format.name}) to create a table from its files",
                 exists=True,
             )
     except (UnknownTableError, MissingBackendError, SessionError) as error:

@@ -209,7 +209,10 @@ def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
     outcome = f"committed {texts['committed']}" if "committed" in texts else "planned"
     if "not rewritten" in texts:
         outcome = f"{outcome}; not rewritten: {texts['not rewritten']}"
-    return texts["files"], texts["a filter reads"], outcome
+    shares = [texts["a filter reads"]]
+    if "by row group" in texts:
+        shares.append(f"by row group {texts['by row group']}")
+    return texts["files"], "; ".join(shares), outcome
 
 
 def _document(result: "Plan | Report") -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from zadapter.table.file_stats import total
 MIB = 1 << 20
 FILES = 32
 """Minimum number of files of a table, unless they would be smaller than :data:`SMALLEST`."""
-SMALLEST = 4 * MIB
+SMALLEST = MIB
 """Minimum chosen size: opening a smaller file costs more than reading it."""
 USUAL, LARGEST = 128 * MIB, 1024 * MIB
 """Maximum chosen size of a usual and of a very large table."""
@@ -36,7 +36,7 @@ def target_file_size(size: int, limit: int | None = None) -> int:
         limit: Target file size in the table's own properties; None: there is none.
 
     >>> [target_file_size(mib << 20) >> 20 for mib in (10, 1024, 10 << 10, 4 << 20)]
-    [4, 32, 128, 512]
+    [1, 32, 128, 512]
     """
     most = limit or min(max(USUAL, size // MANY_FILES), LARGEST)
     wanted = 1 << (max(1, min(size // FILES, most)).bit_length() - 1)

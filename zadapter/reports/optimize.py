@@ -73,7 +73,8 @@ class Plan(Facts):
         version = f"version {self.version}" if self.version is not None else "no version yet"
         named = f"{self.table} ({self.format}, {version})"
         if self.nothing_to_gain:
-            return {"table": named, "nothing to gain": f"{self._shares()}; force=True rewrites"}
+            reason = f"{self._shares()}; force=True (--force) rewrites"
+            return {"table": named, "nothing to gain": reason}
         if self.nothing_to_do:
             reason = "already clustered" if self.files_asked else "no file matches the condition"
             reason = reason if self.files_before else "the table has no files"

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark import RDD
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.table import rebase_settings
@@ -43,6 +44,8 @@ BY_BOUNDS = {
 }
 """Settings under which conditions exclude row groups by bounds only. Dictionaries and bloom filters
 compare bits, and distinguish 0.0 from -0.0."""
+_ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of PySpark that print each error of a query."""
 _OWN = "spark.sql."
 """Prefix of Spark's own settings. Settings of formats, plug-ins and stores are not reset."""
 _HARMLESS = (
@@ -98,12 +101,27 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     )
     sessions.setActiveSession(java_clone)
     try:
-        yield clone
+        with _unlogged():
+            yield clone
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep PySpark from printing errors with Java's stack: zadapter raises them as its own."""
+    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:

@@ -233,6 +233,13 @@ class Publication:
         """Whether the folder already showed the newest version."""
         return not self.moved and not self.removed
 
+    def __str__(self) -> str:
+        would = "would be " if self.dry_run else ""
+        return (
+            f"{self.table}: version {self.version}, {len(self.moved):,} files {would}moved, "
+            f"{len(self.removed):,} {would}deleted"
+        )
+
 
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:
     """Return the identity of each file: its path and its row-level deletes."""
