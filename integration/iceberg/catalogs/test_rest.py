@@ -44,6 +44,9 @@ def network(spark, tmp_path_factory):
         spark.sql("CREATE NAMESPACE rest.db")
         yield network
         network.shutdown()
+        # names are looked for in all catalogs, and this one no longer answers
+        for key in said:
+            spark.conf.unset(f"spark.sql.catalog.rest{key}")
 
 
 @pytest.fixture
