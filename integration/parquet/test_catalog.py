@@ -114,7 +114,8 @@ def test_b10_partitions_elsewhere_are_refused(spark, database, tmp_path):
     with pytest.raises(UnsupportedError, match="MSCK REPAIR TABLE"):
         zadapter.optimize(name, by=["a"], spark=spark)
     spark.sql(f"MSCK REPAIR TABLE {name}")
-    assert zadapter.plan(name, by=["a"], spark=spark).files_before == 4
+    listed = list(Path(tmp_path, "here").rglob("*.parquet"))
+    assert zadapter.plan(name, by=["a"], spark=spark).files_before == len(listed)
 
     rows.write.parquet(f"{tmp_path}/elsewhere")
     spark.sql(f"ALTER TABLE {name} ADD PARTITION (p='07') LOCATION '{tmp_path}/elsewhere'")
