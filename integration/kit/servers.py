@@ -37,7 +37,7 @@ def java_server(project, folder, arguments, is_up, environment=()):
     resolve = ["-q", "-f", project, "dependency:build-classpath", f"-Dmdep.outputFile={folder}/cp"]
     subprocess.run([MAVEN, *resolve], check=True, stdout=subprocess.DEVNULL)
     with (
-        java.home() as home,
+        java.home(java.chosen()) as home,
         Path(folder / "log").open("w") as log,
         subprocess.Popen(
             [home / "bin" / "java", "-cp", (folder / "cp").read_text(), *arguments],

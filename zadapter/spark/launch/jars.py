@@ -70,16 +70,20 @@ def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, st
     return rest | {key: separator.join([*before, *paths])}
 
 
+def folder(stated: Mapping[str, str]) -> Path:
+    """Return the folder beside Ivy's jars for what later sessions reuse."""
+    return Path(stated.get(_IVY) or Path.home() / ".ivy2.5.2") / "zadapter"
+
+
 def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
     """Return the paths of the packages' jars and of all jars that these depend on."""
     asked = [packages, excludes, *(stated.get(key, "") for key in _SOURCES)]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-    ivy = Path(stated.get(_IVY) or Path.home() / ".ivy2.5.2")
-    record = ivy / "zadapter" / f"{digest}.json"
+    record = folder(stated) / f"{digest}.json"
     if paths := _recorded(record, asked):
         return paths
     _logger.warning("resolving %s; the first start downloads jars", packages)
-    with _alone(record.parent):
+    with _alone(folder(stated)):
         if paths := _recorded(record, asked):
             return paths
         paths = _resolve(stated, packages, excludes)
@@ -89,12 +93,12 @@ def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequen
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(shared: Path) -> Iterator[None]:
     """Wait for other processes that download: Ivy's cache breaks if two of them write to it."""
     with ExitStack() as stack:
         with suppress(OSError, NotImplementedError):  # no folder, or no locks in this file system
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(FileLock(folder / "lock"))
+            shared.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(shared / "lock"))
         yield
 
 

