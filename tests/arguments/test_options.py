@@ -12,7 +12,7 @@ from zadapter.arguments.local_paths import VARIABLES
 WRONG = [
     ("table=None", "is not a table"),
     ("table='  '", "is not a table"),
-    ("by=None", "by= must contain column names, not None"),
+    ("by=None, curve='zorder'", "without by= have no effect"),
     ("by=5", "by= must contain column names, not 5"),
     ("by=[]", "no key columns"),
     ("by=['a', 'a']", "duplicate key columns"),

@@ -83,15 +83,6 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
     assert answer.exit_code == 1
 
 
-@pytest.mark.parametrize("command", ["optimize", "plan"])
-def test_without_key_columns_the_usage_is_shown(command):
-    """There is no default for what filters use."""
-    answer = zadapter_says(command, "events")
-
-    assert "--by" in answer.stderr
-    assert answer.exit_code == 2
-
-
 @pytest.mark.parametrize("typed", ["", ",", "a,,b", "a,", "=2", "a=", "a=much", "a=1=2", "a,b,a"])
 def test_keys_that_cannot_be_meant_are_refused(typed):
     """A slip of the keyboard must not become another layout."""

@@ -110,7 +110,6 @@ def test_all_mistakes_are_found_at_once(written, tmp_path, monkeypatch):
         "db.events: row_groups: row_groups= must be an integer, not True",
         f"{tmp_path}/nowhere: backend: unknown backend 'detla'; installed: delta, iceberg, parquet",
         f"{tmp_path}/nowhere: table: {tmp_path}/nowhere: path not found; check its spelling",
-        f"{tmp_path}/nowhere: the key 'by' is missing",
         "table 3: max_group_bytes: max_group_bytes: 'many' is not a size; " + SIZES,
         "table 3: the key 'table' is missing",
         "db.events: unknown key 'colour'; expected one of: " + KEYS,

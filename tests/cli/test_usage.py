@@ -26,11 +26,11 @@ OWN = {
     "overwrite": {"form", "schema", "option"},
 }
 """Parameters that the command line has beyond those of the function."""
-OTHERWISE = {"older_than": "7d", "table": None, "by": None}
+OTHERWISE = {"older_than": "7d", "table": None}
 """Defaults that are written otherwise, or that a file of tables replaces."""
 WRONG = [
     ("plan", "TABLE is missing"),
-    ("plan t", "--by is missing"),
+    ("plan t --row-groups 8", "curve= and row_groups= without by= have no effect"),
     ("plan t --by a --curve peano", "unknown curve 'peano'; expected one of: adaptive"),
     ("plan t --by a --target-file-size many", "target_file_size: 'many' is not a size"),
     ("plan t --by a --max-group-bytes 1", "max_group_bytes: '1' is too small"),

@@ -1,11 +1,14 @@
 """Layouts are kept beside a table, and what is damaged is as good as absent."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.kit.builders import fitted
 from zadapter.layout.store import FOLDER, Layouts
 
 LAYOUT = fitted([[1.0, 2.0, 3.0]], 2)
+REQUEST = LAYOUT.request.id
 
 
 class Folder(dict):
@@ -20,8 +23,19 @@ def test_a_layout_is_found_by_its_id():
     folder = Folder()
     Layouts(folder).keep(LAYOUT)
 
-    assert list(folder) == [f"{FOLDER}/{LAYOUT.id}.json"]
+    assert sorted(folder) == [f"{FOLDER}/{name}.json" for name in (REQUEST, LAYOUT.id)]
     assert Layouts(folder).get(LAYOUT.id) == LAYOUT
+    assert Layouts(folder).get(REQUEST).request == LAYOUT.request
+
+
+def test_a_thousand_nights_store_one_request():
+    """The cuts of an append serve nobody once it is merged; what was asked for does."""
+    folder = Folder()
+    for night in range(1_000):
+        Layouts(folder).keep(replace(fitted([[night, night + 1.5]], 2), lasting=False))
+
+    assert len(folder) == 1
+    assert sum(map(len, folder.values())) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -43,7 +57,7 @@ def test_one_that_nobody_would_read_is_not_written(monkeypatch):
     folder = Folder()
     Layouts(folder).keep(LAYOUT)
 
-    assert not folder
+    assert list(folder) == [f"{FOLDER}/{REQUEST}.json"]
     assert Layouts(folder).get(LAYOUT.id) is None
 
 

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.builders import MIB, file_table, fitted
-from zadapter.layout.layout import Curve
+from zadapter.layout.layout import Curve, Layout
 from zadapter.planning.file_size import (
     FILES,
     LARGEST,
     SMALLEST,
     chosen_file_size,
+    stored_requests,
     target_file_size,
 )
 
@@ -90,3 +91,13 @@ def test_the_size_is_that_of_most_bytes_of_all_layouts_of_a_request():
 
     assert chosen(None) == 2 * MIB
     assert chosen(MIB) == MIB
+
+
+def test_a_request_is_known_when_none_of_its_cuts_were_stored():
+    """Nightly runs store what was asked for, not the cuts of each night."""
+    nights = [fitted([[1, 2, 3 + n]], 2, target_file_size=2 * MIB) for n in range(3)]
+    files = file_table(["a", "b", "c"], layouts=[layout.id for layout in nights])
+    stored = {nights[0].request.id: Layout.uncut(nights[0].request)}
+
+    assert list(stored_requests(files, stored)) == [nights[0].request]
+    assert list(stored_requests(files, {})) == [None]

@@ -54,7 +54,6 @@ def everything(spark: SparkSession) -> None:
 
 def refused() -> None:
     """Make calls that must not type-check: an unused ignore is an error."""
-    zadapter.optimize("t")  # type: ignore[call-arg]
     zadapter.optimize("t", "ts")  # type: ignore[call-arg]
     zadapter.optimize("t", by="ts", curves="linear")  # type: ignore[call-arg]
     zadapter.plan("t", by="ts", backoff=Backoff())  # type: ignore[call-arg]

@@ -1,7 +1,7 @@
 """Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
 from math import inf
@@ -17,6 +17,9 @@ from zadapter.reports.optimize import VERIFICATIONS
 
 AUTO = "auto"
 """Value of ``target_file_size=`` that chooses a size from the table."""
+
+ROW_GROUPS = 16
+"""Target number of row groups in a written file, unless a caller states one."""
 
 By = str | Sequence[str] | Mapping[str, float]
 
@@ -109,11 +112,11 @@ class Options:
     """
 
     table: str | PathLike[str]
-    by: By
+    by: By | None = None
     where: str | None = None
     curve: str = "adaptive"
     target_file_size: str | int = AUTO
-    row_groups: int = 16
+    row_groups: int = ROW_GROUPS
     max_group_bytes: str | int = "256GB"
     widen_stats: bool = False
     force: bool = False
@@ -130,7 +133,16 @@ class Options:
         if self.verify not in VERIFICATIONS:
             choices = ", ".join(VERIFICATIONS)
             raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
-        _ = self.group_bytes, self.weights
+        if self.by is not None:
+            _ = self.weights
+        elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
+            raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
+        _ = self.group_bytes
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "Options":
+        """Return the options among the arguments of a public function, by their names."""
+        return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
 
     @property
     def name(self) -> str:

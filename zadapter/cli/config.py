@@ -56,7 +56,8 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
         name = str(entry.get("table", f"table {number}"))
         mistakes += _mistakes(entry, name, _TABLE_KEYS)
         mistakes += _not_found(entry.get("table"), name, conf)
-        mistakes += [f"{name}: the key {key!r} is missing" for key in _missing(entry, defaults)]
+        if "table" not in entry:
+            mistakes.append(f"{name}: the key 'table' is missing")
         if name in names:
             mistakes.append(f"{name}: the table is listed twice")
         names.append(name)
@@ -79,11 +80,6 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: the file is not UTF-8: {error.reason}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: the file is not TOML: {error}") from error
-
-
-def _missing(entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    missing = [] if "table" in entry else ["table"]
-    return missing if "by" in {**defaults, **entry} else [*missing, "by"]
 
 
 def _not_found(table: object, where: str, conf: Mapping[str, str]) -> list[str]:

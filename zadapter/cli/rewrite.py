@@ -46,7 +46,7 @@ _Keys = Annotated[
     typer.Option(
         metavar="COLUMNS",
         help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
-        "instead of 1.",
+        "instead of 1. Without it, the keys that the table is clustered by.",
     ),
 ]
 _Config = Annotated[
@@ -106,11 +106,9 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         return _call(function, load(config, conf), config)
     if table is None:
         raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
-    if not by:
-        raise UsageError("--by is missing; pass one to four columns that filters use, such as a,b")
     options = Options(
         table=table,
-        by=parse_by(by),
+        by=parse_by(by) if by else None,
         where=where,
         curve=curve,
         target_file_size=target_file_size,

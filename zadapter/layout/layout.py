@@ -130,12 +130,20 @@ class Layout:
     without files."""
     order: Files | None = field(default=None, repr=False)
     """Position of each leaf on its root's curve; None: leaves are in order already."""
+    lasting: bool = True
+    """Whether the cuts are stored with the table. Of other layouts only the request is stored."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    @classmethod
+    def uncut(cls, request: Request) -> "Layout":
+        """Return a layout without cuts, which holds the request alone."""
+        one = np.ones(1, np.int32)
+        return cls(request=request, roots=((),), levels=(), first_file=one - 1, width=one)
 
     @property
     def files(self) -> int:
@@ -235,7 +243,10 @@ class Layout:
 
 
 class LayoutStore(Protocol):
-    """Look-up of layouts by id, such as a mapping."""
+    """Look-up of layouts by id, such as a mapping.
+
+    The id of a request finds a layout without cuts.
+    """
 
     def get(self, layout_id: str, /) -> "Layout | None":
         """Return the layout with an id, or None if there is none."""

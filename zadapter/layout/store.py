@@ -1,7 +1,9 @@
 """Layouts stored beside a table, in ``_zadapter/layouts/<id>.json``.
 
 Layouts are too large for table properties. The formats' own clean-ups ignore folders whose name
-starts with an underscore.
+starts with an underscore. The request of every layout is stored under its own id, as a layout
+without cuts. The cuts of layouts that will not last, such as that of one append, are not stored: so
+a table that is optimized every night has few of them.
 """
 
 import re
@@ -15,7 +17,7 @@ FOLDER = "_zadapter/layouts"
 LARGEST = 32 << 20
 """Maximum bytes of a stored layout. Stores read at most twice as many bytes of a file."""
 
-_ID = re.compile(r"[0-9a-f]{32}\Z")
+_ID = re.compile(r"([0-9a-f]{16}){1,2}\Z")
 
 
 class Store(Protocol):
@@ -50,16 +52,21 @@ class Layouts:
             return None  # incomplete or of another version: treated as missing
 
     def keep(self, layout: Layout) -> None:
-        """Write *layout* unless it is stored already: equal ids mean equal trees.
+        """Write the request of *layout*, and its cuts if they last, unless they are stored already.
 
         A layout with long texts may be too large. It is not stored, and fitted again when needed.
         """
-        if self.get(layout.id) is not None:
-            return
+        self._write(layout.request.id, Layout.uncut(layout.request))
+        if layout.lasting:
+            self._write(layout.id, layout)
+
+    def _write(self, layout_id: str, layout: Layout) -> None:
+        if self.get(layout_id) is not None:
+            return  # equal ids mean equal trees
         data = layout.to_json().encode()
         if len(data) <= LARGEST:
-            self._store.write(_path(layout.id), data)
-            self._read[layout.id] = layout
+            self._store.write(_path(layout_id), data)
+            self._read[layout_id] = layout
 
 
 def _path(layout_id: str) -> str:

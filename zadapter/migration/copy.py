@@ -13,6 +13,7 @@ from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.planning.file_groups import Job, every_job
+from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
 from zadapter.rewrite.verify import live_rows, staged
@@ -194,17 +195,9 @@ def check_rows(transfer: Transfer, staged_files: Sequence[Staged], files: pa.Tab
 
 
 def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
-    """Return the request of the stored layout that placed the most bytes, or None."""
-    sizes: dict[str, int] = {}
-    pairs = zip(files["layout"].to_pylist(), files["size"].to_pylist(), strict=True)
-    for layout, size in pairs:
-        if layout is not None:
-            sizes[layout] = sizes.get(layout, 0) + size
-    for layout in sorted(sizes, key=lambda key: -sizes[key]):
-        kept = snapshot.layouts.get(layout)
-        if kept is not None:
-            return kept.request
-    return None
+    """Return the request of the stored layouts that placed the most bytes, or None."""
+    stored = stored_requests(files, snapshot.layouts)
+    return next((request for request in stored if request is not None), None)
 
 
 def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:

@@ -91,6 +91,8 @@ def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request |
         by_request.setdefault(layout_id[: len(layout_id) // 2], []).append((size, layout_id))
     heaviest = sorted(by_request.values(), key=lambda found: (-sum(s for s, _ in found), found))
     for found in heaviest:
-        stored = (layouts.get(layout_id) for _, layout_id in sorted(found, reverse=True))
+        ids = [layout_id for _, layout_id in sorted(found, reverse=True)]
+        # of layouts that did not last, the request alone is stored, under its own id
+        stored = (layouts.get(name) for name in (*ids, ids[0][: len(ids[0]) // 2]))
         layout = next((layout for layout in stored if layout is not None), None)
         yield None if layout is None else layout.request

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from zadapter.errors import (
     VerificationError,
     ZadapterError,
 )
+from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.reports.optimize import Verification
 from zadapter.reports.phases import phase
@@ -28,6 +29,9 @@ from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
+
+LASTING = 8
+"""Cuts are stored if a job rewrites at least one part of this many of the table's bytes."""
 
 
 @dataclass(slots=True)
@@ -84,7 +88,7 @@ def rewrite(
             operation=Operation.OPTIMIZE,
             exchanges=exchanges,
             staged=(staged_files,),
-            layouts=(planned.layout,),
+            layouts=(_stored(plan, planned),),
         )
         with phase("commit", options.name, tally.seconds) as step:
             landed = publish(plan.backend, change, options.backoff)
@@ -170,6 +174,12 @@ def _rows_in(plan: RewritePlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
     rows = live_rows(group.files)
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
+
+
+def _stored(plan: RewritePlan, planned: PlannedJob) -> Layout:
+    """Return the layout, whose cuts last if it places a large part of the table."""
+    rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, plan.files))
+    return replace(planned.layout, lasting=LASTING * rewritten >= all_bytes)
 
 
 def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:

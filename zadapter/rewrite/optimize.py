@@ -28,7 +28,7 @@ from zadapter.table.snapshot import chosen
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
-    by: By,
+    by: By | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -49,7 +49,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
         by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
-            columns to weights assigns more bits of the z-value to heavier columns.
+            columns to weights assigns more bits of the z-value to heavier columns. None: the keys,
+            weights and curve that the table is clustered by.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -70,19 +71,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    options = Options(
-        table=table,
-        by=by,
-        where=where,
-        curve=curve,
-        target_file_size=target_file_size,
-        row_groups=row_groups,
-        max_group_bytes=max_group_bytes,
-        widen_stats=widen_stats,
-        force=force,
-        verify=verify,
-        backoff=Backoff() if backoff is None else backoff,
-    )
+    backoff = Backoff() if backoff is None else backoff
+    options = Options.of(locals())
     with _opened(options, backend, spark) as (opened, clone, user_session):
         return _run(options, opened, clone, user_session)
 
@@ -91,7 +81,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
-    by: By,
+    by: By | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -114,18 +104,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
         MissingStatsError: The table collects no stats for a key column.
     """
-    options = Options(
-        table=table,
-        by=by,
-        where=where,
-        curve=curve,
-        target_file_size=target_file_size,
-        row_groups=row_groups,
-        max_group_bytes=max_group_bytes,
-        widen_stats=widen_stats,
-        force=force,
-        verify=verify,
-    )
+    options = Options.of(locals())
     with (
         _opened(options, backend, spark) as (opened, clone, _),
         call("plan", options.name, clone),

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from zadapter.arguments.intent import followed
 from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.arguments.where import condition
@@ -110,6 +111,7 @@ def prepare(
     """
     with phase("plan", options.name, seconds) as step:
         snapshot = backend.snapshot(options.name)
+        options = followed(options, backend, snapshot)
         columns = key_columns(options, snapshot)
         predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)

@@ -1,0 +1,55 @@
+"""The layout that a call without ``by`` follows: that of the table's own files."""
+
+from dataclasses import replace
+
+from zadapter.arguments.options import Options
+from zadapter.backend.contract import Backend
+from zadapter.base.names import join, resolve
+from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.layout.layout import Request
+from zadapter.planning.file_size import stored_requests
+from zadapter.table.snapshot import Snapshot
+
+
+def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
+    """Return *options* with the key columns, weights and curve of the table's layout.
+
+    Options with key columns are returned as they are. Of several layouts, the one that wrote most
+    of the live bytes is followed.
+
+    Raises:
+        UsageError: The table has no layout, or lacks one of its columns.
+    """
+    if options.by is not None:
+        return options
+    stored = stored_requests(backend.files(snapshot), snapshot.layouts)
+    request = next((request for request in stored if request is not None), None)
+    if request is None:
+        raise UsageError(
+            f"{snapshot.table} is not clustered yet; pass by= (--by), one to four columns that "
+            "filters use"
+        )
+    names = [join(parts) for parts in request.columns]
+    _check(request, snapshot, names)
+    return replace(
+        options,
+        by=dict(zip(names, request.weights, strict=True)),
+        curve=request.curve.value,
+        row_groups=request.row_groups,
+    )
+
+
+def _check(request: Request, snapshot: Snapshot, names: list[str]) -> None:
+    """Check that the table still has the key columns.
+
+    Raises:
+        UsageError: It lacks one.
+    """
+    try:
+        for parts in request.columns:
+            resolve(parts, snapshot.schema)
+    except UnknownColumnError as error:
+        raise UsageError(
+            f"{snapshot.table} was clustered by {', '.join(names)}, but {error}; pass by= (--by) "
+            "with other columns"
+        ) from error
