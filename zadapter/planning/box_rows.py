@@ -11,19 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.predict import SEED, Floats, boxes_of_rows, boxes_of_stats
 
-OPENING = 1 / 32
-"""Cost of opening a file, as a share of the cost of reading all rows of a file of the target
-size."""
 STEPS = 1 << 20
 """Positions between two neighbouring bounds."""
 A_CELL, CELLS = 48, 256
 """Rows to draw for each cell that files are predicted in, and the maximum number of cells."""
+MISSED = -10.0
+"""Share of a cell that a range covers if it misses the cell."""
 BLOCK = 1 << 19
 """Maximum number of pairs of a query and a cell that are compared at once."""
 
@@ -97,9 +96,9 @@ def written(request: Request, rows_at: Ints, rows: int, files: int, row_groups: 
     layout = fit(coarse, keys, [()], here, [count])
     leaf = assign.leaves(layout, keys, here)
     boxes = boxes_of_rows(rows_at, assign.files(layout, leaf, np.arange(len(leaf))), count)
-    parts = np.full(count, files / count)
-    scale = rows / max(1, len(rows_at))
-    return Cells(boxes.low, boxes.high, boxes.rows * scale, parts, parts * row_groups)
+    parts = np.full(count, files / count, np.float64)
+    held = boxes.rows * np.float64(rows / max(1, len(rows_at)))
+    return Cells(boxes.low, boxes.high, held, parts, parts * row_groups)
 
 
 def reads(request: Request, cells: Cells, ranges: Ints, opening: float) -> Floats:
@@ -113,14 +112,17 @@ def reads(request: Request, cells: Cells, ranges: Ints, opening: float) -> Float
     """
     total = np.zeros(len(cells.rows))
     powers = _powers(request, cells)
-    by_group = cells.groups[:, None] ** powers
-    by_file = cells.files[:, None] ** powers
-    block = max(1, BLOCK // max(1, cells.low.size))
+    halves = 0.5 / cells.groups[:, None] ** powers, 0.5 / cells.files[:, None] ** powers
+    block = max(1, BLOCK // max(1, len(cells.rows)))
     for start in range(0, len(ranges), block):
-        share, edges, hit = _overlap(cells, ranges[start : start + block])
-        rows = np.minimum(1, share + edges / by_group).prod(axis=2) * cells.rows
-        opened = np.minimum(1, share + edges / by_file).prod(axis=2) * cells.files
-        total += ((rows + opening * opened) * hit).sum(axis=0)
+        asked = ranges[start : start + block]
+        read, opened = np.ones((2, len(asked), len(cells.rows)))
+        for column in range(ranges.shape[1]):
+            some = np.flatnonzero(asked[:, column, 0] >= 0)
+            share, ends = _overlap(cells, column, asked[some, column])
+            read[some] *= np.clip(share + ends * halves[0][:, column], 0, 1)
+            opened[some] *= np.clip(share + ends * halves[1][:, column], 0, 1)
+        total += read.sum(axis=0) * cells.rows + opened.sum(axis=0) * cells.files * opening
     return total / max(1, len(ranges))
 
 
@@ -133,19 +135,17 @@ def _powers(request: Request, cells: Cells) -> Floats:
     return np.asarray(weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-9))
 
 
-def _overlap(cells: Cells, ranges: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return what queries ask of cells, in each column, and whether they ask anything.
+def _overlap(cells: Cells, column: int, ranges: Ints) -> tuple[Floats, Floats]:
+    """Return the share of each cell's span that each range covers, and how many ends lie inside.
 
-    Returns:
-        The share of the cell's span that the query covers; half the number of the query's ends that
-        lie inside, each of which is expected to hit half a part more than it covers; and 1 where
-        the query meets the cell.
+    Each end that lies inside a cell is expected to hit half a part of it more than it covers. Where
+    a range misses the cell, the share is so far below zero that the ends do not count.
     """
-    low, high = cells.low[None], cells.high[None]
-    first, last = ranges[:, None, :, 0], ranges[:, None, :, 1]
-    hit = ((low <= last) & (high >= first)).all(axis=2)
+    low, high = cells.low[:, column], cells.high[:, column]
+    first, last = ranges[:, :1], ranges[:, 1:]
+    span = (high - low).astype(np.float64)
+    scale = np.where(span > 0, 1 / np.maximum(span, 1), 0)
     covered = np.minimum(high, last) - np.maximum(low, first)
-    share = np.clip(covered / np.maximum(high - low, 1), 0, 1)
-    share = np.where(high <= low, 1, share)
-    edges = ((first > low).astype(np.float64) + (last < high)) / 2
-    return share, np.where(high <= low, 0, edges), hit.astype(np.float64)
+    share = np.where(covered >= 0, covered * scale + (span == 0), MISSED)
+    ends = (first > low).astype(np.float64) + (last < high)
+    return np.asarray(share, np.float64), ends
