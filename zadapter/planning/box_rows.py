@@ -1,0 +1,151 @@
+"""Rows drawn inside the boxes of files, and the cost of reading files, from the log alone.
+
+A file's rows are taken to be spread evenly over its box, in ranks over the bounds of all files. So
+what a merge of files brings is predicted without reading a row: the drawn rows are cut into files
+as real rows would be. A file's row groups are taken to divide its box evenly in all columns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from zadapter.base.ranks import Ints
+from zadapter.layout import assign
+from zadapter.layout.build import fit
+from zadapter.layout.layout import Curve, Request
+from zadapter.planning.predict import SEED, Floats, boxes_of_rows, boxes_of_stats
+
+STEPS = 1 << 20
+"""Positions between two neighbouring bounds."""
+A_CELL, CELLS = 48, 256
+"""Rows to draw for each cell that files are predicted in, and the maximum number of cells."""
+MISSED = -10.0
+"""Share of a cell that a range covers if it misses the cell."""
+BLOCK = 1 << 19
+"""Maximum number of pairs of a query and a cell that are compared at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Boxes that hold files, each divided evenly.
+
+    Attributes:
+        low: Lowest position, shape (cells, columns).
+        high: Highest position, same shape; -1 where all values are null.
+        rows: Rows in each cell.
+        files: Number of files that each cell is divided into.
+        groups: Number of row groups that each cell is divided into.
+    """
+
+    low: Ints
+    high: Ints
+    rows: Floats
+    files: Floats
+    groups: Floats
+
+
+def positions(stats: Sequence[pa.StructArray | None], rows: Ints) -> tuple[Ints, Ints]:
+    """Return the lowest and the highest position of each file in each column.
+
+    Args:
+        stats: Stats of each key column in the file table, or None.
+        rows: Rows per file.
+    """
+    none = [
+        pa.nulls(0, pa.int64() if bounds is None else bounds.type.field("min").type)
+        for bounds in stats
+    ]
+    _, boxes = boxes_of_stats(none, stats, rows)
+    highest = np.where(boxes.high < np.iinfo(np.int64).max, boxes.high, 0).max(axis=0, initial=1)
+    high = np.minimum(boxes.high, highest)
+    low = np.where(high > 0, np.maximum(boxes.low, 1), 0)
+    return low * STEPS, np.where(high > 0, np.maximum(high, low) * STEPS, -1)
+
+
+def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """Draw about *count* rows, from each file in proportion to its rows.
+
+    Returns:
+        Positions of the rows, shape (rows, columns), 0 for null; and the file of each row.
+    """
+    random = np.random.default_rng(SEED)
+    ends = np.floor(np.cumsum(rows) * (count / max(1, int(rows.sum()))) + 0.5).astype(np.int64)
+    file_of = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
+    inside = random.random((len(file_of), low.shape[1]))
+    span = np.maximum(high - low, 0)[file_of]
+    return low[file_of] + (inside * (span + 1)).astype(np.int64), file_of
+
+
+def written(request: Request, rows_at: Ints, rows: int, files: int, row_groups: int) -> Cells:
+    """Return the cells of the files that a rewrite of some rows writes.
+
+    Args:
+        request: The requested layout.
+        rows_at: Positions of rows drawn from the replaced files.
+        rows: Number of rows of the replaced files.
+        files: Number of files to write.
+        row_groups: Row groups of each.
+    """
+    count = max(1, min(files, CELLS, len(rows_at) // (A_CELL // 2)))
+    curve = Curve.LINEAR if request.curve is Curve.LINEAR else Curve.ADAPTIVE
+    coarse = replace(request, curve=curve, row_groups=1)
+    keys = [pa.array(column, mask=column == 0) for column in rows_at.T]
+    here = np.zeros(len(rows_at), np.int64)
+    layout = fit(coarse, keys, [()], here, [count])
+    leaf = assign.leaves(layout, keys, here)
+    boxes = boxes_of_rows(rows_at, assign.files(layout, leaf, np.arange(len(leaf))), count)
+    parts = np.full(count, files / count, np.float64)
+    held = boxes.rows * np.float64(rows / max(1, len(rows_at)))
+    return Cells(boxes.low, boxes.high, held, parts, parts * row_groups)
+
+
+def reads(request: Request, cells: Cells, ranges: Ints, opening: float) -> Floats:
+    """Return the mean cost of each cell over queries: rows of row groups to read, and openings.
+
+    Args:
+        request: The layout of the cells.
+        cells: The cells.
+        ranges: Lowest and highest position of each query in each column.
+        opening: Cost of opening a file, in rows.
+    """
+    total = np.zeros(len(cells.rows))
+    powers = _powers(request, cells)
+    halves = 0.5 / cells.groups[:, None] ** powers, 0.5 / cells.files[:, None] ** powers
+    block = max(1, BLOCK // max(1, len(cells.rows)))
+    for start in range(0, len(ranges), block):
+        asked = ranges[start : start + block]
+        read, opened = np.ones((2, len(asked), len(cells.rows)))
+        for column in range(ranges.shape[1]):
+            some = np.flatnonzero(asked[:, column, 0] >= 0)
+            share, ends = _overlap(cells, column, asked[some, column])
+            read[some] *= np.clip(share + ends * halves[0][:, column], 0, 1)
+            opened[some] *= np.clip(share + ends * halves[1][:, column], 0, 1)
+        total += read.sum(axis=0) * cells.rows + opened.sum(axis=0) * cells.files * opening
+    return total / max(1, len(ranges))
+
+
+def _powers(request: Request, cells: Cells) -> Floats:
+    """Return the share of each column in the cuts of each cell."""
+    spread = (cells.high > cells.low).astype(np.float64)
+    if request.curve is Curve.LINEAR:
+        spread[:, 1:] *= np.cumsum(spread, axis=1)[:, :-1] == 0
+    weighted = spread * np.array(request.weights)
+    return np.asarray(weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-9))
+
+
+def _overlap(cells: Cells, column: int, ranges: Ints) -> tuple[Floats, Floats]:
+    """Return the share of each cell's span that each range covers, and how many ends lie inside.
+
+    Each end that lies inside a cell is expected to hit half a part of it more than it covers. Where
+    a range misses the cell, the share is so far below zero that the ends do not count.
+    """
+    low, high = cells.low[:, column], cells.high[:, column]
+    first, last = ranges[:, :1], ranges[:, 1:]
+    span = (high - low).astype(np.float64)
+    scale = np.where(span > 0, 1 / np.maximum(span, 1), 0)
+    covered = np.minimum(high, last) - np.maximum(low, first)
+    share = np.where(covered >= 0, covered * scale + (span == 0), MISSED)
+    ends = (first > low).astype(np.float64) + (last < high)
+    return np.asarray(share, np.float64), ends

@@ -1,0 +1,212 @@
+"""Maintenance of a clustered table: which files to rewrite after appends, from the log alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.base.ranks import Ints
+from zadapter.layout.layout import Request
+from zadapter.planning.file_groups import Root, roots_of
+from zadapter.planning.merges import Reason, Rewrite, grain, rewrites
+from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members
+from zadapter.table import file_stats
+
+MANY_PARTITIONS = 64
+"""Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
+BYTES_A_ROW = 64
+"""Assumed bytes per row of files whose log entry has no row count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one run."""
+
+    group_bytes: int
+    """Maximum bytes of the files that are rewritten together."""
+    bytes: int | None = None
+    """Maximum bytes of all rewritten files; None: no limit."""
+    files: int | None = None
+    """Maximum number of all rewritten files; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """What to rewrite, and what is left."""
+
+    rewrites: tuple[Rewrite, ...]
+    """What to rewrite now, best first."""
+    left: tuple[Rewrite, ...]
+    """What pays as well, but exceeds the limits of this run."""
+    declined: tuple[Rewrite, ...]
+    """The best of each other partition; it does not pay yet."""
+    anew: tuple[Rewrite, ...]
+    """A new fit of each partition with several runs or raw files: all of its files."""
+
+
+def maintenance(
+    files: pa.Table,
+    request: Request,
+    partition_columns: Sequence[str],
+    limits: Limits,
+    *,
+    worn: Mask | None = None,
+) -> Maintenance:
+    """Choose the files to rewrite.
+
+    Args:
+        files: The candidate files.
+        request: The requested layout.
+        partition_columns: The table's partition columns.
+        limits: Limits of this run.
+        worn: Files that count as raw though they are clustered, such as those with many deleted
+            rows; None: none.
+    """
+    facts = _Facts.of(files, request, worn)
+    mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
+    size = limits.group_bytes if limits.bytes is None else min(limits.group_bytes, limits.bytes)
+    chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, size))
+    declined, anew = list[Rewrite](), list[Rewrite]()
+    partitions = list(_partitions(facts, partition_columns, ~mixed))
+    by_boxes = _largest(facts, [at for _, at in partitions if facts.is_clustered(at)])
+    for root, at in partitions:
+        if not facts.is_clustered(at):
+            chosen += _split(facts, at, root, Reason.FIRST, size)
+            continue
+        found = _found(facts, at, root, by_boxes=int(at[0]) in by_boxes)
+        anew += found[-1:]
+        pays = [each for each in found if each.pays and each.bytes <= size]
+        if pays:
+            chosen.append(max(pays, key=lambda each: each.worth))
+        elif found:
+            declined.append(max(found, key=lambda each: each.worth))
+    taken, left = _within(chosen, limits)
+    return Maintenance(rewrites=taken, left=left, declined=tuple(declined), anew=tuple(anew))
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The file table, and columns of it as arrays."""
+
+    files: pa.Table
+    request: Request
+    sizes: Ints
+    rows: Ints
+    layout: Ints
+    """Number of the layout of each file; -1: raw."""
+
+    @classmethod
+    def of(cls, files: pa.Table, request: Request, worn: Mask | None) -> "_Facts":
+        """Read the file table."""
+        sizes = files["size"].to_numpy()
+        rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
+        rows = np.where(np.isnan(rows), np.maximum(sizes // BYTES_A_ROW, 1), rows).astype(np.int64)
+        layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
+        ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
+        number = layouts.indices.fill_null(-1).to_numpy().astype(np.int64)
+        clustered = (number >= 0) & np.append(ours, [False])[number]
+        if worn is not None:
+            clustered &= ~worn
+        return cls(files, request, sizes, rows, np.where(clustered, number, -1))
+
+    def is_clustered(self, at: Ints) -> bool:
+        """Return whether some of the files *at* these indices are clustered."""
+        return bool((self.layout[at] >= 0).any())
+
+
+def _partitions(
+    facts: _Facts, partition_columns: Sequence[str], within: Mask
+) -> Iterator[tuple[Root, Ints]]:
+    """Yield partitions that are not a single run, and the indices of their files."""
+    at = np.flatnonzero(within)
+    files = facts.files.filter(pa.array(within))
+    if files.num_rows == 0:
+        return
+    values = [file_stats.partition(files, name) for name in partition_columns]
+    roots, root_of = roots_of([v for v in values if v is not None], files.num_rows)
+    order = np.argsort(root_of, kind="stable")
+    at = at[order]
+    edges = np.searchsorted(root_of[order], np.arange(len(roots) + 1))
+    layout = facts.layout[at]
+    lowest = np.minimum.reduceat(layout, edges[:-1])
+    highest = np.maximum.reduceat(layout, edges[:-1])
+    done = (lowest == highest) & (lowest >= 0)
+    for number, (start, stop) in enumerate(pairwise(edges.tolist())):
+        if not done[number]:
+            yield roots[number], at[start:stop]
+
+
+def _largest(facts: _Facts, partitions: Sequence[Ints]) -> set[int]:
+    """Return the first file of each partition whose effects are predicted from boxes."""
+    raw = np.array([facts.sizes[at][facts.layout[at] < 0].sum() for at in partitions])
+    order = np.argsort(-raw, kind="stable")[:MANY_PARTITIONS]
+    return {int(partitions[number][0]) for number in order.tolist()}
+
+
+def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewrite]:
+    """Return what could be rewritten in a partition."""
+    layout = facts.layout[at]
+    _, run_of = np.unique(layout, return_inverse=True)
+    members = Members(
+        sizes=facts.sizes[at],
+        rows=facts.rows[at],
+        run_of=run_of - int(layout.min() < 0),
+    )
+    if not by_boxes:
+        prediction = BySizes(facts.request, members)
+        return rewrites(facts.files, at, root, facts.request, members, prediction)
+    files = facts.files.take(pa.array(at))
+    stats = [file_stats.column(files, parts) for parts in facts.request.columns]
+    drawn = ByBoxes(facts.request, members, stats)
+    return rewrites(facts.files, at, root, facts.request, members, drawn)
+
+
+def _split(
+    facts: _Facts, at: Ints, root: Root | None, reason: Reason, max_bytes: int
+) -> Iterator[Rewrite]:
+    """Yield raw files in consecutive parts, of at most *max_bytes* bytes or of one file each."""
+    ends = np.cumsum(facts.sizes[at])
+    start, done = 0, 0
+    while start < len(at):
+        stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
+        size, rows = int(ends[stop - 1]) - done, int(facts.rows[at[start:stop]].sum())
+        cut_into, row_groups = grain(facts.request, size, rows)
+        yield Rewrite(
+            table=facts.files,
+            members=at[start:stop],
+            root=root,
+            reason=reason,
+            cut_into=cut_into,
+            row_groups=row_groups,
+            bytes=size,
+            rows=rows,
+            raw=rows,
+            fresh=rows,
+            gain=None,
+        )
+        start, done = stop, done + size
+
+
+def _within(
+    chosen: Sequence[Rewrite], limits: Limits
+) -> tuple[tuple[Rewrite, ...], tuple[Rewrite, ...]]:
+    """Return the rewrites that fit in the limits, those of most gain per byte first, and others."""
+    taken, left = list[Rewrite](), list[Rewrite]()
+    size, count = 0, 0
+    for each in sorted(chosen, key=lambda each: -_ratio(each)):
+        files = len(each.members)
+        fits = limits.bytes is None or size + each.bytes <= limits.bytes
+        if fits and (limits.files is None or count + files <= limits.files):
+            taken.append(each)
+            size, count = size + each.bytes, count + files
+        else:
+            left.append(each)
+    return tuple(taken), tuple(left)
+
+
+def _ratio(rewrite: Rewrite) -> float:
+    """Return the rows that filters need not read, per byte; raw partitions come first."""
+    return np.inf if rewrite.gain is None else rewrite.gain.rows / max(1, rewrite.bytes)

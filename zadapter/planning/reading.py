@@ -1,0 +1,149 @@
+"""What filters read from the files of a partition, now and after a merge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.base.ranks import Ints
+from zadapter.layout.layout import Request
+from zadapter.planning.box_rows import A_CELL, Cells, drawn, positions, reads, written
+from zadapter.planning.predict import Floats, queries
+
+OPENING = 1 / 32
+"""Cost of opening a file, as a share of the cost of reading a whole file of the target size."""
+DRAWN = 512, 16_384
+"""Minimum and maximum number of rows drawn for one partition."""
+UNIFORM = 4_096
+"""Number of rows drawn to learn what filters read of evenly spread rows."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Facts of the files of one partition.
+
+    Attributes:
+        sizes: Bytes of each file.
+        rows: Rows of each file.
+        run_of: Run of each file, counted from 0; -1: raw.
+    """
+
+    sizes: Ints
+    rows: Ints
+    run_of: Ints
+
+    def opening(self, request: Request) -> float:
+        """Return the cost of opening a file, in rows."""
+        rows_a_byte = float(self.rows.sum()) / max(1.0, float(self.sizes.sum()))
+        return OPENING * request.target_file_size * rows_a_byte
+
+    def row_groups(self, request: Request) -> Floats:
+        """Return the number of row groups of each file that filters can tell apart."""
+        full = request.row_groups * self.sizes / request.target_file_size
+        return np.where(self.run_of < 0, 1.0, np.clip(full, 1, request.row_groups))
+
+
+class Prediction(Protocol):
+    """Rows that filters read on average, with a cost for every file opened."""
+
+    now: Floats
+    """The cost of each file of the partition."""
+
+    def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
+        """Return the cost of the *taken* files if they are rewritten together.
+
+        Args:
+            taken: The files to rewrite.
+            cut_into: Number of files to write.
+            row_groups: Row groups of each.
+        """
+
+
+class ByBoxes:
+    """A prediction from the boxes of the files."""
+
+    def __init__(
+        self, request: Request, members: Members, stats: Sequence[pa.StructArray | None]
+    ) -> None:
+        """Draw rows inside the boxes.
+
+        Args:
+            request: The requested layout.
+            members: The files of the partition.
+            stats: Stats of each key column in their file table, or None.
+        """
+        low, high = positions(stats, members.rows)
+        wanted = A_CELL * (8 + members.sizes.sum() / request.target_file_size)
+        count = int(np.clip(wanted, *DRAWN))
+        self._request, self._members = request, members
+        self._opening = members.opening(request)
+        self._rows_at, self._file_of = drawn(low, high, members.rows, count)
+        self._ranges = queries(self._rows_at)
+        files = np.ones(len(members.rows))
+        groups = members.row_groups(request)
+        cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
+        self.now = reads(request, cells, self._ranges, self._opening)
+
+    def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
+        """Return the cost of the *taken* files if they are rewritten together."""
+        inside = self._rows_at[taken[self._file_of]]
+        rows = int(self._members.rows[taken].sum())
+        cells = written(self._request, inside, rows, cut_into, row_groups)
+        return float(reads(self._request, cells, self._ranges, self._opening).sum())
+
+
+class BySizes:
+    """A prediction from sizes alone: every run and every raw file spans the whole partition.
+
+    It needs no stats, and takes microseconds instead of milliseconds.
+    """
+
+    def __init__(self, request: Request, members: Members) -> None:
+        """Take every run for evenly spread.
+
+        Args:
+            request: The requested layout.
+            members: The files of the partition.
+        """
+        self._request, self._members = request, members
+        self._opening = members.opening(request)
+        groups, runs = members.row_groups(request), members.run_of + 1
+        files_in = np.bincount(runs)[runs].astype(np.float64)
+        groups_in = np.bincount(runs, groups)[runs].astype(np.float64)
+        is_run = members.run_of >= 0
+        share = np.where(is_run, self._share(groups_in), 1.0)
+        opened = np.where(is_run, self._share(files_in), 1.0)
+        self.now = members.rows * share + self._opening * opened
+
+    def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
+        """Return the cost of the *taken* files if they are rewritten together."""
+        files, groups = self._share(np.array([cut_into, cut_into * row_groups], np.float64))
+        return float(self._members.rows[taken].sum() * groups + self._opening * cut_into * files)
+
+    def _share(self, parts: Floats) -> Floats:
+        logs, shares = _shares_of_uniform(len(self._request.columns))
+        return np.interp(np.log2(parts), logs, shares)
+
+
+@cache
+def _shares_of_uniform(columns: int) -> tuple[Floats, Floats]:
+    """Return logarithms of numbers of parts, and what filters read of rows cut into so many."""
+    request = Request(
+        columns=tuple((str(number),) for number in range(columns)),
+        weights=(1.0,) * columns,
+        target_file_size=1,
+    )
+    low, high = np.ones((1, columns), np.int64), np.full((1, columns), 1 << 40)
+    ranges = queries(drawn(low, high, np.array([1]), UNIFORM)[0])
+    logs, one = np.arange(25), np.ones(1)
+    shares = [
+        reads(request, Cells(low, high, one, one, one * (1 << log)), ranges, 0.0)[0]
+        for log in logs.tolist()
+    ]
+    return logs.astype(np.float64), np.array(shares)
