@@ -41,6 +41,7 @@ def fit(
     roots: Sequence[tuple[str | None, ...]],
     root_of: Ints,
     files: Sequence[int],
+    ahead: Sequence[int] = (),
 ) -> Layout:
     """Fit a layout to a sample.
 
@@ -50,10 +51,13 @@ def fit(
         roots: Partition values of each root.
         root_of: Root of each sampled row, an index into *roots*.
         files: Number of files of each root, at least 1.
+        ahead: Number of levels by which the rows are narrower than their table in each column. The
+            adaptive curve leaves so many cuts of the column to the others. Empty: none.
     """
     ranked = [rank(column) for column in sample]
     if request.curve in {Curve.ADAPTIVE, Curve.LINEAR}:
-        return _fit_tree(request, ranked, tuple(roots), root_of, np.array(files, np.int64))
+        turns = _turns(request, ahead)
+        return _fit_tree(request, turns, ranked, tuple(roots), root_of, np.array(files, np.int64))
     return _fit_grid(request, ranked, tuple(roots), root_of, np.array(files, np.int64))
 
 
@@ -75,6 +79,7 @@ def pattern(weights: Sequence[float]) -> Iterator[int]:
 
 def _fit_tree(
     request: Request,
+    turns: Iterator[Sequence[int]],
     ranked: Sequence[Ranked],
     roots: tuple[tuple[str | None, ...], ...],
     root_of: Ints,
@@ -84,7 +89,6 @@ def _fit_tree(
     depth = _depth(room, files, request)
     inner = max(0, int(np.ceil(np.log2(request.row_groups))))
     node, budget, first = root_of, files, np.cumsum(files) - files
-    turns = _turns(request)
     levels: list[Level] = []
     below = 0  # levels used below the files, for row groups
     while len(levels) < min(room, depth + FINER) and below < inner + FINER:
@@ -118,13 +122,17 @@ def _depth(room: int, files: Ints, request: Request) -> int:
     return max(0, min(room, int(levels) + 4))
 
 
-def _turns(request: Request) -> Iterator[Sequence[int]]:
+def _turns(request: Request, ahead: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the columns to try at each level, best first."""
     columns = list(range(len(request.columns)))
     if request.curve is Curve.LINEAR:
         while True:
             yield columns
+    left = list(ahead) or [0] * len(columns)
     for turn in pattern(request.weights):
+        left[turn] -= 1
+        if left[turn] >= 0:
+            continue
         yield [turn, *(columns[turn + 1 :] + columns[:turn])]
 
 

@@ -5,6 +5,7 @@ what a merge of files brings is predicted without reading a row: the drawn rows 
 as real rows would be. A file's row groups are taken to divide its box evenly in all columns.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -78,41 +79,62 @@ def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> tuple[Ints, Ints]:
     return low[file_of] + (inside * (span + 1)).astype(np.int64), file_of
 
 
-def written(request: Request, rows_at: Ints, rows: int, files: int, row_groups: int) -> Cells:
+def levels_ahead(rows_at: Ints, inside: Ints) -> tuple[int, ...]:
+    """Return by how many levels some rows are narrower than all rows, in each column.
+
+    Rows that came in within a day are cut by time already if their table has those of many days.
+    All columns are compared with the widest one.
+
+    Args:
+        rows_at: Positions of all rows.
+        inside: Positions of the rows in question.
+    """
+    if not len(inside):
+        return (0,) * rows_at.shape[1]
+    near = (rows_at >= inside.min(axis=0)) & (rows_at <= inside.max(axis=0))
+    levels = [round(-math.log2(share)) for share in near.mean(axis=0).tolist()]
+    return tuple(level - min(levels) for level in levels)
+
+
+def written(
+    request: Request, inside: Ints, ahead: Sequence[int], rows: int, files: int, row_groups: int
+) -> Cells:
     """Return the cells of the files that a rewrite of some rows writes.
 
     Args:
         request: The requested layout.
-        rows_at: Positions of rows drawn from the replaced files.
+        inside: Positions of rows drawn from the replaced files.
+        ahead: Their levels ahead.
         rows: Number of rows of the replaced files.
         files: Number of files to write.
         row_groups: Row groups of each.
     """
-    count = max(1, min(files, CELLS, len(rows_at) // (A_CELL // 2)))
+    count = max(1, min(files, CELLS, len(inside) // (A_CELL // 2)))
     curve = Curve.LINEAR if request.curve is Curve.LINEAR else Curve.ADAPTIVE
     coarse = replace(request, curve=curve, row_groups=1)
-    keys = [pa.array(column, mask=column == 0) for column in rows_at.T]
-    here = np.zeros(len(rows_at), np.int64)
-    layout = fit(coarse, keys, [()], here, [count])
+    keys = [pa.array(column, mask=column == 0) for column in inside.T]
+    here = np.zeros(len(inside), np.int64)
+    layout = fit(coarse, keys, [()], here, [count], ahead)
     leaf = assign.leaves(layout, keys, here)
-    boxes = boxes_of_rows(rows_at, assign.files(layout, leaf, np.arange(len(leaf))), count)
+    boxes = boxes_of_rows(inside, assign.files(layout, leaf, np.arange(len(leaf))), count)
     parts = np.full(count, files / count, np.float64)
-    held = boxes.rows * np.float64(rows / max(1, len(rows_at)))
+    held = boxes.rows * np.float64(rows / max(1, len(inside)))
     return Cells(boxes.low, boxes.high, held, parts, parts * row_groups)
 
 
-def reads(request: Request, cells: Cells, ranges: Ints, opening: float) -> Floats:
+def reads(request: Request, cells: Cells, rows_at: Ints, ranges: Ints, opening: float) -> Floats:
     """Return the mean cost of each cell over queries: rows of row groups to read, and openings.
 
     Args:
         request: The layout of the cells.
         cells: The cells.
+        rows_at: Positions of rows of the whole partition.
         ranges: Lowest and highest position of each query in each column.
         opening: Cost of opening a file, in rows.
     """
     total = np.zeros(len(cells.rows))
-    powers = _powers(request, cells)
-    halves = 0.5 / cells.groups[:, None] ** powers, 0.5 / cells.files[:, None] ** powers
+    levels = _levels(rows_at, cells)
+    halves = [0.5 / _parts(request, levels, count) for count in (cells.groups, cells.files)]
     block = max(1, BLOCK // max(1, len(cells.rows)))
     for start in range(0, len(ranges), block):
         asked = ranges[start : start + block]
@@ -126,13 +148,47 @@ def reads(request: Request, cells: Cells, ranges: Ints, opening: float) -> Float
     return total / max(1, len(ranges))
 
 
-def _powers(request: Request, cells: Cells) -> Floats:
-    """Return the share of each column in the cuts of each cell."""
-    spread = (cells.high > cells.low).astype(np.float64)
+def _levels(rows_at: Ints, cells: Cells) -> Floats:
+    """Return by how many levels each cell is narrower than all rows; infinite for points."""
+    levels = np.empty(cells.low.shape)
+    for column, values in enumerate(np.sort(rows_at, axis=0).T):
+        first = np.searchsorted(values, cells.low[:, column])
+        last = np.searchsorted(values, cells.high[:, column], side="right")
+        share = np.maximum(last - first, 1) / max(1, len(values))
+        is_point = cells.high[:, column] <= cells.low[:, column]
+        levels[:, column] = np.where(is_point, np.inf, -np.log2(share))
+    return levels
+
+
+def _parts(request: Request, levels: Floats, count: Floats) -> Floats:
+    """Return the number of parts of each cell along each column, whose product is *count*.
+
+    A cell is cut in the columns where it is widest, until it is as narrow in all of them.
+
+    Args:
+        request: The layout of the cells.
+        levels: Levels by which each cell is narrower than all rows; infinite where it is a point.
+        count: Number of parts of each cell.
+    """
+    wanted = np.log2(count)
     if request.curve is Curve.LINEAR:
-        spread[:, 1:] *= np.cumsum(spread, axis=1)[:, :-1] == 0
-    weighted = spread * np.array(request.weights)
-    return np.asarray(weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-9))
+        first = np.argmax(np.isfinite(levels), axis=1)
+        return np.where(np.arange(levels.shape[1]) == first[:, None], count[:, None], 1.0)
+    weights = np.array(request.weights)
+    order = np.argsort(levels / weights, axis=1)
+    narrow = np.take_along_axis(levels / weights, order, axis=1)
+    weight = weights[order]
+    depth = np.zeros(len(levels))
+    spent, total = np.zeros(len(levels)), np.zeros(len(levels))
+    for column in range(levels.shape[1]):
+        spent = (
+            spent
+            + np.where(np.isfinite(narrow[:, column]), narrow[:, column], 0) * weight[:, column]
+        )
+        total = total + weight[:, column]
+        reached = (wanted + spent) / total
+        depth = np.where(reached > narrow[:, column], reached, depth)
+    return np.asarray(np.exp2(np.maximum(depth[:, None] * weights - levels, 0)))
 
 
 def _overlap(cells: Cells, column: int, ranges: Ints) -> tuple[Floats, Floats]:

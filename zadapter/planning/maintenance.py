@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, roots_of
-from zadapter.planning.merges import Reason, Rewrite, grain, rewrites
-from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members
+from zadapter.planning.merges import Reason, Rewrite, rewrites
+from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, grain
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
@@ -181,6 +181,7 @@ def _split(
             reason=reason,
             cut_into=cut_into,
             row_groups=row_groups,
+            ahead=(0,) * len(facts.request.columns),
             bytes=size,
             rows=rows,
             raw=rows,

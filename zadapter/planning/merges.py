@@ -11,7 +11,6 @@ It is worth g F against the S rows written. Raw rows have to be written once any
 nothing. Of all candidates, the one with the largest g F - PRICE x (S - raw rows) is chosen.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -21,16 +20,13 @@ import pyarrow as pa
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Group, Root
-from zadapter.planning.reading import Mask, Members, Prediction
+from zadapter.planning.predict import Floats
+from zadapter.planning.reading import Members, Prediction, grain
 
 PRICE = 0.1
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
-FEW_FILES, SMALLEST_SHARE = 8, 1 / 8
-"""Number of files that a small run is cut into, and their least size as a share of the target."""
-FEW_ROWS = 100
-"""Minimum number of rows of the files of a run that is cut finer than to the target size."""
 STEP = 1.25
 """Growth in rows from a candidate to the next."""
 
@@ -76,6 +72,9 @@ class Rewrite:
     """Number of files to write."""
     row_groups: int
     """Number of row groups of each."""
+    ahead: tuple[int, ...]
+    """Number of levels by which the rows are narrower than their partition in each column, for
+    ``zadapter.layout.build.fit``."""
     bytes: int
     rows: int
     raw: int
@@ -107,40 +106,6 @@ class Rewrite:
         return self.gain.rows > LEAST * self.gain.read and self.worth > 0
 
 
-def grain(request: Request, size: int, rows: int) -> tuple[int, int]:
-    """Return the number of files to write, and the number of row groups of each.
-
-    A run of few files is cut into smaller ones, so that filters skip most of them.
-
-    Args:
-        request: The requested layout.
-        size: Bytes of the replaced files.
-        rows: Rows of these files.
-    """
-    exact = size / request.target_file_size
-    thin = min(FEW_FILES, int(exact / SMALLEST_SHARE), rows // FEW_ROWS)
-    files = max(1, round(exact), thin)
-    return files, max(1, round(request.row_groups * min(1.0, exact / files)))
-
-
-def prefixes(members: Members) -> Iterator[Mask]:
-    """Yield the raw files with ever more runs, by rows; the last mask has all files."""
-    raw = members.run_of < 0
-    of_run = np.bincount(members.run_of + 1, members.rows, minlength=1)[1:]
-    order = np.argsort(of_run, kind="stable")
-    grown = int(members.rows[raw].sum())
-    taken = raw
-    if raw.any():
-        yield raw
-    for number, run in enumerate(order.tolist()):
-        taken = taken | (members.run_of == run)
-        rows = int(members.rows[taken].sum())
-        several = number > 0 or bool(raw.any())
-        if several and (number == len(order) - 1 or rows >= STEP * grown):
-            grown = rows
-            yield taken
-
-
 def rewrites(
     table: pa.Table,
     at: Ints,
@@ -151,6 +116,8 @@ def rewrites(
 ) -> list[Rewrite]:
     """Return what could be rewritten in a partition, smallest first; the last one is everything.
 
+    These are the raw files with ever more runs, by rows.
+
     Args:
         table: The file table.
         at: Indices of the partition's files in it.
@@ -159,31 +126,49 @@ def rewrites(
         members: Facts of these files.
         prediction: What filters read from these files.
     """
-    read = float(prediction.now.sum())
-    found = []
-    for taken in prefixes(members):
-        rows, size = int(members.rows[taken].sum()), int(members.sizes[taken].sum())
-        of_run = np.bincount(members.run_of[taken] + 1, members.rows[taken], minlength=2)
-        cut_into, row_groups = grain(request, size, rows)
-        merged = Reason.ANEW if taken.all() else Reason.MERGED
-        gain = Gain(
-            before=float(prediction.now[taken].sum()),
-            after=prediction.after(taken, cut_into, row_groups),
-            read=read,
-        )
+    step_of, sums = _steps(members, prediction.now)
+    raw, read = int(sums[0, 0]), float(sums[-1, 2])
+    found = list[Rewrite]()
+    for step, (rows, size, before) in enumerate(sums.tolist()):
+        last = step == len(sums) - 1
+        several = raw > 0 or step > 1
+        if not several or not rows or (found and not last and rows < STEP * found[-1].rows):
+            continue
+        taken = step_of <= step
+        cut_into, row_groups = grain(request, int(size), int(rows))
+        after = prediction.after(taken, cut_into, row_groups)
+        merged = Reason.ANEW if last else Reason.MERGED
+        largest = rows - sums[step - 1, 0] if step else 0
         found.append(
             Rewrite(
                 table=table,
                 members=at[taken],
                 root=root,
-                reason=merged if of_run[1:].any() else Reason.NEW,
+                reason=merged if step else Reason.NEW,
                 cut_into=cut_into,
                 row_groups=row_groups,
-                bytes=size,
-                rows=rows,
-                raw=int(of_run[0]),
-                fresh=rows - int(of_run[1:].max()),
-                gain=gain,
+                ahead=prediction.ahead(taken),
+                bytes=int(size),
+                rows=int(rows),
+                raw=raw,
+                fresh=int(rows - largest),
+                gain=Gain(before=before, after=after, read=read),
             )
         )
     return found
+
+
+def _steps(members: Members, now: Floats) -> tuple[Ints, Floats]:
+    """Return the step at which each file joins, and sums of the files up to each step.
+
+    Raw files join at step 0, then the runs, by rows. The sums are rows, bytes and what filters
+    read.
+    """
+    runs = members.run_of + 1
+    sums = np.stack(
+        [np.bincount(runs, each) for each in (members.rows, members.sizes, now)], axis=1
+    )
+    order = np.append(0, np.argsort(sums[1:, 0], kind="stable") + 1)
+    step_of_run = np.empty(len(order), np.int64)
+    step_of_run[order] = np.arange(len(order))
+    return step_of_run[runs], np.cumsum(sums[order], axis=0)

@@ -1,5 +1,6 @@
 """What filters read from the files of a partition, now and after a merge."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,11 +12,26 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
-from zadapter.planning.box_rows import A_CELL, Cells, drawn, positions, reads, written
+from zadapter.planning.box_rows import (
+    A_CELL,
+    Cells,
+    drawn,
+    levels_ahead,
+    positions,
+    reads,
+    written,
+)
 from zadapter.planning.predict import Floats, queries
 
 OPENING = 1 / 32
 """Cost of opening a file, as a share of the cost of reading a whole file of the target size."""
+FEW_FILES, SMALLEST_SHARE = 8, 1 / 8
+"""Number of files that a small run is cut into, and their least size as a share of the target."""
+FEW_ROWS = 100
+"""Minimum number of rows of the files of a run that is cut finer than to the target size."""
+FINER, FINER_BELOW = 1, 32
+"""How many times smaller the row groups of a run are, and the number of target files above which
+they are as large as usual."""
 DRAWN = 512, 16_384
 """Minimum and maximum number of rows drawn for one partition."""
 UNIFORM = 4_096
@@ -45,8 +61,32 @@ class Members:
 
     def row_groups(self, request: Request) -> Floats:
         """Return the number of row groups of each file that filters can tell apart."""
-        full = request.row_groups * self.sizes / request.target_file_size
-        return np.where(self.run_of < 0, 1.0, np.clip(full, 1, request.row_groups))
+        runs = self.run_of + 1
+        size = np.bincount(runs, self.sizes)
+        rows = np.bincount(runs, self.rows)
+        total = np.array(
+            [math.prod(grain(request, int(s), int(r))) for s, r in zip(size, rows, strict=True)]
+        )
+        share = self.sizes / np.maximum(size, 1)[runs]
+        return np.where(self.run_of < 0, 1.0, np.maximum(1.0, total[runs] * share))
+
+
+def grain(request: Request, size: int, rows: int) -> tuple[int, int]:
+    """Return the number of files to write, and the number of row groups of each.
+
+    A run of few files is cut into smaller ones, and has smaller row groups, so that filters skip
+    most of them.
+
+    Args:
+        request: The requested layout.
+        size: Bytes of the replaced files.
+        rows: Rows of these files.
+    """
+    exact = size / request.target_file_size
+    thin = min(FEW_FILES, int(exact / SMALLEST_SHARE), rows // FEW_ROWS)
+    files = max(1, round(exact), thin)
+    finer = min(FINER, max(1.0, FINER_BELOW / max(exact, 1e-9)))
+    return files, max(1, round(finer * request.row_groups * exact / files))
 
 
 class Prediction(Protocol):
@@ -54,6 +94,9 @@ class Prediction(Protocol):
 
     now: Floats
     """The cost of each file of the partition."""
+
+    def ahead(self, taken: Mask, /) -> tuple[int, ...]:
+        """Return by how many levels the rows of the *taken* files are narrower in each column."""
 
     def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
         """Return the cost of the *taken* files if they are rewritten together.
@@ -88,14 +131,19 @@ class ByBoxes:
         files = np.ones(len(members.rows))
         groups = members.row_groups(request)
         cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
-        self.now = reads(request, cells, self._ranges, self._opening)
+        self.now = reads(request, cells, self._rows_at, self._ranges, self._opening)
+
+    def ahead(self, taken: Mask) -> tuple[int, ...]:
+        """Return by how many levels the rows of the *taken* files are narrower in each column."""
+        return levels_ahead(self._rows_at, self._rows_at[taken[self._file_of]])
 
     def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
         """Return the cost of the *taken* files if they are rewritten together."""
         inside = self._rows_at[taken[self._file_of]]
-        rows = int(self._members.rows[taken].sum())
-        cells = written(self._request, inside, rows, cut_into, row_groups)
-        return float(reads(self._request, cells, self._ranges, self._opening).sum())
+        rows, ahead = int(self._members.rows[taken].sum()), self.ahead(taken)
+        cells = written(self._request, inside, ahead, rows, cut_into, row_groups)
+        cost = reads(self._request, cells, self._rows_at, self._ranges, self._opening)
+        return float(cost.sum())
 
 
 class BySizes:
@@ -121,6 +169,10 @@ class BySizes:
         opened = np.where(is_run, self._share(files_in), 1.0)
         self.now = members.rows * share + self._opening * opened
 
+    def ahead(self, _: Mask) -> tuple[int, ...]:
+        """Return no levels: all files span the whole partition."""
+        return (0,) * len(self._request.columns)
+
     def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
         """Return the cost of the *taken* files if they are rewritten together."""
         files, groups = self._share(np.array([cut_into, cut_into * row_groups], np.float64))
@@ -140,10 +192,11 @@ def _shares_of_uniform(columns: int) -> tuple[Floats, Floats]:
         target_file_size=1,
     )
     low, high = np.ones((1, columns), np.int64), np.full((1, columns), 1 << 40)
-    ranges = queries(drawn(low, high, np.array([1]), UNIFORM)[0])
+    rows_at = drawn(low, high, np.array([1]), UNIFORM)[0]
+    ranges = queries(rows_at)
     logs, one = np.arange(25), np.ones(1)
     shares = [
-        reads(request, Cells(low, high, one, one, one * (1 << log)), ranges, 0.0)[0]
+        reads(request, Cells(low, high, one, one, one * (1 << log)), rows_at, ranges, 0.0)[0]
         for log in logs.tolist()
     ]
     return logs.astype(np.float64), np.array(shares)
