@@ -25,6 +25,7 @@ PLAN = Plan(
     share_after=0.0625,
     row_group_share_before=0.5,
     row_group_share_after=0.0125,
+    reasons={"new files": 800, "runs merged": 12},
 )
 REPORT = Report(
     plan=PLAN,
@@ -53,6 +54,7 @@ def test_a_plan_shows_its_facts():
         "table           sales.orders (delta, version 41)",
         "layout          adaptive by ts, user.id, files of 128 MB",
         "files           812 of 950 -> 97",
+        "why             new files: 800, runs merged: 12",
         "bytes           13 GB",
         "rows            1,234,567",
         "a filter reads  87.5% of the rows -> 6.2%, predicted",
@@ -66,6 +68,7 @@ def test_a_report_shows_its_facts():
         "table           sales.orders (delta, version 41)",
         "layout          adaptive by ts, user.id, files of 128 MB",
         "files           800 of 950 -> 96",
+        "why             new files: 800, runs merged: 12",
         "bytes           12 GB -> 11 GB",
         "rows            1,200,001",
         "a filter reads  87.5% of the rows -> 7.0%",
@@ -75,6 +78,25 @@ def test_a_report_shows_its_facts():
         "committed       version 42, unknown",
         "not rewritten   12 files changed by another writer, first: a.parquet",
     ]
+
+
+def test_what_is_left_for_later_is_said():
+    """Beyond the limits of the call, or its time; and what a new fit would bring at what price."""
+    limited = replace(
+        PLAN, groups_left=3, bytes_left=40 << 20, bytes_anew=20 << 30, saved_anew=0.12
+    )
+    done = replace(limited, groups=0, groups_left=0)
+    new_fit = (
+        "a new fit       filters would read 12% less, for 20 GB rewritten; force=True (--force)"
+    )
+
+    assert str(limited).splitlines()[-2:] == ["left for later  3 file groups of 40 MB", new_fit]
+    assert str(done).splitlines()[1:] == [
+        "nothing to do  already clustered",
+        new_fit.replace("fit       ", "fit      "),
+    ]
+    assert "not started     2 jobs, in the time of this call" in str(replace(REPORT, jobs_left=2))
+    assert "a new fit" not in str(replace(limited, saved_anew=0.04))
 
 
 def test_a_report_says_how_rows_were_compared():

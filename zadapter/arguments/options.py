@@ -13,6 +13,7 @@ from zadapter.backend.commit import Backoff
 from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
 from zadapter.layout.layout import Curve
+from zadapter.planning.maintenance import Limits
 from zadapter.reports.optimize import VERIFICATIONS
 
 AUTO = "auto"
@@ -118,6 +119,9 @@ class Options:
     target_file_size: str | int = AUTO
     row_groups: int = ROW_GROUPS
     max_group_bytes: str | int = "256GB"
+    max_bytes: str | int | None = None
+    max_files: int | None = None
+    max_seconds: float | None = None
     widen_stats: bool = False
     force: bool = False
     verify: str = "counts"
@@ -137,7 +141,11 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.group_bytes
+        _ = self.limits
+        if self.force and (self.max_bytes, self.max_files, self.max_seconds) != (None,) * 3:
+            raise UsageError(
+                "force= rewrites every file; omit max_bytes=, max_files= and max_seconds="
+            )
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "Options":
@@ -161,12 +169,30 @@ class Options:
         return parse(self.max_group_bytes, "max_group_bytes")
 
     @cached_property
+    def limits(self) -> Limits:
+        """The limits of one call."""
+        _check_number("max_files", self.max_files, Integral)
+        _check_number("max_seconds", self.max_seconds, Real)
+        return Limits(
+            group_bytes=self.group_bytes,
+            bytes=None if self.max_bytes is None else parse(self.max_bytes, "max_bytes"),
+            files=self.max_files,
+        )
+
+    @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weights of the key columns, by name."""
         by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
         if not by:
             raise UsageError("no key columns; pass one to four columns that filters use")
         return {name: _weight(name, weight) for name, weight in by.items()}
+
+
+def _check_number(name: str, given: object, kind: type) -> None:
+    is_number = isinstance(given, kind) and not isinstance(given, bool)
+    if given is not None and not (is_number and 0 < given < inf):  # type: ignore[operator]
+        unit = "whole number" if kind is Integral else "number"
+        raise UsageError(f"{name}= must be a {unit} above 0, not {given!r}")
 
 
 def _listed(by: Any) -> list[str]:

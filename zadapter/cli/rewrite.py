@@ -60,6 +60,17 @@ _Where = Annotated[
 _MaxGroupBytes = Annotated[
     str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
 ]
+_MaxBytes = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Rewrite at most this much; the next call goes on."),
+]
+_MaxFiles = Annotated[
+    int | None, typer.Option(metavar="N", help="Rewrite at most this many files.")
+]
+_MaxSeconds = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Start no further job after this time; one job runs."),
+]
 _WidenStats = Annotated[
     bool,
     typer.Option(
@@ -94,6 +105,9 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     target_file_size: TargetFileSize = TARGET_FILE_SIZE,
     row_groups: RowGroups = ROW_GROUPS,
     max_group_bytes: _MaxGroupBytes = "256GB",
+    max_bytes: _MaxBytes = None,
+    max_files: _MaxFiles = None,
+    max_seconds: _MaxSeconds = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
@@ -114,6 +128,9 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         target_file_size=target_file_size,
         row_groups=row_groups,
         max_group_bytes=max_group_bytes,
+        max_bytes=max_bytes,
+        max_files=max_files,
+        max_seconds=max_seconds,
         widen_stats=widen_stats,
         force=force,
         verify=verify,

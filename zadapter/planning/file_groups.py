@@ -1,12 +1,11 @@
-"""Selection of the files to rewrite together, from the file table alone.
+"""Groups of files that are rewritten together, and jobs of groups, from the file table alone.
 
-A file group holds files of one partition. A partition is rewritten only if it holds files that the
-requested layout did not write. If these are few compared with the clustered files, only they are
-rewritten, along the cuts stored with the table. Otherwise a new layout is fitted to the whole
-partition. A job holds groups of similar size, for one pass over the rows and one commit.
+A file group holds files of one partition. ``maintenance`` chooses the groups of a table that stays;
+``every_job`` takes all files of a table that moves. A job holds groups of similar size, for one
+pass over the rows and one commit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -40,6 +39,12 @@ class Group:
     files: pa.Table = field(repr=False)
     cut_into: int
     """Number of files to write."""
+    row_groups: int
+    """Number of row groups of each of them."""
+    ahead: tuple[int, ...] = ()
+    """Number of levels by which the rows are narrower than their partition in each key column."""
+    reason: str = ""
+    """Why the files are rewritten."""
 
     @property
     def size(self) -> int:
@@ -66,31 +71,26 @@ class Job:
         return pa.concat_tables([group.files for group in self.groups])
 
 
-def jobs(
-    files: pa.Table,
-    request: Request,
-    partition_columns: Sequence[str],
-    layouts: LayoutStore,
-    *,
-    max_group_bytes: int,
-    force: bool,
-) -> list[Job]:
-    """Plan the jobs of a rewrite; an empty list means that no file needs a rewrite.
+def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> list[Job]:
+    """Pack groups that are fitted anew into jobs, in the order of their first groups.
+
+    Groups of several partitions, and groups with different *ahead*, do not share a layout.
 
     Args:
-        files: The candidate files.
+        groups: The groups, most urgent first.
         request: The requested layout.
-        partition_columns: The table's partition columns.
-        layouts: Layouts stored with the table, by id.
-        max_group_bytes: Split partitions larger than this many bytes.
-        force: Also rewrite clustered files.
+        max_group_bytes: Maximum bytes of a job with more than one group.
     """
-
-    def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
-        kept, stale = _stale(root, members, request, layouts, force=force)
-        return kept, list(_split(root, stale, request, max_group_bytes))
-
-    return _jobs(files, request, partition_columns, choose, max_group_bytes)
+    order = {id(group): number for number, group in enumerate(groups)}
+    packed = [Job(groups=(group,), kept=None) for group in groups if group.root is None]
+    alike: dict[tuple[int, ...], list[Group]] = {}
+    for group in groups:
+        if group.root is not None:
+            alike.setdefault(group.ahead, []).append(group)
+    for together in alike.values():
+        parts = _pack(together, request, max_group_bytes)
+        packed += [Job(groups=part, kept=None) for part in parts]
+    return sorted(packed, key=lambda job: min(order[id(group)] for group in job.groups))
 
 
 def every_job(
@@ -110,29 +110,13 @@ def every_job(
         layouts: Layouts stored with the table, by id.
         max_group_bytes: Split partitions larger than this many bytes, unless cuts are reused.
     """
-
-    def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
-        kept = _followed(root, members, request, layouts)
-        max_bytes = max_group_bytes if kept is None else max(1, total(members, "size"))
-        return kept, list(_split(root, members, request, max_bytes))
-
-    return _jobs(files, request, partition_columns, choose, max_group_bytes)
-
-
-def _jobs(
-    files: pa.Table,
-    request: Request,
-    partition_columns: Sequence[str],
-    choose: Callable[[Root, pa.Table], tuple[Layout | None, list[Group]]],
-    max_group_bytes: int,
-) -> list[Job]:
-    """Pack groups into jobs; *choose* returns a partition's groups, and the layout to reuse."""
     mixed = files["partition"].is_null()
     alone = _split(None, files.filter(mixed), request, max_group_bytes)
     taken: dict[Layout | None, list[Group]] = {None: []}
     for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
-        kept, groups = choose(root, members)
-        taken.setdefault(kept, []).extend(groups)
+        kept = _followed(root, members, request, layouts)
+        max_bytes = max_group_bytes if kept is None else max(1, total(members, "size"))
+        taken.setdefault(kept, []).extend(_split(root, members, request, max_bytes))
     packed = [Job(groups=(group,), kept=None) for group in alone]
     for layout, groups in taken.items():
         packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
@@ -192,25 +176,6 @@ def _partitions(
         yield root, ordered.slice(start, stop - start)
 
 
-def _stale(
-    root: Root, files: pa.Table, request: Request, layouts: LayoutStore, *, force: bool
-) -> tuple[Layout | None, pa.Table]:
-    """Return the files to rewrite, and the layout to reuse if clustered files stay."""
-    if force:
-        return None, files
-    clustered = _clustered(files, request)
-    if clustered.all():
-        return None, files.slice(0, 0)
-    sizes = files["size"].to_numpy()
-    if not clustered.any() or 2 * sizes[~clustered].sum() > sizes[clustered].sum():
-        return None, files
-    kept = _heaviest(files, clustered, layouts)
-    if kept is None or root not in kept.roots or not _fits(kept, files):
-        return None, files
-    small = clustered & (sizes < request.target_file_size // 2)
-    return kept, files.filter(pa.array(~clustered | small))
-
-
 def _fits(kept: Layout, files: pa.Table) -> bool:
     """Return whether cuts have the columns' types: a column may have been dropped and re-added."""
     types = [column_type(level.cuts.type) for level in kept.levels]
@@ -244,6 +209,7 @@ def _split(root: Root | None, files: pa.Table, request: Request, max_bytes: int)
             root=root,
             files=files.slice(start, stop - start),
             cut_into=max(1, round(size / request.target_file_size)),
+            row_groups=request.row_groups,
         )
         start, done = stop, done + size
 

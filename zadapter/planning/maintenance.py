@@ -12,7 +12,7 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, roots_of
 from zadapter.planning.merges import Reason, Rewrite, rewrites
-from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, grain
+from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
@@ -173,14 +173,13 @@ def _split(
     while start < len(at):
         stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
         size, rows = int(ends[stop - 1]) - done, int(facts.rows[at[start:stop]].sum())
-        cut_into, row_groups = grain(facts.request, size, rows)
         yield Rewrite(
             table=facts.files,
             members=at[start:stop],
             root=root,
             reason=reason,
-            cut_into=cut_into,
-            row_groups=row_groups,
+            cut_into=max(1, round(size / facts.request.target_file_size)),
+            row_groups=facts.request.row_groups,
             ahead=(0,) * len(facts.request.columns),
             bytes=size,
             rows=rows,

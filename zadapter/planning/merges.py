@@ -88,7 +88,14 @@ class Rewrite:
     def group(self) -> Group:
         """The files as a group."""
         files = self.table.take(pa.array(self.members))
-        return Group(root=self.root, files=files, cut_into=self.cut_into)
+        return Group(
+            root=self.root,
+            files=files,
+            cut_into=self.cut_into,
+            row_groups=self.row_groups,
+            ahead=self.ahead,
+            reason=self.reason.value,
+        )
 
     @property
     def worth(self) -> float:

@@ -1,12 +1,14 @@
 """Plan and report of an optimize."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.reports.facts import Facts
 
+WORTH_NAMING = 0.05
+"""Minimum share of the reads that a new fit saves to be named."""
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -51,6 +53,17 @@ class Plan(Facts):
     now, according to some footers; None: unknown."""
     row_group_share_after: float | None = None
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
+    reasons: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Number of files to be replaced, by the reason why."""
+    groups_left: int = 0
+    """Number of file groups whose rewrite pays, too, but exceeds the limits of the call."""
+    bytes_left: int = 0
+    """Bytes of their files."""
+    bytes_anew: int = 0
+    """Bytes of the partitions that hold more than one run, which ``force`` would rewrite."""
+    saved_anew: float = 0.0
+    """Share of what filters read from these partitions, from 0 to 1, that new fits of whole
+    partitions would save, predicted from the bounds of files."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -78,12 +91,13 @@ class Plan(Facts):
         if self.nothing_to_do:
             reason = "already clustered" if self.files_asked else "no file matches the condition"
             reason = reason if self.files_before else "the table has no files"
-            return {"table": named, "nothing to do": reason}
+            return {"table": named, "nothing to do": reason, **self._rest()}
         facts = {
             "table": named,
             "layout": f"{self.curve} by {', '.join(self.columns)}, "
             f"files of {show(self.target_file_size)}",
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
+            "why": ", ".join(f"{reason}: {files}" for reason, files in self.reasons.items()),
             "bytes": show(self.bytes_rewritten),
             "rows": "unknown" if self.rows is None else f"{self.rows:,}",
             "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, "
@@ -96,6 +110,18 @@ class Plan(Facts):
             facts["by row group"] = shares
         if self.groups_declined:
             facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
+        return facts | self._rest()
+
+    def _rest(self) -> dict[str, str]:
+        """Return what is left for later calls, and what a new fit would bring."""
+        facts = dict[str, str]()
+        if self.groups_left:
+            facts["left for later"] = f"{self.groups_left} file groups of {show(self.bytes_left)}"
+        if self.saved_anew >= WORTH_NAMING:
+            facts["a new fit"] = (
+                f"filters would read {self.saved_anew:.0%} less, for {show(self.bytes_anew)} "
+                "rewritten; force=True (--force)"
+            )
         return facts
 
     def _shares(self) -> str:
@@ -141,6 +167,8 @@ class Report(Facts):
     """Mean share of the table's rows that a range filter reads now, according to the stats."""
     stale: tuple[str, ...]
     """File groups kept because another writer changed their files; one line each."""
+    jobs_left: int = 0
+    """Number of jobs that were not started in the time of the call."""
     seconds: Mapping[str, float]
     """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
@@ -174,6 +202,8 @@ class Report(Facts):
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
+        if self.jobs_left:
+            facts["not started"] = f"{self.jobs_left} jobs, in the time of this call"
         if self.stale:
             facts["not rewritten"] = "; ".join(self.stale)
         return facts

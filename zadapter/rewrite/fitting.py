@@ -123,10 +123,9 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
         roots, [in_job[join(p)].combine_chunks() for p in partition], in_job.num_rows
     )
     if job.kept is None:
-        files = [group.cut_into for group in job.groups]
-        return PlannedJob(
-            job=job, layout=fit(request, keys, roots, among, files), keys=keys, root_of=among
-        )
+        files, ahead = [group.cut_into for group in job.groups], job.groups[0].ahead
+        layout = fit(request, keys, roots, among, files, ahead)
+        return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
     file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
     layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
     return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)

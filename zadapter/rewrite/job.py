@@ -42,6 +42,7 @@ class Tally:
     versions: list[int | None] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    jobs_left: int = 0
     read_twice: bool = False
     untested: str | None = None
 

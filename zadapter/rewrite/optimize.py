@@ -1,5 +1,6 @@
 """``optimize`` and ``plan``."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from os import PathLike
@@ -14,6 +15,7 @@ from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
+from zadapter.errors import ConflictError
 from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import Tally, rewrite
 from zadapter.rewrite.planner import RewritePlan, prepare
@@ -35,6 +37,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     target_file_size: str | int = AUTO,
     row_groups: int = 16,
     max_group_bytes: str | int = "256GB",
+    max_bytes: str | int | None = None,
+    max_files: int | None = None,
+    max_seconds: float | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -57,6 +62,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
         row_groups: Target number of row groups in a written file.
         max_group_bytes: Maximum bytes clustered together; larger partitions are split.
+        max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
+        max_files: Maximum number of these files.
+        max_seconds: Time after which no further job starts; at least one job runs.
         widen_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
@@ -88,6 +96,9 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     target_file_size: str | int = AUTO,
     row_groups: int = 16,
     max_group_bytes: str | int = "256GB",
+    max_bytes: str | int | None = None,
+    max_files: int | None = None,
+    max_seconds: float | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -130,22 +141,37 @@ def _opened(
 def _run(
     options: Options, backend: Backend, spark: SparkSession, user_session: SparkSession
 ) -> Report:
-    tally = Tally()
+    tally, start = Tally(), time.monotonic()
     with call("optimize", options.name, spark, tally.seconds) as whole:
         rewrite_plan = prepare(options, backend, tally.seconds, write=True)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         with tally.reporting_versions(), explaining(options.name):
-            errors = [
-                error
-                for job in rewrite_plan.jobs
-                if (error := rewrite(rewrite_plan, job, spark, options, tally)) is not None
-            ]
-        if errors and len(errors) == len(rewrite_plan.jobs):
+            errors = _run_jobs(rewrite_plan, spark, options, tally, start)
+        if errors and not tally.versions:
             raise errors[-1]
         whole.note(**tally.facts())
     if tally.versions:
         refresh(user_session, rewrite_plan.snapshot)
     return _report(rewrite_plan, tally, options)
+
+
+def _run_jobs(
+    rewrite_plan: RewritePlan,
+    spark: SparkSession,
+    options: Options,
+    tally: Tally,
+    start: float,
+) -> list[ConflictError]:
+    """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
+    errors = list[ConflictError]()
+    for number, job in enumerate(rewrite_plan.jobs):
+        late = options.max_seconds is not None and time.monotonic() - start > options.max_seconds
+        if number and late:
+            tally.jobs_left = len(rewrite_plan.jobs) - number
+            break
+        error = rewrite(rewrite_plan, job, spark, options, tally)
+        errors += [] if error is None else [error]
+    return errors
 
 
 def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report:
@@ -167,6 +193,7 @@ def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report
         rows=sum(file_stats.total(table, "rows") for table in added),
         share_after=rewrite_plan.share_read(files_after),
         stale=tuple(tally.stale),
+        jobs_left=tally.jobs_left,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),
     )

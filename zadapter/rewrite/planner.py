@@ -1,9 +1,11 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
+from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from zadapter.arguments.intent import followed
@@ -19,6 +21,8 @@ from zadapter.filters.pruning import matching
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import jobs
+from zadapter.planning.maintenance import Maintenance, maintenance
+from zadapter.planning.merges import Rewrite
 from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
 from zadapter.rewrite.fitting import PlannedJob, fitted
@@ -41,6 +45,8 @@ class RewritePlan:
     candidates: int
     """Number of live files that may hold rows matching ``where``."""
     request: Request
+    maintenance: Maintenance
+    """What was chosen to be rewritten, and what was not."""
     jobs: tuple[PlannedJob, ...]
     """The jobs to run."""
     declined: tuple[PlannedJob, ...]
@@ -90,7 +96,33 @@ class RewritePlan:
             share_after=share_then(self.request, self._predicted, kept),
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],
+            reasons=self._reasons,
+            groups_left=len(self.maintenance.left),
+            bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
+            bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
+            saved_anew=self._saved_anew,
         )
+
+    @property
+    def _reasons(self) -> dict[str, int]:
+        """Number of files to be replaced, by reason."""
+        found = Counter[str]()
+        for group in (group for planned in self.jobs for group in planned.job.groups):
+            found[group.reason] += group.files.num_rows
+        return dict(found)
+
+    @property
+    def _anew(self) -> list[Rewrite]:
+        """New fits of partitions that are not chosen."""
+        chosen_anew = {id(rewrite) for rewrite in self.maintenance.rewrites}
+        return [rewrite for rewrite in self.maintenance.anew if id(rewrite) not in chosen_anew]
+
+    @property
+    def _saved_anew(self) -> float:
+        """Share of what filters read from these partitions that new fits would save."""
+        gains = [rewrite.gain for rewrite in self._anew if rewrite.gain is not None]
+        read = sum(gain.read for gain in gains)
+        return sum(gain.rows for gain in gains) / read if read else 0.0
 
 
 def prepare(
@@ -121,14 +153,12 @@ def prepare(
             files if predicate is None else files.filter(pa.array(matching(predicate, files)))
         )
         request = request_of(options, snapshot, files)
-        jobs_to_fit = jobs(
-            candidates,
-            request,
-            tuple(snapshot.partition),
-            snapshot.layouts,
-            max_group_bytes=options.group_bytes,
-            force=options.force,
+        everything = np.ones(candidates.num_rows, bool) if options.force else None
+        maintained = maintenance(
+            candidates, request, tuple(snapshot.partition), options.limits, worn=everything
         )
+        groups = [rewrite.group for rewrite in maintained.rewrites]
+        jobs_to_fit = jobs(groups, request, max_group_bytes=options.group_bytes)
         replaced = file_stats.totals(job.files for job in jobs_to_fit)
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
@@ -141,6 +171,7 @@ def prepare(
             files=files,
             candidates=candidates.num_rows,
             request=request,
+            maintenance=maintained,
             jobs=tuple(each for _, each, _ in run),
             declined=tuple(each for runs, each, _ in judged if not runs),
             effects=tuple(predicted for _, _, predicted in run or judged),

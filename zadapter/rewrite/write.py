@@ -69,7 +69,7 @@ def encoding(
         plain = _plain(snapshot, footer)
         if rows is None:
             rows = footer.num_rows * total(files, "size") // size
-    parts = sum(group.cut_into for group in job.groups) * request.row_groups
+    parts = sum(group.cut_into * group.row_groups for group in job.groups)
     row_group = None if rows is None else max(1, -(-rows // parts))
     # sorting brings equal keys together, so their old encoding says little about the new one
     plain -= set(request.columns)
