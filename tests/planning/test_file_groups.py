@@ -110,6 +110,20 @@ def test_force_rewrites_what_is_clustered():
     assert paths(job.files) == ["0", "1"]
 
 
+def test_files_that_another_implementation_has_clustered_are_left_to_it():
+    """Not even a reason to fit new cuts; they are taken by force only."""
+    files = files_of((3, None), (9, None), (4, OURS), (9, OURS))
+    owners = pa.array([None, "liquid", None, "liquid"])
+    owned = files.append_column("owner", owners)
+
+    (job,) = planned(owned, [OURS])
+    (forced,) = planned(owned, [OURS], force=True)
+
+    assert paths(job.files) == ["0", "2"]
+    assert paths(forced.files) == ["0", "1", "2", "3"]
+    assert planned(owned.filter(pc.is_valid(owners))) == []
+
+
 @pytest.mark.parametrize(
     ("sizes", "most", "parts"),
     [

@@ -20,7 +20,7 @@ from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.layout.layout import Layout, LayoutStore, Request
-from zadapter.table.file_stats import column_type, partition, total
+from zadapter.table.file_stats import column_type, partition, total, unowned
 
 Root = tuple[str | None, ...]
 
@@ -83,14 +83,15 @@ def jobs(
         partition_columns: The table's partition columns.
         layouts: Layouts stored with the table, by id.
         max_group_bytes: Split partitions larger than this many bytes.
-        force: Also rewrite clustered files.
+        force: Also rewrite clustered files, and those that another implementation has clustered.
     """
 
     def choose(root: Root, members: pa.Table) -> tuple[Layout | None, list[Group]]:
         kept, stale = _stale(root, members, request, layouts, force=force)
         return kept, list(_split(root, stale, request, max_group_bytes))
 
-    return _jobs(files, request, partition_columns, choose, max_group_bytes)
+    asked = files if force else unowned(files)
+    return _jobs(asked, request, partition_columns, choose, max_group_bytes)
 
 
 def every_job(
