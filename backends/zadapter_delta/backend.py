@@ -23,6 +23,7 @@ from zadapter_delta.format import FORMAT
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.stats_json import stats_json
 from zadapter_delta.table import snapshots, specs
+from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.lookup import Located, afresh, current, locate
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
@@ -54,8 +55,8 @@ class DeltaBackend:
 
         Raises:
             UnknownTableError: There is no such table, or it is not a Delta table.
-            UnsupportedError: Liquid clustering, a catalog-managed table, or a protocol that this
-                Delta version cannot write.
+            UnsupportedError: A catalog-managed table, a protocol that this Delta version cannot
+                write, or a clustering column whose stats zadapter cannot write.
         """
         located = locate(self._jvm, table) if since is None else self._again(since)
         snapshot = current(self._jvm, table, located)
@@ -65,7 +66,7 @@ class DeltaBackend:
                 0 if since.version is None else since.version + 1, int(snapshot.version()) + 1
             )
             applied = rewrites.commit_ids(self._jvm, located.log, versions)
-        return snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
+        return check(snapshots.of(self._jvm, table, Handle(located, snapshot), applied))
 
     def _again(self, since: Snapshot) -> Located:
         """Return the table of *since*, or the table that has its name now."""
@@ -158,7 +159,10 @@ class DeltaBackend:
         with self._set(_NO_STATS | encoding.settings(snapshot.physical)):
             written = rewrites.write(self._jvm, located.log, located.catalog_table, base, rows)
         if layout is not None:
-            written = [rewrites.tagged(self._jvm, add, layout.id) for add in written]
+            clustered = is_clustered(self._jvm, base)
+            written = [
+                rewrites.tagged(self._jvm, add, layout.id, clustered=clustered) for add in written
+            ]
         adds = {add.path(): add for add in written}
         return Written(
             paths=dict(zip(adds, self.uris(snapshot, list(adds)), strict=True)),
@@ -260,7 +264,8 @@ class DeltaBackend:
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return AddFile actions for files outside the table's folder, with their URIs as paths."""
         names = [snapshot.physical[name,][0] for name in snapshot.partition]
-        adds = creations.actions(files, uris, names)
+        clustered = is_clustered(self._jvm, snapshot.handle.snapshot)
+        adds = creations.actions(files, uris, names, clustered=clustered)
         paths = dict(zip(uris, uris, strict=True))
         return Written(paths=paths, handle=((), dict(zip(uris, adds, strict=True))))
 

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,8 +22,7 @@ GB = 1 << 30
 
 
 def planned(files, *, wanted=ASKED, partition=(), most=256 * GB, force=False):
-    worn = np.ones(files.num_rows, bool) if force else None
-    chosen = maintenance(files, wanted, partition, Limits(group_bytes=most), worn=worn)
+    chosen = maintenance(files, wanted, partition, Limits(group_bytes=most), force=force)
     groups = [rewrite.group for rewrite in chosen.rewrites]
     return jobs(groups, wanted, max_group_bytes=most)
 
@@ -66,6 +66,20 @@ def test_force_rewrites_what_is_clustered():
 
     assert job.kept is None
     assert paths(job.files) == ["0", "1"]
+
+
+def test_files_that_another_implementation_has_clustered_are_left_to_it():
+    """Not even a reason to fit new cuts; they are taken by force only."""
+    files = files_of((3, None), (9, None), (4, OURS), (9, OURS))
+    owners = pa.array([None, "liquid", None, "liquid"])
+    owned = files.append_column("owner", owners)
+
+    (job,) = planned(owned)
+    (forced,) = planned(owned, force=True)
+
+    assert paths(job.files) == ["0"]
+    assert paths(forced.files) == ["0", "1", "2", "3"]
+    assert planned(owned.filter(pc.is_valid(owners))) == []
 
 
 @pytest.mark.parametrize(
@@ -216,7 +230,7 @@ def test_a_table_without_partitions_has_one_root(rows):
 
 
 def test_a_million_files_are_planned():
-    """In ten thousand partitions with a fresh file for each clustered one: all are rewritten."""
+    """In ten thousand partitions with a fresh file for each clustered one: these become runs."""
     count, wanted = 1_000_000, request(target_file_size=128 * MIB)
     files = file_table(
         [f"{number}" for number in range(count)],
@@ -228,7 +242,7 @@ def test_a_million_files_are_planned():
     found = planned(files, wanted=wanted, partition=["p"])
     sizes = [sum(group.size for group in job.groups) for job in found]
 
-    assert sum(job.files.num_rows for job in found) == count
+    assert sum(job.files.num_rows for job in found) == count // 2
     assert len({group.root for job in found for group in job.groups}) == 10_000
     assert max(sizes) <= 256 * GB
     assert len(found) <= 2 * sum(sizes) / (256 * GB)

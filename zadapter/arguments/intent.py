@@ -15,7 +15,7 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
     """Return *options* with the key columns, weights and curve of the table's layout.
 
     Options with key columns are returned as they are. Of several layouts, the one that wrote most
-    of the live bytes is followed.
+    of the live bytes is followed. A table without a layout may have clustering columns.
 
     Raises:
         UsageError: The table has no layout, or lacks one of its columns.
@@ -24,6 +24,8 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
         return options
     stored = stored_requests(backend.files(snapshot), snapshot.layouts)
     request = next((request for request in stored if request is not None), None)
+    if request is None and snapshot.clustering:
+        return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
         raise UsageError(
             f"{snapshot.table} is not clustered yet; pass by= (--by), one to four columns that "

@@ -12,7 +12,7 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, roots_of
 from zadapter.planning.merges import Reason, Rewrite, rewrites
-from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members
+from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, Prediction
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
@@ -54,6 +54,7 @@ def maintenance(
     limits: Limits,
     *,
     worn: Mask | None = None,
+    force: bool = False,
 ) -> Maintenance:
     """Choose the files to rewrite.
 
@@ -64,7 +65,12 @@ def maintenance(
         limits: Limits of this run.
         worn: Files that count as raw though they are clustered, such as those with many deleted
             rows; None: none.
+        force: Fit new cuts to all files, also to those that another implementation has clustered.
     """
+    if force:
+        worn = np.ones(files.num_rows, bool)
+    else:
+        files = file_stats.unowned(files)
     facts = _Facts.of(files, request, worn)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     size = limits.group_bytes if limits.bytes is None else min(limits.group_bytes, limits.bytes)
@@ -155,13 +161,15 @@ def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewri
         rows=facts.rows[at],
         run_of=run_of - int(layout.min() < 0),
     )
-    if not by_boxes:
-        prediction = BySizes(facts.request, members)
-        return rewrites(facts.files, at, root, facts.request, members, prediction)
     files = facts.files.take(pa.array(at))
     stats = [file_stats.column(files, parts) for parts in facts.request.columns]
-    drawn = ByBoxes(facts.request, members, stats)
-    return rewrites(facts.files, at, root, facts.request, members, drawn)
+    has_boxes = any(each is not None and each.field("min").null_count < len(at) for each in stats)
+    prediction: Prediction = (
+        ByBoxes(facts.request, members, stats)
+        if by_boxes and has_boxes
+        else BySizes(facts.request, members)
+    )
+    return rewrites(facts.files, at, root, facts.request, members, prediction)
 
 
 def _split(

@@ -5,7 +5,6 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from zadapter.arguments.intent import followed
@@ -153,9 +152,12 @@ def prepare(
             files if predicate is None else files.filter(pa.array(matching(predicate, files)))
         )
         request = request_of(options, snapshot, files)
-        everything = np.ones(candidates.num_rows, bool) if options.force else None
         maintained = maintenance(
-            candidates, request, tuple(snapshot.partition), options.limits, worn=everything
+            candidates,
+            request,
+            tuple(snapshot.partition),
+            options.limits,
+            force=options.force,
         )
         groups = [rewrite.group for rewrite in maintained.rewrites]
         jobs_to_fit = jobs(groups, request, max_group_bytes=options.group_bytes)

@@ -18,6 +18,9 @@ A bound is null if it is unknown, or if the file has only null and NaN values. `
 ``nans`` are null where unknown, never 0 by default. ``bounds`` is a :class:`Bounds`. Bounds may be
 too wide, never too narrow: min <= v <= max, in Spark's order of the type, for every live value v
 that is neither null nor NaN. A ``max`` of NaN means that NaN may be present.
+
+If other implementations cluster files of a format, its file tables have one more column, ``owner``:
+the name of the implementation that clustered the file; null: none, or zadapter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts, join
+
+OWNER = "owner"
 
 
 class Bounds(IntEnum):
@@ -104,6 +109,12 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
 def empty(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Table:
     """Return a file table without files; the arguments are those of :func:`schema`."""
     return schema(columns, partition).empty_table()
+
+
+def unowned(files: pa.Table) -> pa.Table:
+    """Return the files that no other implementation has clustered."""
+    known = OWNER in files.schema.names
+    return files.filter(pc.is_null(files[OWNER])) if known else files
 
 
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:

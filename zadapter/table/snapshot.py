@@ -76,6 +76,8 @@ class Snapshot:
     """Leaf columns of types for which the format keeps no usable min and max."""
     target_file_size: int | None = None
     """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
+    clustering: tuple[Parts, ...] = ()
+    """Columns that the table's definition asks to cluster by, by their logical names."""
     applied: frozenset[str] = frozenset()
     """Ids of zadapter's commits since the requested version."""
     layouts: LayoutStore = field(default_factory=dict[str, Layout], repr=False)

@@ -20,7 +20,7 @@ from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
 from zadapter_delta.commits.rewrites import COMMIT_TAG, as_new, refuse_another, set_property, sizes
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table.lookup import Located, by_path, log_of
 from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
 from zadapter_delta.table.snapshots import Handle
@@ -54,13 +54,16 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     return Handle(Located(log=log, catalog_table=jvm.option()), base)
 
 
-def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[Add]:
+def actions(
+    files: pa.Table, uris: Sequence[str], names: Sequence[str], *, clustered: bool
+) -> list[Add]:
     """Return AddFile actions, in the log's JSON, for files at any location.
 
     Args:
         files: File table with size, layout and partition.
         uris: Location of each file.
         names: Physical names of the partition columns.
+        clustered: Whether the table has the feature ``clustering``.
 
     Raises:
         UnsupportedError: A partition value is the empty string, which Delta reads as null.
@@ -82,6 +85,8 @@ def actions(files: pa.Table, uris: Sequence[str], names: Sequence[str]) -> list[
         }
         if layout is not None:
             add["tags"] = {LAYOUT_TAG: layout, FILE_TAG: str(number)}
+            if clustered:
+                add["clusteringProvider"] = PROVIDER
         adds.append(add)
     return adds
 

@@ -20,7 +20,8 @@ from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeErr
 from zadapter.table.orphan_files import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG
+from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
+from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.commit_info import commit_info
 from zadapter_delta.table.lookup import afresh
 
@@ -63,11 +64,20 @@ def _encoded(add: JavaObject) -> JavaObject:
     return _copied(add, add.stats(), add.tags(), data_change=bool(add.dataChange()))
 
 
-def tagged(jvm: Jvm, add: JavaObject, layout_id: str) -> JavaObject:
-    """Return *add* without data change, and with the layout's id and file number in its tags."""
+def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
+    """Return *add* without data change, and with the layout's id and file number in its tags.
+
+    Args:
+        jvm: The session's JVM.
+        add: Delta's AddFile action.
+        layout_id: The layout's id.
+        clustered: Whether the table has the feature ``clustering``; then files name who clustered
+            them (PROTOCOL.md, "Writer Requirements for Clustered Table").
+    """
     number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
-    return _copied(add, add.stats(), jvm.map(tags))
+    provider = jvm.option(PROVIDER) if clustered else add.clusteringProvider()
+    return _copied(add, add.stats(), jvm.map(tags), provider=provider)
 
 
 def described(add: JavaObject, stats: str) -> JavaObject:
@@ -88,7 +98,12 @@ def as_new(add: JavaObject) -> JavaObject:
 
 
 def _copied(
-    add: JavaObject, stats: str | None, tags: JavaObject, *, data_change: bool = False
+    add: JavaObject,
+    stats: str | None,
+    tags: JavaObject,
+    *,
+    data_change: bool = False,
+    provider: JavaObject | None = None,
 ) -> JavaObject:
     return add.copy(
         _NOT_ASCII.sub(lambda match: quote(match[0]), add.path()),
@@ -101,7 +116,7 @@ def _copied(
         add.deletionVector(),
         add.baseRowId(),
         add.defaultRowCommitVersion(),
-        add.clusteringProvider(),
+        add.clusteringProvider() if provider is None else provider,
         getattr(add, "copy$default$12")(),
         getattr(add, "copy$default$13")(),
     )
@@ -200,8 +215,10 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
 
 def _operation(jvm: Jvm, change: Change) -> JavaObject:
     columns = jvm.seq(join(column) for column in change.layouts[0].request.columns)
+    clustered = is_clustered(jvm, change.base.handle.snapshot)
     optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
-    return optimize(jvm.seq(), columns, False, jvm.option(), False)  # noqa: FBT003
+    cluster_by = jvm.option(columns if clustered else None)
+    return optimize(jvm.seq(), columns, False, cluster_by, False)  # noqa: FBT003
 
 
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:

@@ -17,9 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, quote
-from zadapter.table.file_stats import column_stats, schema, structs
+from zadapter.table.file_stats import OWNER, column_stats, schema, structs
 from zadapter_delta.columns import with_bounds
 
+PROVIDER = "zadapter"
+"""The name of zadapter in the field ``clusteringProvider`` of AddFile actions."""
 LAYOUT_TAG = "zadapter.layout"
 FILE_TAG = "zadapter.file"
 
@@ -61,7 +63,7 @@ def file_table(
         for number, column in enumerate(partition.values())
     ]
     file_schema = schema(types, {name: column.type for name, column in partition.items()})
-    return pa.table(
+    files = pa.table(
         [
             flat["path"], flat["deletes"], flat["size"], rows, flat["layout"],
             structs(values, file_schema.field("partition").type, flat.num_rows),
@@ -69,6 +71,7 @@ def file_table(
         ],
         schema=file_schema,
     )  # fmt: skip
+    return files.append_column(OWNER, flat["owner"])
 
 
 def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> DataFrame:
@@ -86,6 +89,7 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
         F.coalesce(deletes["cardinality"], F.lit(0)).alias("deleted"),
         F.coalesce(F.col("stats.tightBounds"), deletes.isNull()).alias("tight"),
         F.col("tags").getItem(LAYOUT_TAG).alias("layout"),
+        F.when(F.col("clusteringProvider") != PROVIDER, F.col("clusteringProvider")).alias("owner"),
     ]
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])

@@ -137,21 +137,15 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
         snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
         protocol = snapshot.protocol()
         located.log.protocolWrite(protocol)
-    _refuse(jvm, table, protocol)
+    _refuse(table, protocol)
     return snapshot
 
 
-def _refuse(jvm: Jvm, table: str, protocol: JavaObject) -> None:
+def _refuse(table: str, protocol: JavaObject) -> None:
     features = _features(json.loads(protocol.json())["protocol"])
     if features & _CATALOG_MANAGED:
         raise UnsupportedError(
             f"{table} is a catalog-managed table; only its catalog can commit maintenance to it"
-        )
-    clustering = jvm.module(jvm.delta.skipping.clustering, "ClusteredTableUtils")
-    if clustering.isSupported(protocol):
-        raise UnsupportedError(
-            f"{table} uses liquid clustering (CLUSTER BY), which controls the layout of its files; "
-            "run OPTIMIZE, or run ALTER TABLE ... CLUSTER BY NONE and drop the feature 'clustering'"
         )
 
 

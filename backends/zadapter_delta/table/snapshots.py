@@ -24,6 +24,7 @@ from zadapter.table.spark_schema import arrow_schema
 from zadapter_delta.columns import physical_names, with_bounds
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import add_files
+from zadapter_delta.table.clustering import clustering
 from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
@@ -32,8 +33,8 @@ from zadapter_delta.table.specs import TARGET_FILE_SIZE
 _EXPIRED = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
 _ADD_FILE = (
     "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
-    "tags: map<string, string>, deletionVector: struct<storageType: string, "
-    "pathOrInlineDv: string, offset: int, cardinality: bigint>>"
+    "tags: map<string, string>, clusteringProvider: string, deletionVector: struct<"
+    "storageType: string, pathOrInlineDv: string, offset: int, cardinality: bigint>>"
 )
 """Schema of the AddFile fields that a file table needs (PROTOCOL.md, "Add File")."""
 
@@ -59,6 +60,7 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
     metadata, protocol = snapshot.metadata(), snapshot.protocol()
     schema = _json(metadata.schema())
     arrow, partitioned = arrow_schema(schema), jvm.iterate(metadata.partitionColumns())
+    physical = physical_names(T.StructType.fromJson(schema))
     return Snapshot(
         table=table,
         format="delta",
@@ -68,10 +70,11 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
         partition={name: _partition_type(arrow.field(name).type) for name in partitioned},
         id=str(metadata.id()),
         definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
-        physical=physical_names(T.StructType.fromJson(schema)),
+        physical=physical,
         without_stats=_without_stats(snapshot, arrow),
         without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
         target_file_size=_target_file_size(jvm.dict(metadata.configuration())),
+        clustering=clustering(jvm, snapshot, physical),
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
         source=lambda: source(jvm, snapshot),
