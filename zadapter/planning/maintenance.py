@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.ranks import Ints
+from zadapter.base.ranks import Ints, rank
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, roots_of
 from zadapter.planning.merges import Reason, Rewrite, rewrites
@@ -106,8 +106,9 @@ class _Facts:
         rows = np.where(np.isnan(rows), np.maximum(sizes // BYTES_A_ROW, 1), rows).astype(np.int64)
         layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
         ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
-        number = layouts.indices.fill_null(-1).to_numpy().astype(np.int64)
-        clustered = (number >= 0) & np.append(ours, [False])[number]
+        by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
+        number = by_id[layouts.indices.fill_null(-1).to_numpy()]
+        clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
         if worn is not None:
             clustered &= ~worn
         return cls(files, request, sizes, rows, np.where(clustered, number, -1))
@@ -148,6 +149,8 @@ def _largest(facts: _Facts, partitions: Sequence[Ints]) -> set[int]:
 
 def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewrite]:
     """Return what could be rewritten in a partition."""
+    if by_boxes:  # rows are drawn in the order of files: make it that of their names
+        at = at[pc.sort_indices(facts.files["path"].take(pa.array(at))).to_numpy()]
     layout = facts.layout[at]
     _, run_of = np.unique(layout, return_inverse=True)
     members = Members(
@@ -173,7 +176,7 @@ def _split(
     while start < len(at):
         stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
         size, rows = int(ends[stop - 1]) - done, int(facts.rows[at[start:stop]].sum())
-        cut_into, row_groups = grain(facts.request, size, rows)
+        cut_into, row_groups = grain(facts.request, size, rows, size)
         yield Rewrite(
             table=facts.files,
             members=at[start:stop],
