@@ -25,7 +25,7 @@ from zadapter.planning.predict import Floats, queries
 
 OPENING = 1 / 32
 """Cost of opening a file, as a share of the cost of reading a whole file of the target size."""
-FEW_FILES, SMALLEST_SHARE = 8, 1 / 8
+FEW_FILES, SMALLEST_SHARE = 12, 1 / 8
 """Number of files that a small run is cut into, and their least size as a share of the target."""
 FEW_ROWS = 100
 """Minimum number of rows of the files of a run that is cut finer than to the target size."""
