@@ -7,10 +7,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.builders import fitted, placed
+from tests.kit.builders import fitted, placed, request
 from zadapter.base.ranks import rank
 from zadapter.layout import assign
-from zadapter.layout.build import FINER, pattern
+from zadapter.layout.build import FINER, fit, pattern
 from zadapter.planning import predict
 
 
@@ -63,3 +63,26 @@ def share_by_row_groups(columns, file, place, *, rows=1_250):
     return predict.share_read(
         predict.Boxes(low, high, np.bincount(numbers)), predict.queries(ranks)
     )
+
+
+def test_columns_in_which_rows_are_narrow_leave_their_cuts_to_the_others():
+    """As if the first levels of the whole table had been cut already."""
+    columns = [np.random.default_rng(17).random(4_096) for _ in range(2)]
+
+    plain, ahead = (
+        fit(
+            request(2),
+            [pa.array(c) for c in columns],
+            [()],
+            np.zeros(4_096, np.int64),
+            [32],
+            levels,
+        )
+        for levels in ((), (3, 1))
+    )
+
+    assert [level.column for level in plain.levels][:6] == [0, 1, 0, 1, 0, 1]
+    assert [level.column for level in ahead.levels][:6] == [1, 1, 0, 1, 0, 1]
+    assert np.bincount(ahead.first_file).size == ahead.files == 32
+    assert ahead.id != plain.id
+    assert ahead.id.startswith(plain.request.id)

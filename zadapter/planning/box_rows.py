@@ -5,7 +5,6 @@ what a merge of files brings is predicted without reading a row: the drawn rows 
 as real rows would be. A file's row groups are taken to divide its box evenly in all columns.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -65,35 +64,35 @@ def positions(stats: Sequence[pa.StructArray | None], rows: Ints) -> tuple[Ints,
     return low * STEPS, np.where(high > 0, np.maximum(high, low) * STEPS, -1)
 
 
-def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> tuple[Ints, Ints]:
+def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> Ints:
     """Draw about *count* rows, from each file in proportion to its rows.
 
     Returns:
-        Positions of the rows, shape (rows, columns), 0 for null; and the file of each row.
+        Positions of the rows, shape (rows, columns), 0 for null.
     """
     random = np.random.default_rng(SEED)
     ends = np.floor(np.cumsum(rows) * (count / max(1, int(rows.sum()))) + 0.5).astype(np.int64)
     file_of = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
     inside = random.random((len(file_of), low.shape[1]))
     span = np.maximum(high - low, 0)[file_of]
-    return low[file_of] + (inside * (span + 1)).astype(np.int64), file_of
+    return np.asarray(low[file_of] + (inside * (span + 1)).astype(np.int64))
 
 
-def levels_ahead(rows_at: Ints, inside: Ints) -> tuple[int, ...]:
-    """Return by how many levels some rows are narrower than all rows, in each column.
+def levels_ahead(rows_at: Ints, low: Ints, high: Ints) -> tuple[int, ...]:
+    """Return by how many levels some files are narrower than the partition, in each column.
 
     Rows that came in within a day are cut by time already if their table has those of many days.
     All columns are compared with the widest one.
 
     Args:
-        rows_at: Positions of all rows.
-        inside: Positions of the rows in question.
+        rows_at: Positions of rows of the whole partition.
+        low: Lowest positions of the files, shape (files, columns).
+        high: Highest positions, same shape.
     """
-    if not len(inside):
-        return (0,) * rows_at.shape[1]
-    near = (rows_at >= inside.min(axis=0)) & (rows_at <= inside.max(axis=0))
-    levels = [round(-math.log2(share)) for share in near.mean(axis=0).tolist()]
-    return tuple(level - min(levels) for level in levels)
+    near = (rows_at >= low.min(axis=0)) & (rows_at <= high.max(axis=0))
+    share = np.maximum(near.sum(axis=0), 1) / max(1, len(rows_at))
+    levels = np.rint(-np.log2(share)).astype(np.int64)
+    return tuple(np.subtract(levels, levels.min()).tolist())
 
 
 def written(

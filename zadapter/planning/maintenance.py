@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.ranks import Ints
+from zadapter.base.ranks import Ints, rank
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, roots_of
 from zadapter.planning.merges import Reason, Rewrite, rewrites
@@ -82,6 +82,10 @@ def maintenance(
         if not facts.is_clustered(at):
             chosen += _split(facts, at, root, Reason.FIRST, size)
             continue
+        raw = at[facts.layout[at] < 0]
+        if facts.sizes[raw].sum() > size:  # more than one call or job can take
+            chosen += _split(facts, raw, root, Reason.NEW, size)
+            continue
         found = _found(facts, at, root, by_boxes=int(at[0]) in by_boxes)
         anew += found[-1:]
         pays = [each for each in found if each.pays and each.bytes <= size]
@@ -112,8 +116,9 @@ class _Facts:
         rows = np.where(np.isnan(rows), np.maximum(sizes // BYTES_A_ROW, 1), rows).astype(np.int64)
         layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
         ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
-        number = layouts.indices.fill_null(-1).to_numpy().astype(np.int64)
-        clustered = (number >= 0) & np.append(ours, [False])[number]
+        by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
+        number = by_id[layouts.indices.fill_null(-1).to_numpy()]
+        clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
         if worn is not None:
             clustered &= ~worn
         return cls(files, request, sizes, rows, np.where(clustered, number, -1))
@@ -154,6 +159,8 @@ def _largest(facts: _Facts, partitions: Sequence[Ints]) -> set[int]:
 
 def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewrite]:
     """Return what could be rewritten in a partition."""
+    if by_boxes:  # rows are drawn in the order of files: make it that of their names
+        at = at[pc.sort_indices(facts.files["path"].take(pa.array(at))).to_numpy()]
     layout = facts.layout[at]
     _, run_of = np.unique(layout, return_inverse=True)
     members = Members(

@@ -23,7 +23,7 @@ from zadapter.planning.file_groups import Group, Root
 from zadapter.planning.predict import Floats
 from zadapter.planning.reading import Members, Prediction, grain
 
-PRICE = 0.1
+PRICE = 0.12
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
@@ -134,7 +134,7 @@ def rewrites(
         prediction: What filters read from these files.
     """
     step_of, sums = _steps(members, prediction.now)
-    raw, read = int(sums[0, 0]), float(sums[-1, 2])
+    raw, whole, read = int(sums[0, 0]), int(sums[-1, 1]), float(sums[-1, 2])
     found = list[Rewrite]()
     for step, (rows, size, before) in enumerate(sums.tolist()):
         last = step == len(sums) - 1
@@ -142,7 +142,7 @@ def rewrites(
         if not several or not rows or (found and not last and rows < STEP * found[-1].rows):
             continue
         taken = step_of <= step
-        cut_into, row_groups = grain(request, int(size), int(rows))
+        cut_into, row_groups = grain(request, int(size), int(rows), whole)
         after = prediction.after(taken, cut_into, row_groups)
         merged = Reason.ANEW if last else Reason.MERGED
         largest = rows - sums[step - 1, 0] if step else 0

@@ -25,13 +25,12 @@ from zadapter.planning.predict import Floats, queries
 
 OPENING = 1 / 32
 """Cost of opening a file, as a share of the cost of reading a whole file of the target size."""
-FEW_FILES, SMALLEST_SHARE = 8, 1 / 8
+FEW_FILES, SMALLEST_SHARE = 12, 1 / 8
 """Number of files that a small run is cut into, and their least size as a share of the target."""
 FEW_ROWS = 100
 """Minimum number of rows of the files of a run that is cut finer than to the target size."""
-FINER, FINER_BELOW = 1, 32
-"""How many times smaller the row groups of a run are, and the number of target files above which
-they are as large as usual."""
+FINER = 3
+"""How many times smaller than usual the row groups of a run are at most."""
 DRAWN = 512, 16_384
 """Minimum and maximum number of rows drawn for one partition."""
 UNIFORM = 4_096
@@ -64,29 +63,35 @@ class Members:
         runs = self.run_of + 1
         size = np.bincount(runs, self.sizes)
         rows = np.bincount(runs, self.rows)
+        whole = int(self.sizes.sum())
         total = np.array(
-            [math.prod(grain(request, int(s), int(r))) for s, r in zip(size, rows, strict=True)]
+            [
+                math.prod(grain(request, int(s), int(r), whole))
+                for s, r in zip(size, rows, strict=True)
+            ]
         )
         share = self.sizes / np.maximum(size, 1)[runs]
         return np.where(self.run_of < 0, 1.0, np.maximum(1.0, total[runs] * share))
 
 
-def grain(request: Request, size: int, rows: int) -> tuple[int, int]:
+def grain(request: Request, size: int, rows: int, whole: int) -> tuple[int, int]:
     """Return the number of files to write, and the number of row groups of each.
 
-    A run of few files is cut into smaller ones, and has smaller row groups, so that filters skip
-    most of them.
+    Filters read a larger share of a small run. So it is cut into smaller files, and a run of less
+    than half of its partition has smaller row groups.
 
     Args:
         request: The requested layout.
         size: Bytes of the replaced files.
         rows: Rows of these files.
+        whole: Bytes of the partition.
     """
     exact = size / request.target_file_size
-    thin = min(FEW_FILES, int(exact / SMALLEST_SHARE), rows // FEW_ROWS)
+    thin = min(FEW_FILES, int(exact / SMALLEST_SHARE), rows // FEW_ROWS) if size < whole else 0
     files = max(1, round(exact), thin)
-    finer = min(FINER, max(1.0, FINER_BELOW / max(exact, 1e-9)))
-    return files, max(1, round(finer * request.row_groups * exact / files))
+    finer = min(FINER, max(1.0, whole / max(1, 2 * size)))
+    full = 1.0 if size >= whole else exact / files
+    return files, max(1, round(finer * request.row_groups * min(full, 1.0)))
 
 
 class Prediction(Protocol):
@@ -121,26 +126,31 @@ class ByBoxes:
             members: The files of the partition.
             stats: Stats of each key column in their file table, or None.
         """
-        low, high = positions(stats, members.rows)
-        wanted = A_CELL * (8 + members.sizes.sum() / request.target_file_size)
-        count = int(np.clip(wanted, *DRAWN))
         self._request, self._members = request, members
         self._opening = members.opening(request)
-        self._rows_at, self._file_of = drawn(low, high, members.rows, count)
+        self._low, self._high = low, high = positions(stats, members.rows)
+        self._rows_at = self._drawn(np.ones(len(low), np.bool_))
         self._ranges = queries(self._rows_at)
         files = np.ones(len(members.rows))
         groups = members.row_groups(request)
         cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
         self.now = reads(request, cells, self._rows_at, self._ranges, self._opening)
 
+    def _drawn(self, taken: Mask) -> Ints:
+        """Draw rows inside the *taken* files: some for each file to write."""
+        low, high, members = self._low[taken], self._high[taken], self._members
+        files = members.sizes[taken].sum() / self._request.target_file_size
+        count = int(np.clip(A_CELL * (FEW_FILES + files), *DRAWN))
+        return drawn(low, high, members.rows[taken], count)
+
     def ahead(self, taken: Mask) -> tuple[int, ...]:
         """Return by how many levels the rows of the *taken* files are narrower in each column."""
-        return levels_ahead(self._rows_at, self._rows_at[taken[self._file_of]])
+        return levels_ahead(self._rows_at, self._low[taken], self._high[taken])
 
     def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
         """Return the cost of the *taken* files if they are rewritten together."""
-        inside = self._rows_at[taken[self._file_of]]
-        rows, ahead = int(self._members.rows[taken].sum()), self.ahead(taken)
+        inside, ahead = self._drawn(taken), self.ahead(taken)
+        rows = int(self._members.rows[taken].sum())
         cells = written(self._request, inside, ahead, rows, cut_into, row_groups)
         cost = reads(self._request, cells, self._rows_at, self._ranges, self._opening)
         return float(cost.sum())
@@ -192,7 +202,7 @@ def _shares_of_uniform(columns: int) -> tuple[Floats, Floats]:
         target_file_size=1,
     )
     low, high = np.ones((1, columns), np.int64), np.full((1, columns), 1 << 40)
-    rows_at = drawn(low, high, np.array([1]), UNIFORM)[0]
+    rows_at = drawn(low, high, np.array([1]), UNIFORM)
     ranges = queries(rows_at)
     logs, one = np.arange(25), np.ones(1)
     shares = [
