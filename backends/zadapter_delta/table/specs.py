@@ -73,7 +73,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
             "files have other column names (column mapping)" if mapped
             else "older files have other column types (type widening)" if changed else None
         ),
-    ).with_items(*_notes(fields, properties))  # fmt: skip
+    ).with_items(*_clustering(snapshot), *_notes(fields, properties))  # fmt: skip
 
 
 def _ids(node: Any) -> Iterator[str]:
@@ -93,6 +93,13 @@ def _common(properties: Mapping[str, str]) -> dict[str, str]:
     if interval:
         common[RETENTION] = str(int(interval[1]) * _MILLISECONDS[interval[2].lower()])
     return common
+
+
+def _clustering(snapshot: Snapshot) -> Iterator[Note]:
+    if snapshot.clustering:
+        columns = ", ".join(map(join, snapshot.clustering))
+        detail = "the new table does not state columns to cluster by; pass them as by="
+        yield Note(f"CLUSTER BY ({columns})", Status.LOST, detail)
 
 
 def _notes(fields: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:

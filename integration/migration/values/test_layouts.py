@@ -5,9 +5,11 @@ from functools import cache
 import pytest
 
 import zadapter
-from integration.migration.tables import FORMATS
+from integration.kit.lakes import settings
+from integration.migration.tables import FORMATS, MICROS
 from integration.migration.values.test_pairs import COPIED, SHARED
 from zadapter.errors import UsageError
+from zadapter.table.spec import Status
 
 ASKED = {"by": ["a", "s", "t"], "target_file_size": "12KB"}
 
@@ -115,6 +117,23 @@ def test_half_a_layout_is_kept(lakes, spark):
     assert report.layout.endswith("kept")
     assert lakes.read("iceberg", report.target) == lakes.read("delta", table)
     assert zadapter.optimize(report.target, backend="iceberg", spark=spark, **ASKED).nothing_to_do
+
+
+def test_a_table_that_delta_has_clustered_too_is_carried(lakes, spark):
+    """Rows and zadapter's layout come along; that its columns are stated does not."""
+    table = lakes.make("delta", events(spark))
+    lakes.sql(f"ALTER TABLE delta.`{table}` CLUSTER BY (a, s)")
+    zadapter.optimize(table, backend="delta", spark=spark, **ASKED)
+    lakes.append("delta", table, events(spark, first=4_000, rows=500))
+    with settings(spark, MICROS):
+        lakes.sql(f"OPTIMIZE delta.`{table}`")
+
+    report = lakes.migrate("delta", table, "iceberg", mode="in_place")
+
+    assert report.layout.endswith("kept")
+    assert lakes.read("iceberg", report.target) == lakes.read("delta", table)
+    (lost,) = (item for item in report.items if item.what == "CLUSTER BY (a, s)")
+    assert (lost.status, "by=" in lost.how) == (Status.LOST, True)
 
 
 def test_no_layout_is_none(lakes, spark):
