@@ -55,6 +55,8 @@ class Plan(Facts):
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
+    rows_waiting: int = 0
+    """Number of new rows that are not worth a rewrite yet."""
     groups_left: int = 0
     """Number of file groups whose rewrite pays, too, but exceeds the limits of the call."""
     bytes_left: int = 0
@@ -90,6 +92,8 @@ class Plan(Facts):
             return {"table": named, "nothing to gain": reason}
         if self.nothing_to_do:
             reason = "already clustered" if self.files_asked else "no file matches the condition"
+            if self.rows_waiting:
+                reason = f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
             reason = reason if self.files_before else "the table has no files"
             return {"table": named, "nothing to do": reason, **self._rest()}
         facts = {

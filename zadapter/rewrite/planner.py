@@ -97,6 +97,7 @@ class RewritePlan:
             row_group_share_after=None if groups is None else groups[1],
             reasons=self._reasons,
             groups_left=len(self.maintenance.left),
+            rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
             saved_anew=self._saved_anew,
