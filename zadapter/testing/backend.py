@@ -183,12 +183,12 @@ class BackendContract(CommitContract):
         table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
         options = _optimized(backend, spark)
         first = zadapter.optimize(table, **options)
-        self.append(spark, table, rows_of(spark, MANY).where("a % 8 = 0"))
+        self.append(spark, table, rows_of(spark, MANY).where("a % 4 = 0").repartition(2))
         before = self.rows_behind(spark, table)
 
         second = zadapter.optimize(table, **options)
 
-        assert (first.rows, second.rows) == (MANY, MANY // 8)
+        assert (first.rows, second.rows) == (MANY, MANY // 4)
         assert before == self.rows_behind(spark, table)
 
     def test_no_such_table(self, backend: Backend) -> None:
