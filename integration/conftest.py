@@ -7,10 +7,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
 from integration.kit import s3 as servers
+from tests.kit import jvm
 
 FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
+
+jvm.use_fast_compiler()
 
 
 def pytest_addoption(parser):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.kit.network import HOST
+from tests.kit.jvm import FAST_COMPILER
 from zadapter.spark.launch import java
 
 MAVEN = shutil.which("mvn")
@@ -40,7 +41,7 @@ def java_server(project, folder, arguments, is_up, environment=()):
         java.home(java.chosen()) as home,
         Path(folder / "log").open("w") as log,
         subprocess.Popen(
-            [home / "bin" / "java", "-cp", (folder / "cp").read_text(), *arguments],
+            [home / "bin" / "java", *FAST_COMPILER, "-cp", (folder / "cp").read_text(), *arguments],
             env=os.environ | dict(environment), stdin=subprocess.DEVNULL, stdout=log,
             stderr=subprocess.STDOUT,
         ) as server,

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.kit.jvm import FAST_COMPILER
+
 CODE = """
 import sys
 import zadapter, zadapter.spark
@@ -10,6 +12,7 @@ import zadapter, zadapter.spark
 spark = zadapter.spark.session({
     "spark.master": "local-cluster[2,1,1024]",
     "spark.driver.memory": "1g",
+    "spark.executor.extraJavaOptions": sys.argv[2],
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
 }, formats=["delta"])
@@ -32,7 +35,7 @@ spark.stop()
 def test_an_optimize_on_two_executors(tmp_path):
     """Keys, cuts and row groups reach processes of their own, and checksums come from them."""
     answer = subprocess.run(
-        [sys.executable, "-c", CODE, str(tmp_path / "events")],
+        [sys.executable, "-c", CODE, str(tmp_path / "events"), " ".join(FAST_COMPILER)],
         capture_output=True,
         text=True,
         check=False,
