@@ -51,10 +51,8 @@ def raw(size=1.0, c0=WIDE, c1=WIDE):
     return None, size, c0, c1
 
 
-def planned(table, columns=(), *, worn=None, **limits):
-    return maintenance(
-        table, ASKED, columns, Limits(**{"group_bytes": 1 << 50} | limits), worn=worn
-    )
+def planned(table, columns=(), **limits):
+    return maintenance(table, ASKED, columns, Limits(**{"group_bytes": 1 << 50} | limits))
 
 
 def paths(rewrites):
@@ -179,15 +177,17 @@ def test_what_a_job_cannot_hold_is_not_chosen():
     assert [len(each.members) for each in plan.anew] == [33]
 
 
-def test_worn_files_count_as_new():
-    """Such as those with many deleted rows; a table without others has nothing to do."""
+@pytest.mark.parametrize(("deleted", "rewritten"), [(4_000, []), (4_500, [["5"]]), (None, [])])
+def test_files_with_many_deleted_rows_are_rewritten(deleted, rewritten):
+    """Above 0.3 of a file's rows, though filters would read as much; others are left alone."""
     files = table_of(*run(A_RUN, 4))
-    worn = np.arange(16) == 5
+    counts = [deleted if number == 5 else 100 for number in range(16)]
+    files = files.append_column("deleted", pa.array(counts, pa.int64()))
 
-    (rewrite,) = planned(files, worn=worn).rewrites
+    plan = planned(files)
 
-    assert planned(files).rewrites == ()
-    assert "5" in paths([rewrite])[0]
+    assert paths(plan.rewrites) == rewritten
+    assert {each.reason for each in plan.rewrites} <= {Reason.WORN}
 
 
 def test_the_same_files_have_the_same_plan():

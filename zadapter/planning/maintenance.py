@@ -1,7 +1,7 @@
 """Maintenance of a clustered table: which files to rewrite after appends, from the log alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,8 @@ from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
+WORN = 0.3
+"""Share of deleted rows above which a file is rewritten, clustered or not."""
 BYTES_A_ROW = 64
 """Assumed bytes per row of files whose log entry has no row count."""
 
@@ -53,7 +55,6 @@ def maintenance(
     partition_columns: Sequence[str],
     limits: Limits,
     *,
-    worn: Mask | None = None,
     force: bool = False,
 ) -> Maintenance:
     """Choose the files to rewrite.
@@ -63,15 +64,11 @@ def maintenance(
         request: The requested layout.
         partition_columns: The table's partition columns.
         limits: Limits of this run.
-        worn: Files that count as raw though they are clustered, such as those with many deleted
-            rows; None: none.
         force: Fit new cuts to all files, also to those that another implementation has clustered.
     """
-    if force:
-        worn = np.ones(files.num_rows, bool)
-    else:
-        files = file_stats.unowned(files)
-    facts = _Facts.of(files, request, worn)
+    files = files if force else file_stats.unowned(files)
+    worn = file_stats.deleted_share(files) > WORN
+    facts = _Facts.of(files, request, worn | force)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     size = limits.group_bytes if limits.bytes is None else min(limits.group_bytes, limits.bytes)
     chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, size))
@@ -80,7 +77,7 @@ def maintenance(
     by_boxes = _largest(facts, [at for _, at in partitions if facts.is_clustered(at)])
     for root, at in partitions:
         if not facts.is_clustered(at):
-            chosen += _split(facts, at, root, Reason.FIRST, size)
+            chosen += _split(facts, at, root, _reason(worn[at], force=force), size)
             continue
         raw = at[facts.layout[at] < 0]
         if facts.sizes[raw].sum() > size:  # more than one call or job can take
@@ -90,11 +87,22 @@ def maintenance(
         anew += found[-1:]
         pays = [each for each in found if each.pays and each.bytes <= size]
         if pays:
-            chosen.append(max(pays, key=lambda each: each.worth))
+            best = max(pays, key=lambda each: each.worth)
+            is_worn = best.reason is Reason.NEW and worn[best.members].any()
+            chosen.append(replace(best, reason=Reason.WORN) if is_worn else best)
+        elif worn[at].any():
+            chosen += _split(facts, raw, root, Reason.WORN, size)
         elif found:
             declined.append(max(found, key=lambda each: each.worth))
     taken, left = _within(chosen, limits)
     return Maintenance(rewrites=taken, left=left, declined=tuple(declined), anew=tuple(anew))
+
+
+def _reason(worn: Mask, *, force: bool) -> Reason:
+    """Return why a partition without clustered files is rewritten."""
+    if force:
+        return Reason.ANEW
+    return Reason.WORN if worn.any() else Reason.FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class _Facts:
     """Number of the layout of each file; -1: raw."""
 
     @classmethod
-    def of(cls, files: pa.Table, request: Request, worn: Mask | None) -> "_Facts":
+    def of(cls, files: pa.Table, request: Request, worn: Mask) -> "_Facts":
         """Read the file table."""
         sizes = files["size"].to_numpy()
         rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
@@ -119,9 +127,7 @@ class _Facts:
         by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
         number = by_id[layouts.indices.fill_null(-1).to_numpy()]
         clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
-        if worn is not None:
-            clustered &= ~worn
-        return cls(files, request, sizes, rows, np.where(clustered, number, -1))
+        return cls(files, request, sizes, rows, np.where(clustered & ~worn, number, -1))
 
     def is_clustered(self, at: Ints) -> bool:
         """Return whether some of the files *at* these indices are clustered."""

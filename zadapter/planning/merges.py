@@ -38,6 +38,7 @@ class Reason(str, Enum):
     NEW = "new files"
     MERGED = "runs merged"
     ANEW = "fitted anew"
+    WORN = "deleted rows"
     MIXED = "rows of several partitions"
 
 

@@ -48,8 +48,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Report:
     """Cluster *table* so that filters on *by* read fewer files and row groups.
 
-    Rows, schema, partitions, row ids and streams do not change. Files that an earlier run wrote
-    with the same options are skipped, so a run after an append rewrites little more than new files.
+    Rows, schema, partitions, row ids and streams do not change. New files become a run of their
+    own; files of earlier runs are rewritten only where a merge with them pays.
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.

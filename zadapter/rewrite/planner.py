@@ -21,7 +21,7 @@ from zadapter.layout.layout import Curve, Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import jobs
 from zadapter.planning.maintenance import Maintenance, maintenance
-from zadapter.planning.merges import Rewrite
+from zadapter.planning.merges import Reason, Rewrite
 from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
 from zadapter.rewrite.fitting import PlannedJob, fitted
@@ -220,12 +220,12 @@ def _judged(
 def _is_optional(planned: PlannedJob, request: Request) -> bool:
     """Return whether a job is run only if it pays.
 
-    Jobs that move rows to stored cuts or to a newer partition spec are always run. So are those of
-    a linear or weighted layout: the predicted filters are on all columns alike, and such a layout
-    is for others.
+    These are the first rewrites of files. Whether others pay was predicted when they were chosen.
+    Jobs of a linear or weighted layout are always run: the predicted filters are on all columns
+    alike, and such a layout is for others.
     """
     is_plain = request.curve is not Curve.LINEAR and len(set(request.weights)) == 1
-    return is_plain and planned.job.kept is None and bool(planned.job.roots)
+    return is_plain and all(group.reason == Reason.FIRST for group in planned.job.groups)
 
 
 def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:

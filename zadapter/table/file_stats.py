@@ -19,19 +19,26 @@ A bound is null if it is unknown, or if the file has only null and NaN values. `
 too wide, never too narrow: min <= v <= max, in Spark's order of the type, for every live value v
 that is neither null nor NaN. A ``max`` of NaN means that NaN may be present.
 
-If other implementations cluster files of a format, its file tables have one more column, ``owner``:
-the name of the implementation that clustered the file; null: none, or zadapter.
+File tables of some formats have more columns:
+
+======== =============================== ==================================================
+deleted  int64                           rows that row-level deletes remove; null: unknown
+owner    string                          the other implementation that clustered the file;
+                                         null: none, or zadapter
+======== =============================== ==================================================
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts, join
 
-OWNER = "owner"
+DELETED, OWNER = "deleted", "owner"
 
 
 class Bounds(IntEnum):
@@ -115,6 +122,14 @@ def unowned(files: pa.Table) -> pa.Table:
     """Return the files that no other implementation has clustered."""
     known = OWNER in files.schema.names
     return files.filter(pc.is_null(files[OWNER])) if known else files
+
+
+def deleted_share(files: pa.Table) -> npt.NDArray[np.float64]:
+    """Return the share of each file's rows that row-level deletes remove; 0 if it is unknown."""
+    if DELETED not in files.schema.names:
+        return np.zeros(files.num_rows)
+    deleted, live = (files[name].fill_null(0).to_numpy() for name in (DELETED, "rows"))
+    return np.asarray(deleted / np.maximum(deleted + live, 1), np.float64)
 
 
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, quote
-from zadapter.table.file_stats import OWNER, column_stats, schema, structs
+from zadapter.table.file_stats import DELETED, OWNER, column_stats, schema, structs
 from zadapter_delta.columns import with_bounds
 
 PROVIDER = "zadapter"
@@ -71,6 +71,7 @@ def file_table(
         ],
         schema=file_schema,
     )  # fmt: skip
+    files = files.append_column(DELETED, flat["deleted"].cast(pa.int64()))
     return files.append_column(OWNER, flat["owner"])
 
 

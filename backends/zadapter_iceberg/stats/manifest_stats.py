@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts
-from zadapter.table.file_stats import child, column_stats, schema, structs
+from zadapter.table.file_stats import DELETED, child, column_stats, schema, structs
 
 LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
 """Folder in a path that contains the id of the file's layout."""
@@ -82,7 +82,7 @@ def file_table(
     mixed = pc.not_equal(contents["spec_id"].combine_chunks(), spec)
     tight = pc.equal(deleted, 0).fill_null(False)  # noqa: FBT003
     stats = [_column(contents, column, live, tight) for column in wanted]
-    return pa.table(
+    files = pa.table(
         [
             pa.array(paths, pa.string()),
             pa.array([item.id for item in file_deletes], pa.string()),
@@ -94,6 +94,7 @@ def file_table(
         ],
         schema=file_schema,
     )
+    return files.append_column(DELETED, deleted)
 
 
 def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
