@@ -95,6 +95,9 @@ def test_what_is_left_for_later_is_said():
         "nothing to do  already clustered",
         new_fit.replace("fit       ", "fit      "),
     ]
+    assert "left alone      5 files that another implementation has clustered; force=True" in str(
+        replace(PLAN, files_owned=5)
+    )
     assert "not started     2 jobs, in the time of this call" in str(replace(REPORT, jobs_left=2))
     assert "a new fit" not in str(replace(limited, saved_anew=0.04))
 

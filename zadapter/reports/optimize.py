@@ -55,6 +55,8 @@ class Plan(Facts):
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
+    files_owned: int = 0
+    """Number of files that another implementation has clustered, which only ``force`` rewrites."""
     rows_waiting: int = 0
     """Number of new rows that are not worth a rewrite yet."""
     groups_left: int = 0
@@ -119,6 +121,11 @@ class Plan(Facts):
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""
         facts = dict[str, str]()
+        if self.files_owned:
+            facts["left alone"] = (
+                f"{self.files_owned} files that another implementation has clustered; force=True "
+                "(--force) rewrites them"
+            )
         if self.groups_left:
             facts["left for later"] = f"{self.groups_left} file groups of {show(self.bytes_left)}"
         if self.saved_anew >= WORTH_NAMING:
