@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from integration.bench.appends.ageing import Aged, Look
+from integration.bench.appends.goals import goals
+from integration.bench.appends.rows import AGEING
 from integration.bench.contenders import TUNED
 from integration.bench.measures import optimum
 
@@ -58,6 +62,55 @@ def test_the_benchmark_says_what_it_found(request, tmp_path):
     assert (tmp_path / "results.md").read_text().count(f"| taxi | {name} | ") == len(found)
     assert {path.name for path in tmp_path.glob("*.png")} == {"seconds.png", "shares.png"}
     assert "bytes written, x input" in printed
+
+
+def test_rows_arrive_in_order_and_once(tmp_path):
+    """Rows whose first key is the time come in its order; none is left out or comes twice."""
+    pieces = AGEING["appends-time"].pieces(tmp_path, 0.001, 4)
+
+    days, ids = [], []
+    for piece in pieces:
+        table = pq.read_table(piece, columns=["l_shipdate", "l_orderkey", "l_linenumber"])
+        days.append(table["l_shipdate"].to_numpy())
+        ids += zip(*(table[name].to_pylist() for name in table.column_names[1:]), strict=True)
+    assert [len(each) / len(ids) for each in days] == pytest.approx([0.6, *[0.1] * 4], abs=0.001)
+    assert (np.diff(np.concatenate(days)) >= np.timedelta64(0)).all()
+    assert len(set(ids)) == len(ids) == 6_005
+
+
+@pytest.mark.parametrize(("written", "better"), [(1.0, "none"), (4.0, "peer (by file)")])
+def test_a_peer_is_better_if_it_writes_no_more_and_reads_less(written, better):
+    """A peer that reads less by writing more is another point of the same curve."""
+
+    def aged(who, by_file, written):
+        return Aged("appends", "delta", who, 1, [Look(1, by_file, 1.5, 9, 9, 99, written)], [1.0])
+
+    found = {
+        each.what: each for each in goals([aged("zadapter", 1.3, written), aged("peer", 1.2, 3)])
+    }
+
+    goal = found["appends, delta, 1: others that write no more, and read less"]
+    assert (goal.found, goal.reached) == (better, better == "none")
+
+
+def test_tables_that_age_are_measured_beside_fresh_ones(request, tmp_path):
+    """Two appends with deletes to Delta; the rows are compared in the end."""
+    if request.config.getoption("--format") != "delta":
+        pytest.skip("one format is enough")
+
+    printed = run(
+        "integration.bench", "--formats", "delta", "--workloads", "appends-deletes",
+        "--appends", 2, "--scale", 0.001, "--only", "zadapter,nothing", "--save", tmp_path,
+    )  # fmt: skip
+
+    saved = json.loads((tmp_path / "results.json").read_text())
+    ours, nothing = saved["aged"]
+    assert [look["appends"] for look in ours["looks"]] == [1, 2]
+    assert ours["looks"][-1]["written"] >= 1 > nothing["looks"][-1]["written"] == 0
+    assert nothing["looks"][-1]["by_row_group"] > 1
+    assert "| appends-deletes | delta | nothing | 2 |" in (tmp_path / "results.md").read_text()
+    assert (tmp_path / "appends.png").exists()
+    assert "rows written a row appended" in printed
 
 
 @pytest.mark.parametrize("option", ["--folder", "--save"])

@@ -1,8 +1,9 @@
 """``python -m integration.bench``: zadapter and its peers on the same tables, in turn."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -23,7 +24,11 @@ from rich.progress import (
 )
 
 from integration.bench import report
-from integration.bench.contenders import CONTENDERS
+from integration.bench.appends import goals as ageing_goals
+from integration.bench.appends.ageing import Course
+from integration.bench.appends.rows import AGEING, FEW
+from integration.bench.appends.rows import SCALE as AGED_SCALE
+from integration.bench.contenders import CONTENDERS, KEEPERS
 from integration.bench.formats import FORMATS
 from integration.bench.measures import metadata, migration, scaling, start
 from integration.bench.race import Track, race
@@ -39,6 +44,10 @@ MIGRATION = "migration"
 START = "start"
 """Workload of first calls: from the shell, and on a warm session."""
 QUICK_SCALE = 0.02
+KNOWN = (*WORKLOADS, *AGEING, METADATA, MIGRATION, START)
+"""All workloads."""
+RIVALS = tuple(dict.fromkeys([*CONTENDERS, *KEEPERS]))
+"""All contenders."""
 MARK = ".zadapter-bench"
 """Marks a folder whose tables this command may delete."""
 console = Console(width=150)
@@ -52,14 +61,13 @@ def main(
         typer.Option(min=0.001, max=1_000, help="1: tables of 6 million rows."),
     ] = None,
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(FORMATS),
-    workloads: Annotated[
-        str | None, typer.Option(help=f"Of {', '.join([*WORKLOADS, METADATA, MIGRATION, START])}.")
-    ] = None,
+    workloads: Annotated[str | None, typer.Option(help=f"Of {', '.join(KNOWN)}.")] = None,
     repeat: Annotated[int | None, typer.Option(min=1, help="Rounds, in drawn orders.")] = None,
     files: Annotated[
         int, typer.Option(min=1, help="To write, where a workload does not say.")
     ] = 12,
-    only: Annotated[str, typer.Option(help=f"Of {', '.join(CONTENDERS)}; all if not said.")] = "",
+    only: Annotated[str, typer.Option(help=f"Of {', '.join(RIVALS)}; all if not said.")] = "",
+    appends: Annotated[int, typer.Option(min=1, help="To tables that age.")] = FEW,
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
     folder: Annotated[
         Path | None,
@@ -73,10 +81,9 @@ def main(
 
     Without options this takes a few minutes on two cores; --full takes hours.
     """
-    known = [*WORKLOADS, METADATA, MIGRATION, START]
-    named = _chosen(workloads or (",".join(known) if full else QUICK), known)
+    named = _chosen(workloads or (",".join(KNOWN) if full else QUICK), KNOWN)
     chosen = _chosen(formats, FORMATS)
-    rivals = _chosen(only, CONTENDERS) if only else []
+    rivals = _chosen(only, RIVALS) if only else []
     run = report.Run(command=sys.argv[1:], folder=save)
     if METADATA in named:
         run.metadata = {**metadata.planning(), **metadata.log()}
@@ -95,6 +102,9 @@ def main(
         )
         run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
         _time(track, named, chosen, run)
+        aged = [AGEING[name] for name in named if name in AGEING]
+        older = replace(track, scale=scale or (1.0 if full else AGED_SCALE))
+        _age((Course(older, *which, appends) for which in product(aged, chosen)), run)
         _race(track, races, run)
         if grow:
             run.points = scaling.scaling(track, chosen[0], console.print)
@@ -122,6 +132,8 @@ def _ours(place: Path) -> Path:
 def _say(run: report.Run) -> None:
     if run.found:
         console.print(Markdown(report.results_table(run.found)), EXPLAINED)
+    if run.aged:
+        console.print(Markdown(ageing_goals.aged_table(run.aged)), ageing_goals.EXPLAINED)
     console.print(Markdown(report.goals_table(run.goals())))
     for line in run.remarks():
         console.print(line, highlight=False)
@@ -150,6 +162,17 @@ def _begin(track: Track, chosen: Sequence[str], run: report.Run) -> None:
         run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
         run.keep()
+
+
+def _age(courses: Iterable[Course], run: report.Run) -> None:
+    """Let tables age, and print each result immediately."""
+    for course in courses:
+        run.rounds = {**run.rounds, "appends": course.appends, "aged scale": course.track.scale}
+        for aged in course.run(run.failed):
+            run.aged.append(aged)
+            where = f"{aged.workload}, {aged.format}, {aged.contender}"
+            console.print(f"{where}: {ageing_goals.course(aged)}", highlight=False)
+            run.keep()
 
 
 def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> None:

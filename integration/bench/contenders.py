@@ -15,6 +15,14 @@ CONTENDERS = (
     "Iceberg hilbert", "Iceberg hilbert" + TUNED,
 )  # fmt: skip
 """Contenders of all formats."""
+NOTHING, WHOLE = "nothing", "zadapter (whole fit)"
+"""Of tables that age: no call at all, and all rows fitted anew by each call."""
+KEEPERS = (
+    OURS, NOTHING, WHOLE,
+    "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta liquid", "Delta liquid" + TUNED,
+    "Iceberg zorder", "Iceberg binpack",
+)  # fmt: skip
+"""Contenders that maintain a table after appends."""
 NEW = (COPY, SORT)
 """Prefixes of contenders that write a new table instead of changing one."""
 ROW_GROUPS = 16

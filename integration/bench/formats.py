@@ -66,7 +66,7 @@ class _Task:
         return {
             COPY: lambda table: self._written(self.read(self.base).repartition(self.files), table),
             OURS: self._optimize,
-            CHECKED: lambda table: self._optimize(table, "checksum"),
+            CHECKED: lambda table: self._optimize(table, verify="checksum"),
             SORT: lambda table: self._written(self._sorted(self.read(self.base)), table),
             SORT + TUNED: lambda table: self._written(
                 self._sorted(self.read(self.base)), table, self._row_groups()
@@ -76,10 +76,10 @@ class _Task:
     def _sorted(self, rows: DataFrame) -> DataFrame:
         return rows.repartitionByRange(self.files, *self.keys).sortWithinPartitions(*self.keys)
 
-    def _optimize(self, table: str, verify: str = "counts") -> None:
+    def _optimize(self, table: str, **others: object) -> None:
         # the backend is named, since a folder is not registered before the first run
         asked = {"by": self.workload.by(), "target_file_size": self.target, "spark": self.spark}
-        self.reports.append(zadapter.optimize(table, backend=self.name, verify=verify, **asked))
+        self.reports.append(zadapter.optimize(table, backend=self.name, **asked, **others))
 
 
 class _InFolder(_Task):

@@ -14,6 +14,9 @@ import numpy as np
 import pyspark
 from matplotlib.figure import Figure
 
+from integration.bench.appends import goals as appends
+from integration.bench.appends.ageing import Aged
+from integration.bench.appends.plot import curves
 from integration.bench.contenders import OURS
 from integration.bench.measures import scaling
 from integration.bench.race import Result
@@ -46,6 +49,7 @@ class Run:
         failed: Reasons of failed contenders, by workload, format and contender.
         moved: Goals of migrations and of first calls.
         points: Growth of time.
+        aged: Results of tables that aged.
         metadata: Cost of planning and logs alone.
     """
 
@@ -56,19 +60,25 @@ class Run:
     failed: dict[str, str] = field(default_factory=dict[str, str])
     moved: list[Goal] = field(default_factory=list[Goal])
     points: list[scaling.Point] = field(default_factory=list[scaling.Point])
+    aged: list[Aged] = field(default_factory=list[Aged])
     metadata: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def goals(self) -> list[Goal]:
         """Return all goals with their results."""
-        return [*goals(self.found), *scaling.goals(self.points), *self.moved]
+        aged = appends.goals(self.aged)
+        return [*goals(self.found), *scaling.goals(self.points), *self.moved, *aged]
 
     def remarks(self) -> list[str]:
         """Return the results that no table contains."""
         left_out = [f"left out, since it failed: {who}: {why}" for who, why in self.failed.items()]
-        return [*left_out, *(f"{name}: {value}" for name, value in self.metadata.items())]
+        courses = [
+            f"{each.workload}, {each.format}, {each.contender}: {appends.course(each)}"
+            for each in self.aged
+        ]
+        return [*left_out, *courses, *(f"{name}: {value}" for name, value in self.metadata.items())]
 
     def keep(self) -> None:
-        """Write ``results.json``, ``results.md``, ``seconds.png`` and ``shares.png``."""
+        """Write ``results.json``, ``results.md``, and plots."""
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -79,10 +89,16 @@ class Run:
             "failed": self.failed,
             "goals": [asdict(goal) for goal in self.goals()],
             "scaling": [asdict(point) for point in self.points],
+            "aged": [asdict(each) for each in self.aged],
             "metadata": self.metadata,
         }
         (self.folder / "results.json").write_text(json.dumps(values, indent=1, default=_plain))
-        tables = [goals_table(self.goals()), results_table(self.found), EXPLAINED]
+        tables = [goals_table(self.goals())]
+        if self.found:
+            tables += [results_table(self.found), EXPLAINED]
+        if self.aged:
+            tables += [appends.aged_table(self.aged), appends.EXPLAINED]
+            curves(self.folder / "appends.png", self.aged)
         text = [
             f"`{said['command']}`\n",
             *tables,

@@ -30,6 +30,7 @@ class Shares:
         files: Number of files.
         row_groups: Number of row groups.
         size: Bytes of all files.
+        rows: Rows of all files, including those that a log has deleted.
         in_files: Rows in files that are not excluded.
         bytes_in_files: Bytes of these files.
         in_row_groups: Rows in row groups that are not excluded.
@@ -41,6 +42,7 @@ class Shares:
     files: int
     row_groups: int
     size: int
+    rows: int
     in_files: Numbers
     bytes_in_files: Numbers
     in_row_groups: Numbers
@@ -95,6 +97,7 @@ def shares(paths: Sequence[str], asked: Filters) -> Shares:
         files=len(found),
         row_groups=len(parts),
         size=int(sizes.sum()),
+        rows=int(rows.sum()),
         in_files=hit @ rows / rows.sum(),
         bytes_in_files=hit @ sizes / sizes.sum(),
         in_row_groups=hit_groups @ group_rows / group_rows.sum(),

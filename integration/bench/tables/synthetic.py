@@ -144,6 +144,20 @@ def _from(first: datetime, days: int) -> str:
     return f"sold_at >= TIMESTAMP_NTZ '{first}' AND sold_at < TIMESTAMP_NTZ '{beyond}'"
 
 
+def drift(random_: np.random.Generator, rows: int, before: int) -> pa.Table:
+    """Return sales whose amounts and customers change over time, while the stores stay."""
+    past = (before + np.arange(rows)) / max(rows, 1)  # parts of the table, 0 to 12
+    return pa.table(
+        {
+            "amount": random_.normal(100 + 5 * past, 30),
+            # new customers keep coming
+            "customer": (random_.random(rows) * (1 + past / 6) * 100_000).astype(np.int64),
+            "store": random_.integers(0, 1_000, rows),
+            "text": pa.array(_hexadecimal(random_.integers(0, 1 << 32, rows))),
+        }
+    )
+
+
 def taxi(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
     """Return taxi rides: drop-offs follow pick-ups, fares follow distances, places are crowded."""
     centres = np.random.default_rng(11).normal(0, 0.05, (20, 2))

@@ -59,15 +59,17 @@ class Workload:
 
     def conditions(self, data: Path) -> list[str]:
         """Return the filters."""
-        return ranges(data, self.keys) if self.filters is None else list(self.filters())
+        if self.filters is not None:
+            return list(self.filters())
+        return ranges(sorted(data.glob("*.parquet")), self.keys)
 
 
-def ranges(data: Path, keys: Sequence[str]) -> list[str]:
-    """Draw ranges over one, two and more keys from the table's values, by rank."""
-    table = pq.ParquetDataset(sorted(data.glob("*.parquet"))).read(columns=list(keys))
+def ranges(paths: Sequence[Path], keys: Sequence[str], seed: int = predict.SEED) -> list[str]:
+    """Draw ranges over one, two and more keys from the values of files, by rank."""
+    table = pq.ParquetDataset(paths).read(columns=list(keys))
     picked = np.random.default_rng(1).choice(len(table), min(SAMPLE, len(table)), replace=False)
     ranked = [rank(table[key].take(pa.array(picked)).combine_chunks()) for key in keys]
-    drawn = predict.queries(np.stack([column.ranks for column in ranked], axis=1), RANGES)
+    drawn = predict.queries(np.stack([column.ranks for column in ranked], axis=1), RANGES, seed)
     return [
         " AND ".join(
             f"{key} BETWEEN {literal(values.value_of(between)[0])}"
@@ -92,7 +94,9 @@ def literal(value: pa.Scalar) -> str:
     return str(value)
 
 
-def _synthetic(make: Callable[[np.random.Generator, int, int], pa.Table]) -> Callable[..., None]:
+def seeded(make: Callable[[np.random.Generator, int, int], pa.Table]) -> Callable[..., None]:
+    """Return a function that writes a synthetic table in parts, each with its own seed."""
+
     def written(folder: Path, scale: float) -> None:
         rows = int(ROWS * scale) // PARTS
         for part in range(PARTS):
@@ -107,7 +111,7 @@ def _uniform(columns: int) -> Workload:
     return Workload(
         name=f"uniform{columns}",
         keys=tuple(f"c{number}" for number in range(columns)),
-        make=_synthetic(synthetic.uniform),
+        make=seeded(synthetic.uniform),
         filters=lambda: synthetic.boxes(columns),
         files=64,
     )
@@ -140,31 +144,31 @@ WORKLOADS = {
         Workload(
             name="connections",
             keys=("src_ip", "src_port", "dst_ip", "dst_port"),
-            make=_synthetic(synthetic.connections),
+            make=seeded(synthetic.connections),
             filters=synthetic.connection_filters,
         ),
         Workload(
             name="zipf",
             keys=("customer", "product", "amount"),
-            make=_synthetic(synthetic.skew),
+            make=seeded(synthetic.skew),
             files=64,
         ),
         Workload(
             name="hot",
             keys=("tenant", "sold_at", "coupon"),
-            make=_synthetic(synthetic.skew),
+            make=seeded(synthetic.skew),
             filters=synthetic.hot_filters,
             files=64,
         ),
         Workload(
             name="texts",
             keys=("url", "id", "sold_at"),
-            make=_synthetic(synthetic.skew),
+            make=seeded(synthetic.skew),
         ),
         Workload(
             name="taxi",
             keys=("pickup_at", "pickup_lon", "pickup_lat"),
-            make=_synthetic(synthetic.taxi),
+            make=seeded(synthetic.taxi),
             filters=synthetic.taxi_filters,
         ),
         *(_uniform(columns) for columns in range(2, 7)),
