@@ -1,0 +1,93 @@
+"""Nights of a table: appends, deletes, and a call of ``optimize`` after each."""
+
+from collections import Counter
+from typing import ClassVar
+
+import pytest
+
+import zadapter
+from integration.migration.tables import Lakes
+
+ROWS, NEW, NIGHTS = 12_000, 1_500, 4
+
+
+class Nights:
+    """What all formats have in common."""
+
+    format: str
+    properties: ClassVar = {}
+
+    @pytest.fixture
+    def lakes(self, spark, catalog, tmp_path):
+        return Lakes(spark, catalog, tmp_path)
+
+    def rows(self, lakes, first, count):
+        """Rows whose keys are spread over the whole range."""
+        ids = lakes.spark.range(first, first + count)
+        return ids.selectExpr("id", "id * 7919 % 10007 AS a", "id * 104729 % 9973 AS b")
+
+    def test_a_table_stays_clustered_night_by_night(self, lakes):
+        """New files become runs, runs are merged now and then, and each row is there once."""
+        table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=4, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        first = zadapter.optimize(table, by=["a", "b"], target_file_size="8KB", **asked)
+        reasons, shares, written, count = Counter(), [], 0, ROWS
+        for _ in range(NIGHTS):
+            lakes.append(self.format, table, self.rows(lakes, count, NEW).repartition(2))
+            count += NEW
+            report = zadapter.optimize(table, **asked)
+            reasons.update(report.plan.reasons)
+            shares.append(report.share_after)
+            written += report.rows
+
+        again = zadapter.plan(table, **asked)
+        assert (again.nothing_to_do, again.rows_waiting) == (True, 0)
+        assert report.plan.columns == ("a", "b")
+        assert "new files" in reasons
+        assert max(shares) < 2 * first.share_after
+        assert NEW * NIGHTS <= written <= 6 * NEW * NIGHTS
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(count)
+        )
+
+
+class Deleting(Nights):
+    """Formats with row-level deletes."""
+
+    def test_files_with_many_deleted_rows_are_rewritten(self, lakes):
+        """Once; a file with few deleted rows is left alone."""
+        table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=4, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        zadapter.optimize(table, by=["a"], target_file_size="8KB", **asked)
+        named = f"delta.`{table}`" if self.format == "delta" else table
+        lakes.sql(f"DELETE FROM {named} WHERE a < 500 AND id % 5 < 2 OR id % 100 = 7")
+
+        report = zadapter.optimize(table, **asked)
+
+        left = [
+            n for n in range(ROWS) if not (n * 7919 % 10007 < 500 and n % 5 < 2) and n % 100 != 7
+        ]
+        assert set(report.plan.reasons) == {"deleted rows"}
+        assert 0 < report.files_removed < report.plan.files_before / 2
+        assert zadapter.optimize(table, **asked).nothing_to_do
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == left
+
+
+class TestDelta(Deleting):
+    """Delta, with deletion vectors."""
+
+    format = "delta"
+    properties: ClassVar = {"enableDeletionVectors": "true"}
+
+
+class TestIceberg(Deleting):
+    """Iceberg, merge-on-read."""
+
+    format = "iceberg"
+    properties: ClassVar = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+
+
+class TestParquet(Nights):
+    """Plain Parquet, whose deletes rewrite files themselves."""
+
+    format = "parquet"
