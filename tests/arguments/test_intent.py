@@ -50,7 +50,7 @@ def test_keys_of_the_caller_take_precedence():
 @pytest.mark.parametrize("layouts", [(), (None,), ("0" * 32,)])
 def test_a_table_without_a_layout_needs_keys(layouts):
     """No file, no clustered file, or none whose request is known."""
-    with pytest.raises(UsageError, match=r"t is not clustered yet; pass by= \(--by\)"):
+    with pytest.raises(UsageError, match=r"t: no file is clustered, or .* pass by= \(--by\)"):
         followed(Options(table="t"), files(*layouts), TABLE)
 
 

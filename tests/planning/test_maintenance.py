@@ -167,6 +167,55 @@ def test_the_limits_of_a_run_hold(files):
     assert len(plan.rewrites) + len(plan.left) == len(everything) == 12
 
 
+@pytest.mark.parametrize(
+    ("limits", "taken", "left"),
+    [
+        ({"files": 3}, [["0", "1", "2"]], [["3", "4", "5"], ["6", "7"]]),
+        ({"bytes": 3 * MIB}, [["0", "1", "2"]], [["3", "4", "5"], ["6", "7"]]),
+        ({"bytes": MIB // 2}, [], [[str(number)] for number in range(8)]),
+    ],
+)
+def test_a_table_never_clustered_is_taken_part_by_part(limits, taken, left):
+    """By files and by bytes; one file that is too large stays, and is told of."""
+    plan = planned(table_of(*[raw()] * 8), **limits)
+
+    assert paths(plan.rewrites) == taken
+    assert paths(plan.left) == left
+
+
+def test_new_files_beyond_a_limit_become_several_runs():
+    """So that a table that gets more than a call may take is not given up."""
+    plan = planned(table_of(*run(A_RUN, 4), *[raw(0.5)] * 9), files=4)
+
+    assert [each.reason for each in plan.rewrites] == [Reason.NEW]
+    assert paths(plan.rewrites) == [["16", "17", "18", "19"]]
+    assert [len(each) for each in paths(plan.left)] == [4, 1]
+
+
+def test_small_runs_are_merged_under_a_limit_that_no_new_fit_meets():
+    """Or their number would grow with every call."""
+    small = [ASKED.id + f"{number:016x}" for number in range(8)]
+    runs = [(layout, 0.25, *each[2:]) for layout in small for each in run(layout, 2)]
+
+    plan = planned(table_of(*run(A_RUN, 8), *runs, raw(0.5)), bytes=10 * MIB)
+
+    (merge,) = plan.rewrites
+    assert merge.reason is Reason.MERGED
+    assert len(merge.members) > 16
+
+
+def test_a_merge_beyond_the_limits_is_left_for_later():
+    """It pays; a call with a larger limit would make it."""
+    layouts = [ASKED.id + digit * 16 for digit in "abcd"]
+    table = table_of(*[each for layout in layouts for each in run(layout, 4)])
+
+    plan = planned(table, bytes=20 * MIB)
+
+    assert [len(each.members) for each in planned(table).rewrites] == [64]
+    assert plan.rewrites == plan.declined == ()
+    assert [len(each.members) for each in plan.left] == [64]
+
+
 def test_what_a_job_cannot_hold_is_not_chosen():
     """A smaller merge is, and the new fit is still told of."""
     files = table_of(*run(A_RUN, 4), *run(B_RUN, 4), raw())

@@ -28,8 +28,8 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
         raise UsageError(
-            f"{snapshot.table} is not clustered yet; pass by= (--by), one to four columns that "
-            "filters use"
+            f"{snapshot.table}: no file is clustered, or all clustered files were replaced; pass "
+            "by= (--by), one to four columns that filters use"
         )
     names = [join(parts) for parts in request.columns]
     _check(request, snapshot, names)

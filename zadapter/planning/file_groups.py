@@ -74,7 +74,8 @@ class Job:
 def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> list[Job]:
     """Pack groups that are fitted anew into jobs, in the order of their first groups.
 
-    Groups of several partitions, and groups with different *ahead*, do not share a layout.
+    Groups of several partitions, and groups with different *ahead*, do not share a layout. Groups
+    of different reasons do not share a job, since some jobs are run only if they pay.
 
     Args:
         groups: The groups, most urgent first.
@@ -83,10 +84,10 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
     """
     order = {id(group): number for number, group in enumerate(groups)}
     packed = [Job(groups=(group,), kept=None) for group in groups if group.root is None]
-    alike: dict[tuple[int, ...], list[Group]] = {}
+    alike: dict[tuple[tuple[int, ...], str], list[Group]] = {}
     for group in groups:
         if group.root is not None:
-            alike.setdefault(group.ahead, []).append(group)
+            alike.setdefault((group.ahead, group.reason), []).append(group)
     for together in alike.values():
         parts = _pack(together, request, max_group_bytes)
         packed += [Job(groups=part, kept=None) for part in parts]

@@ -19,8 +19,6 @@ MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
 WORN = 0.3
 """Share of deleted rows above which a file is rewritten, clustered or not."""
-BYTES_A_ROW = 64
-"""Assumed bytes per row of files whose log entry has no row count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +31,15 @@ class Limits:
     """Maximum bytes of all rewritten files; None: no limit."""
     files: int | None = None
     """Maximum number of all rewritten files; None: no limit."""
+
+    @property
+    def size(self) -> int:
+        """Maximum bytes of files that are rewritten together in this run."""
+        return self.group_bytes if self.bytes is None else min(self.group_bytes, self.bytes)
+
+    def hold(self, size: int, files: int) -> bool:
+        """Return whether files can be rewritten together in this run."""
+        return size <= self.size and (self.files is None or files <= self.files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,31 +77,30 @@ def maintenance(
     worn = file_stats.deleted_share(files) > WORN
     facts = _Facts.of(files, request, worn | force)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
-    size = limits.group_bytes if limits.bytes is None else min(limits.group_bytes, limits.bytes)
-    chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, size))
-    declined, anew = list[Rewrite](), list[Rewrite]()
+    chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, limits))
+    declined, too_large, anew = list[Rewrite](), list[Rewrite](), list[Rewrite]()
     partitions = list(_partitions(facts, partition_columns, ~mixed))
     by_boxes = _largest(facts, [at for _, at in partitions if facts.is_clustered(at)])
     for root, at in partitions:
         if not facts.is_clustered(at):
-            chosen += _split(facts, at, root, _reason(worn[at], force=force), size)
-            continue
-        raw = at[facts.layout[at] < 0]
-        if facts.sizes[raw].sum() > size:  # more than one call or job can take
-            chosen += _split(facts, raw, root, Reason.NEW, size)
+            chosen += _split(facts, at, root, _reason(worn[at], force=force), limits)
             continue
         found = _found(facts, at, root, by_boxes=int(at[0]) in by_boxes)
         anew += found[-1:]
-        pays = [each for each in found if each.pays and each.bytes <= size]
-        if pays:
-            best = max(pays, key=lambda each: each.worth)
+        best = _best(found, limits)
+        raw = at[facts.layout[at] < 0]
+        if best is not None:
             is_worn = best.reason is Reason.NEW and worn[best.members].any()
             chosen.append(replace(best, reason=Reason.WORN) if is_worn else best)
-        elif worn[at].any():
-            chosen += _split(facts, raw, root, Reason.WORN, size)
+        elif worn[at].any() or not limits.hold(int(facts.sizes[raw].sum()), len(raw)):
+            # too many new files for one call: some of them become a run
+            reason = Reason.WORN if worn[at].any() else Reason.NEW
+            chosen += _split(facts, raw, root, reason, limits)
         elif found:
-            declined.append(max(found, key=lambda each: each.worth))
+            later = [each for each in found if each.pays and each.bytes <= limits.group_bytes]
+            (too_large if later else declined).append(max(later or found, key=_worth))
     taken, left = _within(chosen, limits)
+    left += tuple(too_large)
     return Maintenance(rewrites=taken, left=left, declined=tuple(declined), anew=tuple(anew))
 
 
@@ -102,7 +108,24 @@ def _reason(worn: Mask, *, force: bool) -> Reason:
     """Return why a partition without clustered files is rewritten."""
     if force:
         return Reason.ANEW
-    return Reason.WORN if worn.any() else Reason.FIRST
+    return Reason.WORN if worn.all() else Reason.FIRST
+
+
+def _best(found: Sequence[Rewrite], limits: Limits) -> Rewrite | None:
+    """Return the best rewrite that pays and that the limits hold, or None.
+
+    If they do not hold a new fit, what they hold is judged by itself: a share of all reads would be
+    so small that no merge would ever pay.
+    """
+    held = [each for each in found if limits.hold(each.bytes, len(each.members))]
+    if held and len(held) < len(found):
+        read = held[-1].gain.before if held[-1].gain else 0.0
+        held = [replace(each, gain=each.gain and replace(each.gain, read=read)) for each in held]
+    return max((each for each in held if each.pays), key=_worth, default=None)
+
+
+def _worth(rewrite: Rewrite) -> float:
+    return rewrite.worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +142,7 @@ class _Facts:
     @classmethod
     def of(cls, files: pa.Table, request: Request, worn: Mask) -> "_Facts":
         """Read the file table."""
-        sizes = files["size"].to_numpy()
-        rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
-        rows = np.where(np.isnan(rows), np.maximum(sizes // BYTES_A_ROW, 1), rows).astype(np.int64)
+        sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
         layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
         ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
         by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
@@ -174,25 +195,25 @@ def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewri
         rows=facts.rows[at],
         run_of=run_of - int(layout.min() < 0),
     )
-    files = facts.files.take(pa.array(at))
-    stats = [file_stats.column(files, parts) for parts in facts.request.columns]
-    has_boxes = any(each is not None and each.field("min").null_count < len(at) for each in stats)
-    prediction: Prediction = (
-        ByBoxes(facts.request, members, stats)
-        if by_boxes and has_boxes
-        else BySizes(facts.request, members)
-    )
+    prediction: Prediction = BySizes(facts.request, members)
+    if by_boxes:
+        files = facts.files.take(pa.array(at))
+        stats = [file_stats.column(files, parts) for parts in facts.request.columns]
+        if any(each is not None and each.field("min").null_count < len(at) for each in stats):
+            prediction = ByBoxes(facts.request, members, stats)
     return rewrites(facts.files, at, root, facts.request, members, prediction)
 
 
 def _split(
-    facts: _Facts, at: Ints, root: Root | None, reason: Reason, max_bytes: int
+    facts: _Facts, at: Ints, root: Root | None, reason: Reason, limits: Limits
 ) -> Iterator[Rewrite]:
-    """Yield raw files in consecutive parts, of at most *max_bytes* bytes or of one file each."""
+    """Yield raw files in consecutive parts that the limits hold, or of one file each."""
     ends = np.cumsum(facts.sizes[at])
+    most_files = len(at) if limits.files is None else limits.files
     start, done = 0, 0
     while start < len(at):
-        stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
+        within = int(np.searchsorted(ends, done + limits.size, side="right"))
+        stop = max(start + 1, min(within, start + most_files))
         size, rows = int(ends[stop - 1]) - done, int(facts.rows[at[start:stop]].sum())
         yield Rewrite(
             table=facts.files,

@@ -83,7 +83,7 @@ class Rewrite:
     fresh: int
     """Number of rows that are not in the largest run among the files."""
     gain: Gain | None
-    """None: not predicted, since no file of the partition is clustered."""
+    """None: not predicted, since it is rewritten whatever it brings, or judged by its rows."""
 
     @property
     def group(self) -> Group:

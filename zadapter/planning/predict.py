@@ -36,13 +36,19 @@ class Boxes:
     rows: Ints
 
 
-def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
+def queries(
+    ranks: Ints,
+    count: int = QUERIES,
+    seed: int = SEED,
+    weights: Sequence[float] | None = None,
+) -> Ints:
     """Draw range queries from the ranks of sampled rows.
 
     Args:
         ranks: Ranks of sampled rows, shape (rows, columns).
         count: Number of queries.
         seed: Seed of the random draw.
+        weights: How often each column is chosen, relative to the others; None: equally often.
 
     Returns:
         Lowest and highest rank of each range, both inclusive, shape (count, columns, 2); -1 and
@@ -51,6 +57,7 @@ def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
         range includes nulls.
     """
     random = np.random.default_rng(seed)
+    chances = None if weights is None else np.array(weights) / np.sum(weights)
     columns = ranks.shape[1]
     ordered = [np.sort(column[column > 0]) for column in ranks.T]
     ranges = np.empty((count, columns, 2), np.int64)
@@ -59,7 +66,7 @@ def queries(ranks: Ints, count: int = QUERIES, seed: int = SEED) -> Ints:
         share, width = ((0.01, 1), (0.05, 2), (0.10, int(random.integers(1, columns + 1))))[
             query % 3
         ]
-        for column in random.choice(columns, min(width, columns), replace=False):
+        for column in random.choice(columns, min(width, columns), replace=False, p=chances):
             values = ordered[column]
             start = int(random.integers(0, max(1, len(values) - int(len(values) * share))))
             stop = min(len(values) - 1, start + int(len(values) * share))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.layout.layout import Request
+from zadapter.layout.layout import Curve, Request
 from zadapter.planning.box_rows import (
     A_CELL,
     Cells,
@@ -35,6 +35,9 @@ DRAWN = 512, 16_384
 """Minimum and maximum number of rows drawn for one partition."""
 UNIFORM = 4_096
 """Number of rows drawn to learn what filters read of evenly spread rows."""
+
+LINEAR = 8.0
+"""How many times more often filters use a column of a linear layout than the next one."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -130,7 +133,7 @@ class ByBoxes:
         self._opening = members.opening(request)
         self._low, self._high = low, high = positions(stats, members.rows)
         self._rows_at = self._drawn(np.ones(len(low), np.bool_))
-        self._ranges = queries(self._rows_at)
+        self._ranges = queries(self._rows_at, weights=_weights(request))
         files = np.ones(len(members.rows))
         groups = members.row_groups(request)
         cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
@@ -154,6 +157,13 @@ class ByBoxes:
         cells = written(self._request, inside, ahead, rows, cut_into, row_groups)
         cost = reads(self._request, cells, self._rows_at, self._ranges, self._opening)
         return float(cost.sum())
+
+
+def _weights(request: Request) -> Sequence[float] | None:
+    """Return how often filters are taken to use each column; None: equally often."""
+    if request.curve is Curve.LINEAR:
+        return [LINEAR**-number for number in range(len(request.columns))]
+    return request.weights if len(set(request.weights)) > 1 else None
 
 
 class BySizes:

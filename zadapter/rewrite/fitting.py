@@ -15,10 +15,8 @@ from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.planning.file_groups import Job, find_roots, root_limit, roots_of
 from zadapter.spark.sample import files_to_read, sample, sample_size
+from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
-
-BYTES_A_ROW = 64
-"""Assumed bytes per row of files whose log entry has no row count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +39,6 @@ class PlannedJob:
     def file_of(self) -> Ints:
         """File of each sampled row."""
         return assign.files(self.layout, self.leaf_of, np.arange(len(self.leaf_of)))
-
-
-def row_counts(files: pa.Table) -> Ints:
-    """Return the number of rows per file, estimated where the log has no row count."""
-    rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
-    guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
-    return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
 def fitted(

@@ -14,9 +14,10 @@ from zadapter.layout.layout import Request
 from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
-from zadapter.rewrite.fitting import PlannedJob, row_counts
+from zadapter.rewrite.fitting import PlannedJob
 from zadapter.spark.footers import read_row_groups
 from zadapter.table import file_stats
+from zadapter.table.file_stats import row_counts
 from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Snapshot
 

@@ -39,6 +39,8 @@ import pyarrow.compute as pc
 from zadapter.base.names import Parts, join
 
 DELETED, OWNER = "deleted", "owner"
+BYTES_A_ROW = 64
+"""Assumed bytes per row of files whose log entry has no row count."""
 
 
 class Bounds(IntEnum):
@@ -176,6 +178,13 @@ def both_zeros(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
 def total(files: pa.Table, name: str) -> int:
     """Return the sum of *name* ("size" or "rows") over all files; unknown values count as 0."""
     return int(pc.sum(files[name]).as_py() or 0)
+
+
+def row_counts(files: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the number of rows per file, estimated where the log has no row count."""
+    rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
+    guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
+    return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
 
 def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:

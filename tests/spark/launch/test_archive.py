@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_an_archive_of_the_user_takes_precedence(start, own):
     """So ``-Xshare:auto`` opts out."""
     for _ in range(3):
         assert "cds" not in start(**{settings.EXTRA_JAVA_OPTIONS: own})
+
+
+def test_a_java_of_another_shape_goes_without(start, monkeypatch, tmp_path):
+    """Such as one whose program has another name; the session starts all the same."""
+    java = replace(chosen(), home=tmp_path)
+    monkeypatch.setattr(f"{__name__}.chosen", lambda: java)
+
+    assert [start() for _ in range(3)] == ["-Dmine=1"] * 3
 
 
 def test_without_a_class_path_there_is_no_archive(start):

@@ -44,7 +44,9 @@ def additions(stated: Mapping[str, str], added: Mapping[str, str], java: Java) -
     # a path with a space would need quotes that some of Spark's scripts drop
     if not class_path or _has_own(stated) or " " in str(folder):
         return dict(added)
-    option = _option(folder / f"{_digest(java, class_path)}{_SUFFIX}")
+    option = None
+    with suppress(OSError):  # no folder for it, or a Java of another shape
+        option = _option(folder / f"{_digest(java, class_path)}{_SUFFIX}")
     if option is None:
         return dict(added)
     before = added.get(settings.JAVA_OPTIONS, stated.get(settings.JAVA_OPTIONS, ""))
@@ -74,16 +76,14 @@ def _option(archive: Path) -> str | None:
     with suppress(OSError):
         os.utime(archive)  # later starts see that it is in use
         return f"-XX:SharedArchiveFile={archive}"
-    with suppress(OSError):
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        with archive.with_suffix(_STARTS).open("ab") as starts:
-            earlier = starts.tell()
-            starts.write(b".")
-        # a JVM that could not write it once, such as in a container, will not the next time
-        if earlier == 1:
-            _delete_unused(archive.parent)
-            return f"-XX:ArchiveClassesAtExit={archive}"
-    return None
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(_STARTS).open("ab") as starts:
+        earlier = starts.tell()
+        starts.write(b".")
+    if earlier != 1:  # a JVM that could not write it once will not the next time
+        return None
+    _delete_unused(archive.parent)
+    return f"-XX:ArchiveClassesAtExit={archive}"
 
 
 def _delete_unused(folder: Path) -> None:
