@@ -81,10 +81,10 @@ class TestDelta(Deleting):
 
 
 class TestIceberg(Deleting):
-    """Iceberg, merge-on-read."""
+    """Iceberg, merge-on-read with deletion vectors."""
 
     format = "iceberg"
-    properties: ClassVar = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
 
 
 class TestParquet(Nights):

@@ -33,11 +33,13 @@ def test_a_table_of_every_format_version_is_clustered_once(lake, spark, version)
     assert len(lake.files(name)) == report.files_added
 
 
-def test_what_is_appended_goes_where_its_neighbours_are(lake, spark):
-    """A run after an append rewrites little more than that."""
+def test_what_is_appended_becomes_a_run_of_its_own(lake, spark):
+    """A run after an append rewrites the new files; a few rows wait for company."""
     name = lake.make(numbers(spark))
     first = lake.optimize(name)
-    lake.append(name, spark.range(5, 25).selectExpr("id a", "'new' b", "id c"))
+    lake.append(name, spark.range(5, 6).selectExpr("id a", "'new' b", "id c"))
+    assert "1 new rows are not worth a rewrite yet" in str(lake.optimize(name))
+    lake.append(name, spark.range(500).selectExpr("id * 7919 % 4001 a", "'new' b", "id c"))
     before = lake.read(name)
 
     second = lake.optimize(name)

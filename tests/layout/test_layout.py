@@ -231,3 +231,13 @@ def test_a_request_makes_sense(wrong, message):
 
     with pytest.raises(UsageError, match=message):
         Request(**right | wrong)
+
+
+def test_runs_with_equal_cuts_are_told_apart():
+    """Appends of one value each have no cuts at all; the run is part of the id, and of the JSON."""
+    plain = fitted([[1, 1, 1]], 2)
+    one, other = (replace(plain, run=name) for name in ("a", "b"))
+
+    assert len({plain.id, one.id, other.id}) == 3
+    assert {each.id[:16] for each in (one, other)} == {plain.request.id}
+    assert Layout.from_json(one.to_json()).id == one.id

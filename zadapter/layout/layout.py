@@ -132,6 +132,8 @@ class Layout:
     """Position of each leaf on its root's curve; None: leaves are in order already."""
     lasting: bool = True
     """Whether the cuts are stored with the table. Of other layouts only the request is stored."""
+    run: str = ""
+    """Identifies the rewrite that the layout was fitted for: two may have equal cuts."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
@@ -166,7 +168,7 @@ class Layout:
 
     @cached_property
     def id(self) -> str:
-        """Thirty-two hex digits: the id of the request, then a digest of roots and cuts."""
+        """Thirty-two hex digits: the id of the request, then a digest of roots, cuts and run."""
         return self.request.id + _digest(self._tree())
 
     def _tree(self) -> dict[str, Any]:
@@ -174,6 +176,7 @@ class Layout:
             "format": _TREE,
             "request": self.request.to_dict(),
             "roots": self.roots,
+            **({"run": self.run} if self.run else {}),
             "levels": [
                 {
                     "column": level.column,
@@ -185,10 +188,7 @@ class Layout:
         }
 
     def to_json(self) -> str:
-        """Return the layout and its assignment to files as JSON, which :meth:`from_json` reads.
-
-        Repeated cuts, such as those of a grid, are written once, with indices.
-        """
+        """Return the layout as JSON for :meth:`from_json`; repeated cuts are written once."""
         files = {
             "first_file": self.first_file.tolist(),
             "width": self.width.tolist(),
@@ -220,6 +220,7 @@ class Layout:
             first_file=np.array(data["first_file"], np.int32),
             width=np.array(data["width"], np.int32),
             order=None if order is None else np.array(order, np.int32),
+            run=data.get("run", ""),
         )
 
     def regrained(self, files: Sequence[int]) -> "Layout":

@@ -1,8 +1,9 @@
 """Sampling of jobs, and fitting of their layouts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -115,7 +116,7 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
     )
     if job.kept is None:
         files, ahead = [group.cut_into for group in job.groups], job.groups[0].ahead
-        layout = fit(request, keys, roots, among, files, ahead)
+        layout = replace(fit(request, keys, roots, among, files, ahead), run=uuid4().hex)
         return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
     file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
     layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
