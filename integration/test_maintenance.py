@@ -60,12 +60,12 @@ class Deleting(Nights):
         asked = {"backend": self.format, "spark": lakes.spark}
         zadapter.optimize(table, by=["a"], target_file_size="8KB", **asked)
         named = f"delta.`{table}`" if self.format == "delta" else table
-        lakes.sql(f"DELETE FROM {named} WHERE a < 500 AND id % 5 < 2 OR id % 100 = 7")
+        lakes.sql(f"DELETE FROM {named} WHERE a < 4000 AND id % 5 < 2 OR id % 100 = 7")
 
         report = zadapter.optimize(table, **asked)
 
         left = [
-            n for n in range(ROWS) if not (n * 7919 % 10007 < 500 and n % 5 < 2) and n % 100 != 7
+            n for n in range(ROWS) if not (n * 7919 % 10007 < 4000 and n % 5 < 2) and n % 100 != 7
         ]
         assert set(report.plan.reasons) == {"deleted rows"}
         assert 0 < report.files_removed < report.plan.files_before / 2
