@@ -101,6 +101,19 @@ def test_a_tree_without_levels_has_one_leaf_a_partition():
     assert placed(layout, [[5.0, None]], np.array([1, 0]))[0].tolist() == [1, 0]
 
 
+def test_files_may_have_different_numbers_of_row_groups():
+    """Those of small runs have fewer."""
+    columns = list(np.random.default_rng(2).integers(0, 1_000, (2, 5_000)))
+    layout = fitted(columns, 7)
+    leaf, file = placed(layout, columns)
+
+    found = assign.row_groups(layout, leaf, file, np.arange(1, 8))
+
+    groups = [np.unique(found[file == number]).tolist() for number in range(7)]
+    assert [len(numbers) for numbers in groups] == list(range(1, 8))
+    assert np.concatenate(groups).tolist() == list(range(28))
+
+
 @pytest.mark.parametrize("row_groups", [1, 3, 16])
 def test_row_groups_cut_each_file_evenly_along_the_curve(row_groups):
     """As a writer does that begins a new one after so many rows."""
@@ -109,7 +122,7 @@ def test_row_groups_cut_each_file_evenly_along_the_curve(row_groups):
     leaf, file = placed(layout, columns)
     place = assign.places(layout, leaf)
 
-    found = assign.row_groups(layout, leaf, file)
+    found = assign.row_groups(layout, leaf, file, np.full(layout.files, layout.request.row_groups))
 
     assert (found // row_groups == file).all()
     for number in range(7):

@@ -46,16 +46,17 @@ def places(layout: Layout, leaf: Ints) -> Ints:
     return np.asarray(layout.places[leaf], np.int64)
 
 
-def row_groups(layout: Layout, leaf: Ints, file: Ints) -> Ints:
+def row_groups(layout: Layout, leaf: Ints, file: Ints, per_file: Ints) -> Ints:
     """Return the row group of each sampled row, numbered across all files.
 
     Args:
         layout: The layout.
         leaf: Leaf of each row.
         file: File of each row.
+        per_file: Number of row groups of each file.
     """
     order, count = np.lexsort((places(layout, leaf), file)), np.bincount(file)
     at = np.empty(len(file), np.int64)
     at[order] = np.arange(len(file)) - (np.cumsum(count) - count)[file[order]]
-    groups_per_file = layout.request.row_groups
-    return np.asarray(file * groups_per_file + at * groups_per_file // count[file], np.int64)
+    first = np.cumsum(per_file) - per_file
+    return np.asarray(first[file] + at * per_file[file] // count[file], np.int64)

@@ -36,6 +36,16 @@ class PlannedJob:
         """Leaf of each sampled row."""
         return assign.leaves(self.layout, self.keys, self.root_of)
 
+    @property
+    def row_groups(self) -> Ints:
+        """Number of row groups of each file."""
+        groups = self.job.groups
+        counts = np.repeat([g.row_groups for g in groups], [g.cut_into for g in groups])
+        if len(counts) == self.layout.files:
+            return counts
+        # files of several partitions have one group, and stored cuts have files of their own
+        return np.full(self.layout.files, groups[0].row_groups)
+
     @cached_property
     def file_of(self) -> Ints:
         """File of each sampled row."""

@@ -47,8 +47,10 @@ def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
 
 def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
     """Return the predicted boxes of the row groups that *planned* will write."""
-    count = planned.layout.files * planned.layout.request.row_groups
-    group_of = assign.row_groups(planned.layout, planned.leaf_of, planned.file_of)
+    count = int(planned.row_groups.sum())
+    group_of = assign.row_groups(
+        planned.layout, planned.leaf_of, planned.file_of, planned.row_groups
+    )
     return _weighted(predict.boxes_of_rows(ranks, group_of, count), planned)
 
 
