@@ -81,4 +81,4 @@ def _path_of(handle):
 
 def _kind(path):
     named = re.sub(rf"({INCOMPLETE})-.*\.parquet", r"\1-*.parquet", path.removeprefix("_zadapter/"))
-    return re.sub(r"[0-9a-f]{20,}", "*", named)
+    return re.sub(r"[0-9a-f]{16,}", "*", named)
