@@ -19,6 +19,8 @@ from zadapter.spark.checksum import Totals, whole
 
 FILES = 36
 """Files of all rows: 512 KB each at scale 0.1."""
+LEAST = 2_000
+"""Rows of a file of a small table, which has fewer files."""
 LOOKS = 4
 """How often a table is measured, at equal distances."""
 SEED = 41
@@ -101,7 +103,7 @@ class Course:
             self.spark.read.parquet(str(self.pieces[0])),
             self.ageing.workload,
             self.track.folder / self.format / self.ageing.name,
-            max(1, round(FILES * share_of_base(self.appends))),
+            max(1, round(min(FILES, sum(self.rows) / LEAST) * share_of_base(self.appends))),
         )
         looks = min(LOOKS, self.appends)
         self.moments = [self.appends * number // looks for number in range(1, looks + 1)]

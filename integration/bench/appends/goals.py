@@ -78,7 +78,8 @@ def row(found: Aged) -> list[str]:
 
 def course(found: Aged) -> str:
     """Return the looks of one contender as one line of text."""
-    return "; ".join(map(_said, found.looks))
+    looks = "; ".join(map(_said, found.looks))
+    return f"{found.workload}, {found.format}, {found.contender}: {looks}"
 
 
 def _said(look: Look) -> str:
@@ -111,13 +112,23 @@ def _pair(what: str, most: tuple[float, float], found: Sequence[float]) -> Goal:
 
 
 def _against_peers(label: str, ours: Aged, every: Sequence[Aged]) -> Iterator[Goal]:
-    """Name the others that write no more rows than zadapter, and have filters read fewer."""
+    """Name the others that write no more rows than zadapter, and have filters read no more."""
     others = [each for each in every if each is not ours and table(each) == table(ours)]
     better = [
         f"{each.contender} ({what.replace('_', ' ')})"
         for each, what in product(others, MEASURES)
-        if each.looks[-1].written <= ours.looks[-1].written and mean(each, what) < mean(ours, what)
+        if _below(_point(each, what), _point(ours, what))
     ]
     if others:
-        what = f"{label}: others that write no more, and read less"
+        what = f"{label}: others that write and have read no more"
         yield Goal(what, "none", ", ".join(better) or "none", not better)
+
+
+def _point(found: Aged, what: str) -> tuple[float, float]:
+    """Return a contender's point of the curve: rows written, and rows to read."""
+    return found.looks[-1].written, mean(found, what)
+
+
+def _below(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Tell whether a point is as good as another in both, and better in one."""
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
