@@ -170,12 +170,13 @@ def _age(courses: Iterable[Course], run: report.Run) -> None:
         run.rounds = {**run.rounds, "appends": course.appends, "aged scale": course.track.scale}
         for aged in course.run(run.failed):
             run.aged.append(aged)
-            where = f"{aged.workload}, {aged.format}, {aged.contender}"
-            console.print(f"{where}: {ageing_goals.course(aged)}", highlight=False)
+            console.print(ageing_goals.course(aged), highlight=False)
             run.keep()
 
 
 def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> None:
+    if not chosen:
+        return
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         console=Console(stderr=True),

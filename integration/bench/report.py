@@ -71,11 +71,7 @@ class Run:
     def remarks(self) -> list[str]:
         """Return the results that no table contains."""
         left_out = [f"left out, since it failed: {who}: {why}" for who, why in self.failed.items()]
-        courses = [
-            f"{each.workload}, {each.format}, {each.contender}: {appends.course(each)}"
-            for each in self.aged
-        ]
-        return [*left_out, *courses, *(f"{name}: {value}" for name, value in self.metadata.items())]
+        return [*left_out, *(f"{name}: {value}" for name, value in self.metadata.items())]
 
     def keep(self) -> None:
         """Write ``results.json``, ``results.md``, and plots."""
@@ -103,7 +99,7 @@ class Run:
             f"`{said['command']}`\n",
             *tables,
             "",
-            *(f"* {each}" for each in self.remarks()),
+            *(f"* {each}" for each in [*map(appends.course, self.aged), *self.remarks()]),
             "",
         ]
         (self.folder / "results.md").write_text("\n".join(text))
