@@ -7,7 +7,7 @@ from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.layout.layout import Request
-from zadapter.planning.file_size import stored_requests
+from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
 
 
@@ -22,8 +22,7 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
     """
     if options.by is not None:
         return options
-    stored = stored_requests(backend.files(snapshot), snapshot.layouts)
-    request = next((request for request in stored if request is not None), None)
+    request = heaviest_request(backend.files(snapshot), snapshot.layouts)
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:

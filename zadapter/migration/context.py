@@ -18,9 +18,10 @@ from zadapter.base.locations import overlap
 from zadapter.base.names import join, leaves
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request, orders
-from zadapter.migration.copy import Transfer, keys_of, request_kept
+from zadapter.migration.copy import Transfer, keys_of
 from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import Side, filters_on, prove
+from zadapter.planning.file_size import heaviest_request
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.sessions import running
@@ -126,7 +127,7 @@ def start(context: MigrationContext) -> SourceTable:
         if parts[0] not in snapshot.partition and orders(type_)
     ]
     files = context.source.files(snapshot, columns)
-    kept = request_kept(snapshot, files)
+    kept = heaviest_request(files, snapshot.layouts)
     fields = [f.name for f in before.partition]
     unrepresentable = [
         name for name in fields if _is_unrepresentable(file_stats.partition(files, name))

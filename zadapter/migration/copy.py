@@ -13,7 +13,6 @@ from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.planning.file_groups import Job, every_job
-from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
 from zadapter.rewrite.verify import live_rows, staged
@@ -192,12 +191,6 @@ def check_rows(transfer: Transfer, staged_files: Sequence[Staged], files: pa.Tab
             f"{transfer.snapshot.table} has {live} live rows, but {written} were written; "
             "nothing was committed"
         )
-
-
-def request_kept(snapshot: Snapshot, files: pa.Table) -> Request | None:
-    """Return the request of the stored layouts that placed the most bytes, or None."""
-    stored = stored_requests(files, snapshot.layouts)
-    return next((request for request in stored if request is not None), None)
 
 
 def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:

@@ -163,15 +163,43 @@ def root_limit(cut_into: int, request: Request) -> int:
     return max(1, min(MAX_GROUPS, MAX_LEAVES // leaves))
 
 
-def _partitions(
+def by_partition(
     files: pa.Table, partition_columns: Sequence[str]
-) -> Iterator[tuple[Root, pa.Table]]:
-    if files.num_rows == 0:
-        return
+) -> tuple[list[Root], Ints, Ints]:
+    """Order files by partition.
+
+    Returns:
+        The partitions, the indices of the files ordered by them, and the edges of each partition
+        among these: one more than there are partitions.
+    """
     values = [partition(files, name) for name in partition_columns]
     roots, root_of = roots_of([v for v in values if v is not None], files.num_rows)
     order = np.argsort(root_of, kind="stable")
-    edges = np.searchsorted(root_of[order], np.arange(len(roots) + 1))
+    return roots, order, np.searchsorted(root_of[order], np.arange(len(roots) + 1))
+
+
+def parts(sizes: Ints, max_bytes: int, max_files: int | None = None) -> Iterator[slice]:
+    """Cut files into consecutive parts, each within both limits or of one file.
+
+    Args:
+        sizes: Bytes of each file.
+        max_bytes: Maximum bytes of a part.
+        max_files: Maximum files of a part; None: no limit.
+    """
+    ends = np.cumsum(sizes)
+    most = len(sizes) if max_files is None else max_files
+    start, done = 0, 0
+    while start < len(sizes):
+        within = int(np.searchsorted(ends, done + max_bytes, side="right"))
+        stop = max(start + 1, min(within, start + most))
+        yield slice(start, stop)
+        start, done = stop, int(ends[stop - 1])
+
+
+def _partitions(
+    files: pa.Table, partition_columns: Sequence[str]
+) -> Iterator[tuple[Root, pa.Table]]:
+    roots, order, edges = by_partition(files, partition_columns)
     ordered = files.take(pa.array(order))
     for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
         yield root, ordered.slice(start, stop - start)
@@ -201,18 +229,14 @@ def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout 
 
 def _split(root: Root | None, files: pa.Table, request: Request, max_bytes: int) -> Iterator[Group]:
     """Yield groups of consecutive files, of at most *max_bytes* bytes or of one file each."""
-    ends = np.cumsum(files["size"].to_numpy())
-    start, done = 0, 0
-    while start < files.num_rows:
-        stop = max(start + 1, int(np.searchsorted(ends, done + max_bytes, side="right")))
-        size = int(ends[stop - 1]) - done
+    for part in parts(files["size"].to_numpy(), max_bytes):
+        members = files.slice(part.start, part.stop - part.start)
         yield Group(
             root=root,
-            files=files.slice(start, stop - start),
-            cut_into=max(1, round(size / request.target_file_size)),
+            files=members,
+            cut_into=max(1, round(total(members, "size") / request.target_file_size)),
             row_groups=request.row_groups,
         )
-        start, done = stop, done + size
 
 
 def _pack(groups: Sequence[Group], request: Request, max_bytes: int) -> Iterator[tuple[Group, ...]]:

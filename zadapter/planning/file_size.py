@@ -72,6 +72,12 @@ def chosen_file_size(
     return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
+def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
+    """Return the request whose stored layouts wrote most bytes, or None if none is stored."""
+    stored = stored_requests(files, layouts)
+    return next((request for request in stored if request is not None), None)
+
+
 def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:
     """Yield the request of each layout that wrote files, those of most bytes first.
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.layout import Request
-from zadapter.planning.file_groups import Root, roots_of
+from zadapter.planning.file_groups import Root, by_partition, parts
 from zadapter.planning.merges import Reason, Rewrite, rewrites
 from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, Prediction
 from zadapter.table import file_stats
@@ -54,6 +54,8 @@ class Maintenance:
     """The best of each other partition; it does not pay yet."""
     anew: tuple[Rewrite, ...]
     """A new fit of each partition with several runs or raw files: all of its files."""
+    owned: int
+    """Number of files that are left to another implementation, which has clustered them."""
 
 
 def maintenance(
@@ -73,7 +75,8 @@ def maintenance(
         limits: Limits of this run.
         force: Fit new cuts to all files, also to those that another implementation has clustered.
     """
-    files = files if force else file_stats.unowned(files)
+    every = files
+    files = every if force else file_stats.unowned(every)
     worn = file_stats.deleted_share(files) > WORN
     facts = _Facts.of(files, request, worn | force)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
@@ -100,8 +103,13 @@ def maintenance(
             later = [each for each in found if each.pays and each.bytes <= limits.group_bytes]
             (too_large if later else declined).append(max(later or found, key=_worth))
     taken, left = _within(chosen, limits)
-    left += tuple(too_large)
-    return Maintenance(rewrites=taken, left=left, declined=tuple(declined), anew=tuple(anew))
+    return Maintenance(
+        rewrites=taken,
+        left=left + tuple(too_large),
+        declined=tuple(declined),
+        anew=tuple(anew),
+        owned=every.num_rows - files.num_rows,
+    )
 
 
 def _reason(worn: Mask, *, force: bool) -> Reason:
@@ -161,13 +169,8 @@ def _partitions(
     """Yield partitions that are not a single run, and the indices of their files."""
     at = np.flatnonzero(within)
     files = facts.files.filter(pa.array(within))
-    if files.num_rows == 0:
-        return
-    values = [file_stats.partition(files, name) for name in partition_columns]
-    roots, root_of = roots_of([v for v in values if v is not None], files.num_rows)
-    order = np.argsort(root_of, kind="stable")
+    roots, order, edges = by_partition(files, partition_columns)
     at = at[order]
-    edges = np.searchsorted(root_of[order], np.arange(len(roots) + 1))
     layout = facts.layout[at]
     lowest = np.minimum.reduceat(layout, edges[:-1])
     highest = np.maximum.reduceat(layout, edges[:-1])
@@ -208,16 +211,12 @@ def _split(
     facts: _Facts, at: Ints, root: Root | None, reason: Reason, limits: Limits
 ) -> Iterator[Rewrite]:
     """Yield raw files in consecutive parts that the limits hold, or of one file each."""
-    ends = np.cumsum(facts.sizes[at])
-    most_files = len(at) if limits.files is None else limits.files
-    start, done = 0, 0
-    while start < len(at):
-        within = int(np.searchsorted(ends, done + limits.size, side="right"))
-        stop = max(start + 1, min(within, start + most_files))
-        size, rows = int(ends[stop - 1]) - done, int(facts.rows[at[start:stop]].sum())
+    for part in parts(facts.sizes[at], limits.size, limits.files):
+        members = at[part]
+        size, rows = int(facts.sizes[members].sum()), int(facts.rows[members].sum())
         yield Rewrite(
             table=facts.files,
-            members=at[start:stop],
+            members=members,
             root=root,
             reason=reason,
             cut_into=max(1, round(size / facts.request.target_file_size)),
@@ -229,7 +228,6 @@ def _split(
             fresh=rows,
             gain=None,
         )
-        start, done = stop, done + size
 
 
 def _within(

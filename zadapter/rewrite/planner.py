@@ -27,7 +27,6 @@ from zadapter.reports.phases import phase
 from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
-from zadapter.table.file_stats import unowned
 from zadapter.table.snapshot import Snapshot, chosen
 
 PREDICTED = 16
@@ -44,8 +43,6 @@ class RewritePlan:
     """All live files of the table, with stats of the key columns."""
     candidates: int
     """Number of live files that may hold rows matching ``where``."""
-    owned: int
-    """Number of them that are left to another implementation, which has clustered them."""
     request: Request
     maintenance: Maintenance
     """What was chosen to be rewritten, and what was not."""
@@ -100,7 +97,7 @@ class RewritePlan:
             row_group_share_after=None if groups is None else groups[1],
             reasons=self._reasons,
             groups_left=len(self.maintenance.left),
-            files_owned=self.owned,
+            files_owned=self.maintenance.owned,
             rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
@@ -177,7 +174,6 @@ def prepare(
             snapshot=snapshot,
             files=files,
             candidates=candidates.num_rows,
-            owned=0 if options.force else candidates.num_rows - unowned(candidates).num_rows,
             request=request,
             maintenance=maintained,
             jobs=tuple(each for _, each, _ in run),
