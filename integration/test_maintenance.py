@@ -1,12 +1,15 @@
 """Nights of a table: appends, deletes, and a call of ``optimize`` after each."""
 
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from typing import ClassVar
 
 import pytest
+from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
+from zadapter.backend import plugins
 
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
 
@@ -48,6 +51,46 @@ class Nights:
         assert NEW * NIGHTS <= written <= 6 * NEW * NIGHTS
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
             range(count)
+        )
+
+    def test_files_that_are_too_young_are_left_alone(self, lakes):
+        """Whoever has written them may still change them."""
+        table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=2, **self.properties)
+        lakes.append(self.format, table, self.rows(lakes, ROWS, NEW))
+        backend = plugins.load(self.format)(lakes.spark)
+        old, between = backend.files(backend.snapshot(table)), datetime.now(timezone.utc)
+        lakes.append(self.format, table, self.rows(lakes, ROWS + NEW, NEW))
+        asked = {"by": ["a"], "backend": self.format, "spark": lakes.spark}
+        snapshot = backend.snapshot(table)
+        every = backend.files(snapshot).num_rows
+
+        planned = [
+            zadapter.plan(table, settle=age, **asked).files_rewritten
+            for age in (None, "1 hour", timedelta(microseconds=1))
+        ]
+        assert set(backend.older(snapshot, between).to_pylist()) == set(old["path"].to_pylist())
+        assert planned == [every, 0, every]
+
+    def test_a_table_that_was_never_clustered_is_compacted(self, lakes):
+        """Small files are joined in the order of their times, and again only if there are many."""
+        rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(a % 2)"))
+        table = lakes.make(self.format, rows.where("id < 1"), "p", files=1, **self.properties)
+        for first in range(1, ROWS, ROWS // 8):
+            part = rows.where(f"id BETWEEN {first} AND {first + ROWS // 8 - 1}")
+            lakes.append(self.format, table, part.coalesce(1))
+        asked = {"backend": self.format, "spark": lakes.spark, "target_file_size": "24KB"}
+        before = zadapter.plan(table, **asked)
+        report = zadapter.optimize(table, **asked)
+        again = zadapter.plan(table, **asked)
+
+        assert report.plan == before
+        assert before.columns == ()
+        assert set(before.reasons) == {"small files"}
+        assert 2 <= report.files_added < report.files_removed <= 18
+        assert again.nothing_to_do
+        assert "pass by=" in str(report)
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(ROWS)
         )
 
 

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import is_relative
@@ -74,6 +76,12 @@ class DeltaBackend:
         """Return the file table of the live files, with the log's stats of *columns*."""
         adds = self._live.frame(snapshot.handle.snapshot)
         return snapshots.file_table(snapshot, adds, columns)
+
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files that were written before *time*."""
+        adds = self._live.frame(snapshot.handle.snapshot)
+        written = F.col("modificationTime") < int(time.timestamp() * 1_000)
+        return adds.where(written).select("path").toArrow()["path"].combine_chunks()
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""

@@ -1,6 +1,7 @@
 """Implementation of the backend contract for Apache Iceberg."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from uuid import uuid4
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ from zadapter_iceberg.table.snapshots import (
     Version,
     newest,
     of,
+    older_version,
     partition_types,
     physical_names,
     schema,
@@ -126,6 +128,11 @@ class IcebergBackend:
         spec = int(version.pinned.spec().specId())
         live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
         return add_files.named(version.pinned, live)
+
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files of the newest snapshot before *time*."""
+        then = older_version(snapshot.handle, time)
+        return listed(self._spark, then, ())["file_path"].combine_chunks()
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""

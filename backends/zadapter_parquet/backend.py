@@ -115,6 +115,10 @@ class ParquetBackend:
             snapshot.handle.files, version.entry.parts, types, snapshot.partition
         )
 
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files that were in the log before *time*."""
+        return history.older(snapshot.handle.files, snapshot.handle.version, snapshot.table, time)
+
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the current URIs of *paths* in the log."""
         store: Files = snapshot.handle.files

@@ -11,14 +11,15 @@ from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
 
 
-def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
+def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options | None:
     """Return *options* with the key columns, weights and curve of the table's layout.
 
     Options with key columns are returned as they are. Of several layouts, the one that wrote most
-    of the live bytes is followed. A table without a layout may have clustering columns.
+    of the live bytes is followed. A table without a layout may have clustering columns; None: it
+    has neither.
 
     Raises:
-        UsageError: The table has no layout, or lacks one of its columns.
+        UsageError: The table lacks a column of its layout.
     """
     if options.by is not None:
         return options
@@ -26,10 +27,7 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
-        raise UsageError(
-            f"{snapshot.table}: no file is clustered, or all clustered files were replaced; pass "
-            "by= (--by), one to four columns that filters use"
-        )
+        return None
     names = [join(parts) for parts in request.columns]
     _check(request, snapshot, names)
     return replace(

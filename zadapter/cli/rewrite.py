@@ -71,6 +71,10 @@ _MaxSeconds = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Start no further job after this time; one job runs."),
 ]
+_Settle = Annotated[
+    str | None,
+    typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
+]
 _WidenStats = Annotated[
     bool,
     typer.Option(
@@ -108,6 +112,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     max_bytes: _MaxBytes = None,
     max_files: _MaxFiles = None,
     max_seconds: _MaxSeconds = None,
+    settle: _Settle = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
@@ -131,6 +136,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         max_bytes=max_bytes,
         max_files=max_files,
         max_seconds=max_seconds,
+        settle=settle,
         widen_stats=widen_stats,
         force=force,
         verify=verify,

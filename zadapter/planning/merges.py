@@ -40,6 +40,7 @@ class Reason(str, Enum):
     ANEW = "fitted anew"
     WORN = "deleted rows"
     MIXED = "rows of several partitions"
+    SMALL = "small files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

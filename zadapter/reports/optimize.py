@@ -9,6 +9,7 @@ from zadapter.reports.facts import Facts
 
 WORTH_NAMING = 0.05
 """Minimum share of the reads that a new fit saves to be named."""
+_NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -22,7 +23,7 @@ class Plan(Facts):
     version: int | None
     """The version that was read; None: a folder that is not registered as a table."""
     columns: tuple[str, ...]
-    """Key columns."""
+    """Key columns; none: small files are joined, and no row is sorted."""
     curve: str
     target_file_size: int
     """Target size of a written file, in bytes."""
@@ -93,22 +94,23 @@ class Plan(Facts):
             reason = f"{self._shares()}; force=True (--force) rewrites"
             return {"table": named, "nothing to gain": reason}
         if self.nothing_to_do:
-            reason = "already clustered" if self.files_asked else "no file matches the condition"
+            done = "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
+            reason = done if self.files_asked else "no file matches the condition"
             if self.rows_waiting:
                 reason = f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
             reason = reason if self.files_before else "the table has no files"
             return {"table": named, "nothing to do": reason, **self._rest()}
         facts = {
             "table": named,
-            "layout": f"{self.curve} by {', '.join(self.columns)}, "
-            f"files of {show(self.target_file_size)}",
+            "layout": self._layout(),
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
             "why": ", ".join(f"{reason}: {files}" for reason, files in self.reasons.items()),
             "bytes": show(self.bytes_rewritten),
             "rows": "unknown" if self.rows is None else f"{self.rows:,}",
-            "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, "
-            "predicted",
         }
+        if self.columns:
+            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, predicted"
+            facts["a filter reads"] = shares
         if self.row_group_share_before is not None:
             shares = (
                 f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}, predicted"
@@ -117,6 +119,12 @@ class Plan(Facts):
         if self.groups_declined:
             facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
         return facts | self._rest()
+
+    def _layout(self) -> str:
+        size = f"files of {show(self.target_file_size)}"
+        if not self.columns:
+            return f"{size}, joined; {_NOT_CLUSTERED}"
+        return f"{self.curve} by {', '.join(self.columns)}, {size}"
 
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""
@@ -209,7 +217,9 @@ class Report(Facts):
         facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
         facts["rows"] = f"{self.rows:,}"
-        facts["a filter reads"] = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+        if self.plan.columns:
+            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+            facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"

@@ -21,6 +21,7 @@ from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.reports.optimize import Verification
 from zadapter.reports.phases import phase
+from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered
@@ -29,6 +30,9 @@ from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
+
+AnyPlan = RewritePlan | CompactionPlan
+AnyJob = PlannedJob | JoiningJob
 
 LASTING = 8
 """Cuts are stored if a job rewrites at least one part of this many of the table's bytes."""
@@ -77,7 +81,7 @@ class Tally:
 
 
 def rewrite(
-    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
     output = written, _ = _write(plan, planned, spark, options, tally)
@@ -89,7 +93,7 @@ def rewrite(
             operation=Operation.OPTIMIZE,
             exchanges=exchanges,
             staged=(staged_files,),
-            layouts=(_stored(plan, planned),),
+            layouts=_stored(plan, planned),
         )
         with phase("commit", options.name, tally.seconds) as step:
             landed = publish(plan.backend, change, options.backoff)
@@ -113,19 +117,28 @@ def rewrite(
 
 
 def _write(
-    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
 ) -> tuple[Written, Clustered]:
     size = file_stats.total(planned.job.files, "size")
     with phase("write", options.name, tally.seconds, expected=size) as step:
-        written, shuffled = write(plan, planned, spark, checksum=options.verify == "checksum")
+        written, shuffled = _written(plan, planned, spark, checksum=options.verify == "checksum")
         step.note(files=len(written.paths), bytes=size, rows=live_rows(planned.job.files))
     tally.untested = tally.untested or shuffled.untested
     return written, shuffled
 
 
+def _written(
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, *, checksum: bool
+) -> tuple[Written, Clustered]:
+    if isinstance(planned, JoiningJob):
+        return write_joined(plan.backend, plan.snapshot, planned)
+    whole = planned.job.files.num_rows == plan.files.num_rows
+    return write(plan.backend, plan.snapshot, planned, spark, whole=whole, checksum=checksum)
+
+
 def _verified(
-    plan: RewritePlan,
-    planned: PlannedJob,
+    plan: AnyPlan,
+    planned: AnyJob,
     output: tuple[Written, Clustered],
     spark: SparkSession,
     options: Options,
@@ -145,9 +158,7 @@ def _verified(
     return staged_files, exchanges
 
 
-def _exchanges(
-    plan: RewritePlan, planned: PlannedJob, staged_files: Staged
-) -> tuple[Exchange, ...]:
+def _exchanges(plan: AnyPlan, planned: AnyJob, staged_files: Staged) -> tuple[Exchange, ...]:
     """Check the staged files of each partition, and pair them with the files they replace."""
     snapshot, exchanges = plan.snapshot, list[Exchange]()
     if not planned.job.roots:
@@ -171,16 +182,18 @@ def _exchanges(
     return tuple(exchanges)
 
 
-def _rows_in(plan: RewritePlan, group: Group) -> int:
+def _rows_in(plan: AnyPlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
     rows = live_rows(group.files)
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
-def _stored(plan: RewritePlan, planned: PlannedJob) -> Layout:
-    """Return the layout, whose cuts last if it places a large part of the table."""
+def _stored(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
+    """Return the layout, if any; its cuts last if it places a large part of the table."""
+    if isinstance(planned, JoiningJob):
+        return ()
     rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, plan.files))
-    return replace(planned.layout, lasting=LASTING * rewritten >= all_bytes)
+    return (replace(planned.layout, lasting=LASTING * rewritten >= all_bytes),)
 
 
 def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:

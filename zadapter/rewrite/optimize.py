@@ -1,8 +1,9 @@
 """``optimize`` and ``plan``."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from os import PathLike
 
 import pyarrow as pa
@@ -17,8 +18,8 @@ from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError
 from zadapter.reports.optimize import Plan, Report
-from zadapter.rewrite.job import Tally, rewrite
-from zadapter.rewrite.planner import RewritePlan, prepare
+from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
+from zadapter.rewrite.planner import prepare
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
@@ -40,6 +41,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
+    settle: str | timedelta | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -49,13 +51,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     """Cluster *table* so that filters on *by* read fewer files and row groups.
 
     Rows, schema, partitions, row ids and streams do not change. New files become a run of their
-    own; files of earlier runs are rewritten only where a merge with them pays.
+    own; files of earlier runs are rewritten only where a merge with them pays. A table that was
+    never clustered is compacted if no keys are given: small files are joined.
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
         by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
             columns to weights assigns more bits of the z-value to heavier columns. None: the keys,
-            weights and curve that the table is clustered by.
+            weights and curve that the table is clustered by, if it is.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -65,6 +68,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
         max_files: Maximum number of these files.
         max_seconds: Time after which no further job starts; at least one job runs.
+        settle: Age below which files are left alone, such as ``"10 minutes"``, while other writers
+            may still change them.
         widen_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
@@ -99,6 +104,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
+    settle: str | timedelta | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -156,7 +162,7 @@ def _run(
 
 
 def _run_jobs(
-    rewrite_plan: RewritePlan,
+    rewrite_plan: AnyPlan,
     spark: SparkSession,
     options: Options,
     tally: Tally,
@@ -164,17 +170,18 @@ def _run_jobs(
 ) -> list[ConflictError]:
     """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
     errors = list[ConflictError]()
-    for number, job in enumerate(rewrite_plan.jobs):
+    jobs: Sequence[AnyJob] = rewrite_plan.jobs
+    for number, job in enumerate(jobs):
         late = options.max_seconds is not None and time.monotonic() - start > options.max_seconds
         if number and late:
-            tally.jobs_left = len(rewrite_plan.jobs) - number
+            tally.jobs_left = len(jobs) - number
             break
         error = rewrite(rewrite_plan, job, spark, options, tally)
         errors += [] if error is None else [error]
     return errors
 
 
-def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report:
+def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
     empty = rewrite_plan.files.slice(0, 0)
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])

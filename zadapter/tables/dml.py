@@ -84,7 +84,8 @@ def delete(
     """Delete the rows of *table* for which *where* is true, and return their number.
 
     Files with such rows are rewritten without them, each by itself and in its order, in one commit.
-    Rows that other writers append concurrently are kept. If other writers rewrite the same files, the delete restarts.
+    Rows that other writers append concurrently are kept. If other writers rewrite the same files,
+    the delete restarts.
 
     Args:
         table: A path.
