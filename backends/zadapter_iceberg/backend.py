@@ -100,14 +100,14 @@ class IcebergBackend:
             identifier=None if located.name is None else quote(located.name),
             schema=columns,
             partition=partition_types(self._jvm, version),
-            # schema and partition spec may change, since files refer to column ids and to their
-            # spec; rows get ids when a table is upgraded to format version 3
+            # files refer to column ids and their spec; rows get ids by an upgrade to version 3
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
             target_file_size=version.target_file_size,
+            sort_order=version.sort_order,
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),

@@ -56,6 +56,8 @@ class Plan(Facts):
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
+    sort_order: str = ""
+    """Order that the table's definition asks for, which the new files do not have."""
     files_owned: int = 0
     """Number of files that another implementation has clustered, which only ``force`` rewrites."""
     rows_waiting: int = 0
@@ -129,6 +131,10 @@ class Plan(Facts):
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""
         facts = dict[str, str]()
+        if self.sort_order and not self.nothing_to_do:
+            facts["sort order"] = (
+                f"the table's own, {self.sort_order}, is not that of the new files"
+            )
         if self.files_owned:
             facts["left alone"] = (
                 f"{self.files_owned} files that another implementation has clustered; force=True "

@@ -84,6 +84,7 @@ class CompactionPlan:
             share_before=0.0,
             share_after=0.0,
             reasons=dict(reasons),
+            sort_order=self.snapshot.sort_order,
             files_owned=self.compaction.owned,
             groups_left=self.compaction.files_left,
             bytes_left=self.compaction.bytes_left,

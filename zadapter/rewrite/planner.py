@@ -121,6 +121,7 @@ class RewritePlan:
             row_group_share_after=None if groups is None else groups[1],
             reasons=self._reasons,
             groups_left=len(self.maintenance.left),
+            sort_order=self.snapshot.sort_order,
             files_owned=self.maintenance.owned,
             rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),

@@ -94,6 +94,18 @@ class Version:
         return int(size) if size.isdecimal() else None
 
     @property
+    def sort_order(self) -> str:
+        """The order in which the table asks for rows to be written, as text; empty if unsorted."""
+        schema = self.pinned.schema()
+        fields = self.pinned.sortOrder().fields()
+        named = [(str(schema.findColumnName(each.sourceId())), each) for each in fields]
+        return ", ".join(
+            f"{name if each.transform().isIdentity() else f'{each.transform()}({name})'} "
+            f"{each.direction()}"
+            for name, each in named
+        )
+
+    @property
     def has_row_ids(self) -> bool:
         """Whether rows have ids (row lineage)."""
         return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE
