@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import datetime, timedelta, timezone
+from threading import Barrier
 from typing import ClassVar
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 import zadapter
 from integration.migration.tables import Lakes
 from zadapter.backend import plugins
+from zadapter.errors import EngineError
 
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
 
@@ -89,6 +91,33 @@ class Nights:
         assert 2 <= report.files_added < report.files_removed <= 18
         assert again.nothing_to_do
         assert "pass by=" in str(report)
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(ROWS)
+        )
+
+    def test_jobs_run_side_by_side(self, lakes):
+        """Two write at once, each is committed by itself, and one that fails stops no other."""
+        rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(id % 4)"))
+        table = lakes.make(self.format, rows, "p", files=2, **self.properties)
+        meeting, calls = Barrier(2, timeout=300), iter(range(9))
+
+        class Meeting(plugins.load(self.format)):
+            def write(self, *arguments):
+                meeting.wait()
+                if next(calls) == 1:
+                    raise OSError("the disk is full")
+                return super().write(*arguments)
+
+        asked = {"by": ["a"], "target_file_size": "8KB", "max_group_bytes": "40KB"}
+        asked |= {"backend": Meeting, "spark": lakes.spark, "max_concurrent_jobs": 2}
+        planned = zadapter.plan(table, **asked)
+        with pytest.raises(EngineError, match=r"the disk is full.* by this call: \[\d+\]"):
+            zadapter.optimize(table, **asked)
+        report = zadapter.optimize(table, **asked | {"backend": self.format})
+
+        assert planned.groups == 4
+        assert len(report.versions) == report.plan.groups == 3
+        assert zadapter.plan(table, **asked).nothing_to_do
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
             range(ROWS)
         )

@@ -123,6 +123,7 @@ class Options:
     max_bytes: str | int | None = None
     max_files: int | None = None
     max_seconds: float | None = None
+    max_concurrent_jobs: int = 1
     settle: str | timedelta | None = None
     widen_stats: bool = False
     force: bool = False
@@ -174,6 +175,7 @@ class Options:
     @cached_property
     def limits(self) -> Limits:
         """The limits of one call."""
+        _check_number("max_concurrent_jobs", self.max_concurrent_jobs, Integral)
         _check_number("max_files", self.max_files, Integral)
         _check_number("max_seconds", self.max_seconds, Real)
         return Limits(

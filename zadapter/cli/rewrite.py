@@ -71,6 +71,10 @@ _MaxSeconds = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Start no further job after this time; one job runs."),
 ]
+_MaxConcurrentJobs = Annotated[
+    int,
+    typer.Option(metavar="COUNT", help="Jobs that run side by side; each needs memory of its own."),
+]
 _Settle = Annotated[
     str | None,
     typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
@@ -112,6 +116,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     max_bytes: _MaxBytes = None,
     max_files: _MaxFiles = None,
     max_seconds: _MaxSeconds = None,
+    max_concurrent_jobs: _MaxConcurrentJobs = 1,
     settle: _Settle = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
@@ -136,6 +141,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         max_bytes=max_bytes,
         max_files=max_files,
         max_seconds=max_seconds,
+        max_concurrent_jobs=max_concurrent_jobs,
         settle=settle,
         widen_stats=widen_stats,
         force=force,

@@ -59,6 +59,13 @@ class Tally:
             for e in landed.stale
         ]
 
+    def add(self, other: "Tally") -> None:
+        """Add what was found before the commit of a job."""
+        for name, duration in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + duration
+        self.read_twice |= other.read_twice
+        self.untested = self.untested or other.untested
+
     def facts(self) -> dict[str, int | None]:
         """Return the newest version, and the files, bytes and rows of all commits."""
         version = self.versions[-1] if self.versions else None
@@ -80,40 +87,78 @@ class Tally:
             raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A job whose rows are written and verified, but not committed."""
+
+    planned: AnyJob
+    written: Written
+    staged: Staged
+    exchanges: tuple[Exchange, ...]
+
+
 def rewrite(
     plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
-    output = written, _ = _write(plan, planned, spark, options, tally)
     try:
-        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
-        facts = file_stats.totals([staged_files.files])
-        change = Change(
-            base=plan.snapshot,
-            operation=Operation.OPTIMIZE,
-            exchanges=exchanges,
-            staged=(staged_files,),
-            layouts=_stored(plan, planned),
-        )
-        with phase("commit", options.name, tally.seconds) as step:
-            landed = publish(plan.backend, change, options.backoff)
-            step.note(version=landed.version, **({} if landed.stale else facts))
-    except UnknownOutcomeError:
-        raise
+        ready = prepared(plan, planned, spark, options, tally)
     except ConflictError as error:
-        # a copy of the dropped table may reference the files
-        if not isinstance(error, ReplacedTableError):
-            discard(spark, written)
         tally.stale.append(str(error))
         return error
+    return landed(plan, ready, spark, options, tally)
+
+
+def prepared(
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
+) -> Ready:
+    """Write and verify one job; nothing stays if that fails."""
+    output = written, _ = _write(plan, planned, spark, options, tally)
+    with _discarding(spark, written):
+        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
+    return Ready(planned=planned, written=written, staged=staged_files, exchanges=exchanges)
+
+
+def landed(
+    plan: AnyPlan, ready: Ready, spark: SparkSession, options: Options, tally: Tally
+) -> ConflictError | None:
+    """Commit one job; return the conflict that stopped it, if any."""
+    change = Change(
+        base=plan.snapshot,
+        operation=Operation.OPTIMIZE,
+        exchanges=ready.exchanges,
+        staged=(ready.staged,),
+        layouts=_stored(plan, ready.planned),
+    )
+    facts = file_stats.totals([ready.staged.files])
+    try:
+        with (
+            _discarding(spark, ready.written),
+            phase("commit", options.name, tally.seconds) as step,
+        ):
+            done = publish(plan.backend, change, options.backoff)
+            step.note(version=done.version, **({} if done.stale else facts))
+    except ConflictError as error:
+        tally.stale.append(str(error))
+        return error
+    if done.stale and not done.doubtful:
+        discard(spark, _only(ready.staged, done.stale))
+    tally.note(done, ready.exchanges)
+    return None
+
+
+@contextmanager
+def _discarding(spark: SparkSession, written: Written) -> Iterator[None]:
+    """Discard the files if what follows fails, unless somebody may still need them."""
+    try:
+        yield
+    except (UnknownOutcomeError, ReplacedTableError):
+        # they may be committed, or a copy of the dropped table may reference them
+        raise
     except (Exception, Interrupted):
         # nothing was committed: an unknown outcome raises UnknownOutcomeError
         discard(spark, written)
         raise
-    if landed.stale and not landed.doubtful:
-        discard(spark, _only(staged_files, landed.stale))
-    tally.note(landed, exchanges)
-    return None
 
 
 def _write(
