@@ -21,6 +21,12 @@ class Nights:
 
     format: str
     properties: ClassVar = {}
+    row_id = "id"
+    """Identity of a row to engines."""
+
+    def row_ids(self, lakes, table):
+        rows = lakes.load(self.format, table).selectExpr("id", f"{self.row_id} AS row_id")
+        return {row.id: row.row_id for row in rows.collect()}
 
     @pytest.fixture
     def lakes(self, spark, catalog, tmp_path):
@@ -81,6 +87,7 @@ class Nights:
             part = rows.where(f"id BETWEEN {first} AND {first + ROWS // 8 - 1}")
             lakes.append(self.format, table, part.coalesce(1))
         asked = {"backend": self.format, "spark": lakes.spark, "target_file_size": "24KB"}
+        row_ids = self.row_ids(lakes, table)
         before = zadapter.plan(table, **asked)
         report = zadapter.optimize(table, **asked)
         again = zadapter.plan(table, **asked)
@@ -91,6 +98,7 @@ class Nights:
         assert 2 <= report.files_added < report.files_removed <= 18
         assert again.nothing_to_do
         assert "pass by=" in str(report)
+        assert self.row_ids(lakes, table) == row_ids
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
             range(ROWS)
         )
@@ -149,7 +157,8 @@ class TestDelta(Deleting):
     """Delta, with deletion vectors."""
 
     format = "delta"
-    properties: ClassVar = {"enableDeletionVectors": "true"}
+    properties: ClassVar = {"enableDeletionVectors": "true", "enableRowTracking": "true"}
+    row_id = "_metadata.row_id"
 
 
 class TestIceberg(Deleting):
@@ -157,6 +166,7 @@ class TestIceberg(Deleting):
 
     format = "iceberg"
     properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    row_id = "_row_id"
 
 
 class TestParquet(Nights):
