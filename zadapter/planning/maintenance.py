@@ -8,15 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Root, by_partition, parts
 from zadapter.planning.merges import Reason, Rewrite, rewrites
+from zadapter.planning.parts import Facts, Part, parts_of
 from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, Prediction
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
+MANY_BOXES = 6
+"""Number of a trunk's boxes, those with the largest runs to merge, that are predicted so."""
 WORN = 0.3
 """Share of deleted rows above which a file is rewritten, clustered or not."""
 
@@ -78,27 +81,30 @@ def maintenance(
     every = files
     files = every if force else file_stats.unowned(every)
     worn = file_stats.deleted_share(files) > WORN
-    facts = _Facts.of(files, request, worn | force)
+    facts = Facts.of(files, request, worn | force)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
-    chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, limits))
+    several = Part(root=None, at=np.flatnonzero(mixed), whole=0)
+    chosen = list(_split(facts, several, several.at, Reason.MIXED, limits))
     declined, too_large, anew = list[Rewrite](), list[Rewrite](), list[Rewrite]()
-    partitions = list(_partitions(facts, partition_columns, ~mixed))
-    by_boxes = _largest(facts, [at for _, at in partitions if facts.is_clustered(at)])
-    for root, at in partitions:
-        if not facts.is_clustered(at):
-            chosen += _split(facts, at, root, _reason(worn[at], force=force), limits)
+    partitions = _partitions(facts, partition_columns, ~mixed)
+    judged = [part for each in partitions for part in parts_of(facts, *each, limits.group_bytes)]
+    by_boxes = _largest(facts, [part for part in judged if facts.is_clustered(part.at)])
+    for part in judged:
+        raw = part.at[facts.layout[part.at] < 0]
+        if part.due or len(raw) == len(part.at):
+            reason = part.reason or _reason(worn[part.at], force=force)
+            chosen += _split(facts, part, part.at, reason, limits)
             continue
-        found = _found(facts, at, root, by_boxes=int(at[0]) in by_boxes)
+        found = _found(facts, part, by_boxes=int(part.at[0]) in by_boxes)
         anew += found[-1:]
         best = _best(found, limits)
-        raw = at[facts.layout[at] < 0]
         if best is not None:
             is_worn = best.reason is Reason.NEW and worn[best.members].any()
             chosen.append(replace(best, reason=Reason.WORN) if is_worn else best)
-        elif worn[at].any() or not limits.hold(int(facts.sizes[raw].sum()), len(raw)):
+        elif worn[part.at].any() or not limits.hold(int(facts.sizes[raw].sum()), len(raw)):
             # too many new files for one call: some of them become a run
-            reason = Reason.WORN if worn[at].any() else Reason.NEW
-            chosen += _split(facts, raw, root, reason, limits)
+            reason = Reason.WORN if worn[part.at].any() else Reason.NEW
+            chosen += _split(facts, part, raw, reason, limits)
         elif found:
             later = [each for each in found if each.pays and each.bytes <= limits.group_bytes]
             (too_large if later else declined).append(max(later or found, key=_worth))
@@ -136,35 +142,8 @@ def _worth(rewrite: Rewrite) -> float:
     return rewrite.worth
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """The file table, and columns of it as arrays."""
-
-    files: pa.Table
-    request: Request
-    sizes: Ints
-    rows: Ints
-    layout: Ints
-    """Number of the layout of each file; -1: raw."""
-
-    @classmethod
-    def of(cls, files: pa.Table, request: Request, worn: Mask) -> "_Facts":
-        """Read the file table."""
-        sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
-        layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
-        ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
-        by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
-        number = by_id[layouts.indices.fill_null(-1).to_numpy()]
-        clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
-        return cls(files, request, sizes, rows, np.where(clustered & ~worn, number, -1))
-
-    def is_clustered(self, at: Ints) -> bool:
-        """Return whether some of the files *at* these indices are clustered."""
-        return bool((self.layout[at] >= 0).any())
-
-
 def _partitions(
-    facts: _Facts, partition_columns: Sequence[str], within: Mask
+    facts: Facts, partition_columns: Sequence[str], within: Mask
 ) -> Iterator[tuple[Root, Ints]]:
     """Yield partitions that are not a single run, and the indices of their files."""
     at = np.flatnonzero(within)
@@ -180,15 +159,24 @@ def _partitions(
             yield roots[number], at[start:stop]
 
 
-def _largest(facts: _Facts, partitions: Sequence[Ints]) -> set[int]:
-    """Return the first file of each partition whose effects are predicted from boxes."""
-    raw = np.array([facts.sizes[at][facts.layout[at] < 0].sum() for at in partitions])
-    order = np.argsort(-raw, kind="stable")[:MANY_PARTITIONS]
-    return {int(partitions[number][0]) for number in order.tolist()}
+def _largest(facts: Facts, parts: Sequence[Part]) -> set[int]:
+    """Return the first file of each part whose effects are predicted from boxes."""
+    boxes = [part for part in parts if part.is_box]
+    others = [part for part in parts if not part.is_box]
+    raw = [facts.sizes[part.at][facts.layout[part.at] < 0].sum() for part in others]
+    new = [facts.outside_largest_run(part.at) for part in boxes]
+    picked = _heaviest(others, raw, MANY_PARTITIONS) + _heaviest(boxes, new, MANY_BOXES)
+    return {int(part.at[0]) for part in picked}
 
 
-def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewrite]:
-    """Return what could be rewritten in a partition."""
+def _heaviest(parts: Sequence[Part], weights: Sequence[int], count: int) -> list[Part]:
+    order = np.argsort(-np.array(weights, np.int64), kind="stable")[:count]
+    return [parts[number] for number in order.tolist()]
+
+
+def _found(facts: Facts, part: Part, *, by_boxes: bool) -> list[Rewrite]:
+    """Return what could be rewritten in a part of a partition."""
+    at = part.at
     if by_boxes:  # rows are drawn in the order of files: make it that of their names
         at = at[pc.sort_indices(facts.files["path"].take(pa.array(at))).to_numpy()]
     layout = facts.layout[at]
@@ -197,31 +185,34 @@ def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewri
         sizes=facts.sizes[at],
         rows=facts.rows[at],
         run_of=run_of - int(layout.min() < 0),
+        whole=part.whole,
     )
     prediction: Prediction = BySizes(facts.request, members)
     if by_boxes:
-        files = facts.files.take(pa.array(at))
-        stats = [file_stats.column(files, parts) for parts in facts.request.columns]
+        stats = facts.stats(at)
         if any(each is not None and each.field("min").null_count < len(at) for each in stats):
             prediction = ByBoxes(facts.request, members, stats)
-    return rewrites(facts.files, at, root, facts.request, members, prediction)
+    found = rewrites(facts.files, at, part.root, facts.request, members, prediction)
+    if part.trunk is not None:
+        return [replace(each, trunk=part.trunk.shortened(each.cut_into)) for each in found]
+    return [replace(each, ahead=part.narrowed(each.ahead)) for each in found]
 
 
-def _split(
-    facts: _Facts, at: Ints, root: Root | None, reason: Reason, limits: Limits
-) -> Iterator[Rewrite]:
-    """Yield raw files in consecutive parts that the limits hold, or of one file each."""
-    for part in parts(facts.sizes[at], limits.size, limits.files):
-        members = at[part]
+def _split(facts: Facts, part: Part, at: Ints, reason: Reason, limits: Limits) -> Iterator[Rewrite]:
+    """Yield raw files in consecutive pieces that the limits hold, or of one file each."""
+    for piece in parts(facts.sizes[at], limits.size, limits.files):
+        members = at[piece]
         size, rows = int(facts.sizes[members].sum()), int(facts.rows[members].sum())
+        cut_into, row_groups, trunk = part.grain(facts.request, size, rows)
         yield Rewrite(
             table=facts.files,
             members=members,
-            root=root,
+            root=part.root,
             reason=reason,
-            cut_into=max(1, round(size / facts.request.target_file_size)),
-            row_groups=facts.request.row_groups,
+            cut_into=cut_into,
+            row_groups=row_groups,
             ahead=(0,) * len(facts.request.columns),
+            trunk=trunk,
             bytes=size,
             rows=rows,
             raw=rows,

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
+from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import Group, Root
 from zadapter.planning.predict import Floats
 from zadapter.planning.reading import Members, Prediction, grain
@@ -82,6 +83,8 @@ class Rewrite:
     """Number of rows that are in no run."""
     fresh: int
     """Number of rows that are not in the largest run among the files."""
+    trunk: Trunk | None = None
+    """Levels that the layout begins with."""
     gain: Gain | None
     """None: not predicted, since it is rewritten whatever it brings, or judged by its rows."""
 
@@ -95,6 +98,7 @@ class Rewrite:
             cut_into=self.cut_into,
             row_groups=self.row_groups,
             ahead=self.ahead,
+            trunk=self.trunk,
             reason=self.reason.value,
         )
 
@@ -117,7 +121,7 @@ class Rewrite:
 def rewrites(
     table: pa.Table,
     at: Ints,
-    root: Root,
+    root: Root | None,
     request: Request,
     members: Members,
     prediction: Prediction,
@@ -135,7 +139,7 @@ def rewrites(
         prediction: What filters read from these files.
     """
     step_of, sums = _steps(members, prediction.now)
-    raw, whole, read = int(sums[0, 0]), int(sums[-1, 1]), float(sums[-1, 2])
+    raw, read = int(sums[0, 0]), float(sums[-1, 2])
     found = list[Rewrite]()
     for step, (rows, size, before) in enumerate(sums.tolist()):
         last = step == len(sums) - 1
@@ -143,7 +147,7 @@ def rewrites(
         if not several or not rows or (found and not last and rows < STEP * found[-1].rows):
             continue
         taken = step_of <= step
-        cut_into, row_groups = grain(request, int(size), int(rows), whole)
+        cut_into, row_groups = grain(request, int(size), int(rows), members.whole)
         after = prediction.after(taken, cut_into, row_groups)
         merged = Reason.ANEW if last else Reason.MERGED
         largest = rows - sums[step - 1, 0] if step else 0

@@ -50,11 +50,14 @@ class Members:
         sizes: Bytes of each file.
         rows: Rows of each file.
         run_of: Run of each file, counted from 0; -1: raw.
+        whole: Bytes of the files beside which runs are small: those of the partition, or of one
+            box of its trunk.
     """
 
     sizes: Ints
     rows: Ints
     run_of: Ints
+    whole: int
 
     def opening(self, request: Request) -> float:
         """Return the cost of opening a file, in rows."""
@@ -66,10 +69,9 @@ class Members:
         runs = self.run_of + 1
         size = np.bincount(runs, self.sizes)
         rows = np.bincount(runs, self.rows)
-        whole = int(self.sizes.sum())
         total = np.array(
             [
-                math.prod(grain(request, int(s), int(r), whole))
+                math.prod(grain(request, int(s), int(r), self.whole))
                 for s, r in zip(size, rows, strict=True)
             ]
         )
