@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, request
 from zadapter.planning.maintenance import MANY_PARTITIONS, Limits, maintenance
-from zadapter.planning.merges import Reason
+from zadapter.planning.merges import Reason, groups_of
 
 ASKED = request(2)
 A_RUN, B_RUN = (ASKED.id + digit * 16 for digit in "ab")
@@ -56,7 +56,7 @@ def planned(table, columns=(), **limits):
 
 
 def paths(rewrites):
-    return [sorted(each.group.files["path"].to_pylist(), key=int) for each in rewrites]
+    return [sorted(g.files["path"].to_pylist(), key=int) for g in groups_of(rewrites)]
 
 
 def test_a_table_never_clustered_is_fitted_as_a_whole():
@@ -90,8 +90,10 @@ def test_a_run_as_large_as_the_others_is_merged_with_them():
     """Everything is fitted anew, since filters read much more from two runs than from one."""
     files = table_of(*run(A_RUN, 4), *run(B_RUN, 4, 0.9), raw())
 
-    (anew,) = planned(files).rewrites
+    plan = planned(files)
 
+    (anew,) = plan.rewrites
+    assert plan.anew[0] is anew
     assert (anew.reason, len(anew.members), anew.raw) == (Reason.ANEW, 33, 10_000)
     assert anew.cut_into == round(16 + 0.9 * 16 + 1)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.aging import A_ROW, SAMPLED, Aging, arrivals
 from tests.kit.builders import MIB, file_table, request
 from zadapter.planning.maintenance import Limits, maintenance
-from zadapter.planning.merges import Reason
+from zadapter.planning.merges import Reason, groups_of
 
 A_FILE, FILES, A_JOB = 300, 64, 8
 LIMIT = A_JOB * A_FILE * A_ROW
@@ -147,7 +147,7 @@ def planned(*files, jobs_hold=8):
 
 
 def paths(rewrites):
-    return [sorted(each.group.files["path"].to_pylist(), key=int) for each in rewrites]
+    return [sorted(g.files["path"].to_pylist(), key=int) for g in groups_of(rewrites)]
 
 
 def test_a_job_is_one_box():

@@ -52,6 +52,10 @@ class Facts:
         """Return whether some of the files *at* these indices are clustered."""
         return bool((self.layout[at] >= 0).any())
 
+    def raw_bytes(self, at: Ints) -> int:
+        """Return the bytes of the raw files *at* these indices."""
+        return int(self.sizes[at][self.layout[at] < 0].sum())
+
     def outside_largest_run(self, at: Ints) -> int:
         """Return the bytes of the files *at* these indices that are not in their largest run."""
         sizes, runs = self.sizes[at], np.unique(self.layout[at], return_inverse=True)[1]
@@ -105,7 +109,7 @@ class Part:
         """
         if self.trunk is None:
             return max(1, round(size / request.target_file_size)), request.row_groups, None
-        files, row_groups = grain(request, size, rows, self.whole)
+        files, row_groups = map(int, grain(request, size, rows, self.whole))
         trunk = self.trunk if self.due else self.trunk.shortened(files)
         more = max(files, trunk.boxes)
         return more, max(1, round(row_groups * files / more)), trunk
