@@ -276,3 +276,24 @@ def test_a_table_of_single_runs_has_nothing_to_do():
     plan = planned(table, ["p"])
 
     assert (plan.rewrites, plan.left, plan.declined, plan.anew) == ((), (), (), ())
+
+
+def test_a_partition_is_judged_by_itself():
+    """Whatever the others are: all of them are computed at once."""
+    random = np.random.default_rng(8)
+    layouts = [A_RUN, B_RUN, ASKED.id + "c" * 16, None]
+    files = [(layouts[random.integers(4)], random.uniform(0.1, 2), WIDE, WIDE) for _ in range(300)]
+    partition = random.integers(0, 2 * MANY_PARTITIONS, 300)
+    every = table_of(*files, partition=pa.array(partition)).drop_columns(["stats"])
+    every = every.append_column("stats", pa.nulls(300, pa.struct([])))
+
+    together = planned(every, ["p"]).rewrites
+
+    alone = [
+        planned(every.filter(pa.array(partition == number)), ["p"]).rewrites
+        for number in np.unique(partition)
+    ]
+    assert len(together) > MANY_PARTITIONS
+    assert {(each.root, each.cut_into, each.row_groups, each.bytes) for each in together} == {
+        (each.root, each.cut_into, each.row_groups, each.bytes) for some in alone for each in some
+    }
