@@ -5,8 +5,8 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from itertools import count, product
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ SAMPLED = 400
 """Rows that are sampled to fit a layout, for each file to write."""
 COLUMNS = 3
 DAY = 86_400
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,14 @@ class Aging:
             if trunk is None
             else fit_below(trunk, self.request, sample, (), cut_into)
         )
+        row_groups = max(1, round(row_groups * cut_into / layout.files))
+        run = replace(layout, run=str(next(_numbers))).id
         leaf = assign.leaves(layout, keys, here)
         file_of = assign.files(layout, leaf, np.arange(len(rows)))
         order = np.lexsort((assign.places(layout, leaf), file_of))
         edges = np.flatnonzero(np.diff(file_of[order])) + 1
         return [
-            File(np.array_split(part, min(row_groups, len(part))), layout.id)
+            File(np.array_split(part, min(row_groups, len(part))), run)
             for part in np.split(rows[order], edges)
         ]
 

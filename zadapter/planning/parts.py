@@ -111,8 +111,7 @@ class Part:
             return max(1, round(size / request.target_file_size)), request.row_groups, None
         files, row_groups = map(int, grain(request, size, rows, self.whole))
         trunk = self.trunk if self.due else self.trunk.shortened(files)
-        more = max(files, trunk.boxes)
-        return more, max(1, round(row_groups * files / more)), trunk
+        return files, row_groups, trunk
 
 
 def parts_of(facts: Facts, root: Root, at: Ints, limit: int) -> Iterator[Part]:

@@ -186,7 +186,10 @@ def _fit(
         layout = fit(request, keys, roots, among, files, job.groups[0].ahead)
     else:
         layout = fit_below(trunk, request, keys, roots[0], files[0])
-        job = replace(job, groups=(replace(job.groups[0], cut_into=layout.files),))
+        (group,) = job.groups  # there may be more boxes than files of the target size
+        finer = max(1, round(group.row_groups * group.cut_into / layout.files))
+        group = replace(group, cut_into=layout.files, row_groups=finer)
+        job = replace(job, groups=(group,))
     return PlannedJob(job=job, layout=replace(layout, run=uuid4().hex), keys=keys, root_of=among)
 
 
