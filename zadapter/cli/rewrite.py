@@ -57,9 +57,7 @@ _Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
 ]
-_MaxGroupBytes = Annotated[
-    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
-]
+_MaxGroupBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum bytes of one job.")]
 _MaxBytes = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Rewrite at most this much; the next call goes on."),

@@ -66,7 +66,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
         target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
         row_groups: Target number of row groups in a written file.
-        max_group_bytes: Maximum bytes clustered together; larger partitions are split.
+        max_group_bytes: Maximum bytes of a job; larger partitions are clustered box by box.
         max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
         max_files: Maximum number of these files.
         max_seconds: Time after which no further job starts; at least one job runs.

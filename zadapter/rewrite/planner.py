@@ -23,7 +23,7 @@ from zadapter.layout.layout import Curve, Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import Job, jobs
 from zadapter.planning.maintenance import Maintenance, maintenance
-from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
 from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
@@ -187,8 +187,9 @@ def prepare(
         maintained = maintenance(
             candidates, request, partition, options.limits, force=options.force
         )
-        groups = [rewrite.group for rewrite in maintained.rewrites]
-        jobs_to_fit = jobs(groups, request, max_group_bytes=options.group_bytes)
+        jobs_to_fit = jobs(
+            groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
+        )
         replaced = file_stats.totals(job.files for job in jobs_to_fit)
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
