@@ -190,13 +190,12 @@ class DeltaBackend:
         files = files.filter(pc.greater(files["rows"], 0))
         collected = snapshots.collected(base)
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
-        stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
-        prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
+        prefix = snapshots.prefix_length(self._jvm, base)
         keys, written_adds = written.handle
         prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
         texts = stats_json(self._jvm, files, columns, prefixes)
         adds = {
-            path: rewrites.described(written_adds[path], text)
+            path: rewrites.described(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         with_stats = [parts for parts in columns if parts not in snapshot.without_stats]

@@ -121,7 +121,7 @@ class IcebergBackend:
         """Return the file table of the live data files, with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
         stats_columns = wanted_of(snapshot, columns)
-        contents = listed(self._spark, version, stats_columns)
+        contents = listed(self._jvm, version, stats_columns)
         deletes = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
         live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
@@ -152,6 +152,8 @@ class IcebergBackend:
         group = self._hold(version.pinned)
         self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
         reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
+        # Iceberg's module for Spark 4.1 needs the name alone, those before it need the option
+        reader = reader.option("scan-task-set-id", group)
         return reader.format("iceberg").load(group)
 
     def _no_rows(self, version: Version) -> DataFrame:
@@ -168,6 +170,7 @@ class IcebergBackend:
         pinned, folder = version.pinned, properties["write.data.path"]
         group = self._hold(with_properties(self._jvm, pinned, properties))
         writer = rows.write.format("iceberg").mode("append")
+        writer = writer.option("rewritten-file-scan-task-set-id", group)
         writer = writer.option("use-table-distribution-and-ordering", "false")
         # rows are sorted by partition, so one open file at a time suffices, except that 0.0 and
         # -0.0 are two partitions, which Spark's sort does not separate
@@ -196,7 +199,8 @@ class IcebergBackend:
         handle: rewrites.Files = written.handle
         texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
-        contents = content_file_json.contents(texts, {field.name: field.type for field in types})
+        ids = content_file_json.field_ids(spec)
+        contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)
         with_stats = [
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]

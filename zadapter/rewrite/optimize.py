@@ -19,6 +19,7 @@ from zadapter.errors import ConflictError
 from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import Tally, rewrite
 from zadapter.rewrite.planner import RewritePlan, prepare
+from zadapter.rewrite.self_test import before_writing
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
@@ -82,6 +83,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     backoff = Backoff() if backoff is None else backoff
     options = Options.of(locals())
     with _opened(options, backend, spark) as (opened, clone, user_session):
+        before_writing(opened.format, user_session)
         return _run(options, opened, clone, user_session)
 
 
