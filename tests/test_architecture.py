@@ -15,14 +15,24 @@ EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integrat
 
 SPARK = ("pyspark", "py4j")
 PACKAGES = (
-    *("base", "layout", "table", "filters", "planning", "backend", "reports", "zvalues"),
+    *(
+        "releases",
+        "base",
+        "layout",
+        "table",
+        "filters",
+        "planning",
+        "backend",
+        "reports",
+        "zvalues",
+    ),
     *("spark", "arguments", "rewrite", "tables", "migration", "testing", "cli"),
 )
 """The packages of the core, each of which imports only those before it; errors belong to base."""
 PURE = PACKAGES[: PACKAGES.index("spark")]
 """The packages that need no Spark, except for their modules whose names say so."""
 BACKENDS = ("zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
-FOR_BACKENDS = ("base", "layout", "table", "errors", "testing")
+FOR_BACKENDS = ("releases", "base", "layout", "table", "errors", "testing")
 """What a backend may import of the core."""
 FEW = 12
 """Modules in a folder."""
@@ -52,7 +62,8 @@ def is_pure(module: str) -> bool:
     """Tell whether *module* belongs to the part of the core that needs no Spark."""
     if not is_within(module, "zadapter"):
         return False
-    named = module.rpartition(".")[2].startswith("spark_") and package_of(module) == "zvalues"
+    mixed = package_of(module) in {"releases", "zvalues"}
+    named = module.rpartition(".")[2].startswith("spark_") and mixed
     return not named and package_of(module) in {"", *PURE}
 
 

@@ -10,7 +10,8 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
-from zadapter_delta.format import FORMAT
+from zadapter.backend.plugins import formats
+from zadapter.releases.builds import SPARK, minor
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("zadapter", "zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
@@ -48,16 +49,20 @@ def test_the_wheel_holds_the_two_source_roots_and_nothing_else(wheel):
     assert {name for name in names if name.endswith(".py")} <= shipped
 
 
-def test_the_extra_admits_no_delta_spark_without_a_jar(wheel):
-    """Delta's ``configure_spark_with_delta_pip`` asks Maven for the version that pip installed."""
+def test_the_extras_leave_an_installed_pyspark_alone(wheel):
+    """delta-spark would replace it by the PySpark of the newest delta-spark; the jar suffices."""
     (listing,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     requires = message_from_string(wheel.read(listing).decode()).get_all("Requires-Dist")
-    pins = [each for each in map(Requirement, requires) if each.name == "delta-spark"]
-    library = FORMAT.library
+    of_users = [each for each in map(Requirement, requires) if "dev" not in str(each.marker)]
+    spark = {str(each.marker): each.specifier for each in of_users if each.name == "pyspark"}
 
-    assert {pin.specifier for pin in pins} == {Requirement(library.requirement).specifier}
-    assert pins[0].specifier.contains(library.packages[0].rpartition(":")[2])
-    assert not pins[0].specifier.contains("4.4.1")
+    assert "delta-spark" not in {each.name for each in of_users}
+    for extra, name in (("delta", "delta"), ("iceberg", "iceberg"), ("spark", "delta")):
+        library = formats()[name].library
+        released = [each for each in SPARK if minor(each) in {b.spark for b in library.builds}]
+        allowed = spark[f'extra == "{extra}"']
+        assert [each for each in SPARK if each in allowed] == released
+        assert "3.4.4" not in allowed
 
 
 @pytest.mark.parametrize("package", PACKAGES)

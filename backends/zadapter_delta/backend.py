@@ -15,6 +15,7 @@ from zadapter.base.locations import is_relative
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
+from zadapter.releases.spark_api import to_arrow
 from zadapter.table.encoding import KEPT, Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
@@ -81,7 +82,7 @@ class DeltaBackend:
         """Return the paths of the live files that were written before *time*."""
         adds = self._live.frame(snapshot.handle.snapshot)
         written = F.col("modificationTime") < int(time.timestamp() * 1_000)
-        return adds.where(written).select("path").toArrow()["path"].combine_chunks()
+        return to_arrow(adds.where(written).select("path"))["path"].combine_chunks()
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
@@ -169,13 +170,12 @@ class DeltaBackend:
         files = files.filter(pc.greater(files["rows"], 0))
         collected = snapshots.collected(base)
         columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
-        stats = self._jvm.module(self._jvm.delta.stats, "StatsCollectionUtils")
-        prefix = stats.getDataSkippingStringPrefixLength(self._jvm.session, base.metadata())
+        prefix = snapshots.prefix_length(self._jvm, base)
         keys, written_adds = written.handle
         prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
         texts = stats_json(self._jvm, files, columns, prefixes)
         adds = {
-            path: rewrites.described(written_adds[path], text)
+            path: rewrites.described(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         with_stats = [parts for parts in columns if parts not in snapshot.without_stats]

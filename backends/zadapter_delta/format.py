@@ -1,6 +1,17 @@
 """The Delta Lake format: capabilities, and requirements of a Spark session."""
 
+from zadapter.releases.builds import Build
 from zadapter.table.format import Format, Library, Settings
+
+_RELEASES = (
+    ("4.1", "4.4.0", "4.1_2.13"),
+    ("4.1", "4.2.0", "4.1_2.13"),
+    ("4.2", "4.4.0", "4.2_2.13"),
+    ("4.0", "4.4.0", "4.0_2.13"),
+    ("4.0", "4.0.0", "2.13"),
+    ("3.5", "3.3.2", "2.12"),
+)
+"""Minor version of Spark, release of Delta, and the end of its artifact's name."""
 
 
 def _local_settings(_: Settings, cores: int) -> Settings:
@@ -14,8 +25,10 @@ FORMAT = Format(
     migrates=True,
     external_files=True,
     library=Library(
-        version="4.4",
-        packages=("io.delta:delta-spark_4.1_2.13:4.4.0",),
+        builds=tuple(
+            Build(spark=spark, version=version, packages=(f"io.delta:delta-spark_{end}:{version}",))
+            for spark, version, end in _RELEASES
+        ),
         excludes=(
             "com.fasterxml.jackson.core:jackson-annotations",
             "com.fasterxml.jackson.core:jackson-core",
@@ -35,7 +48,6 @@ FORMAT = Format(
         version_method="io.delta.package.VERSION",
         operators=("org.apache.spark.sql.delta.", "io.delta."),
         local_settings=_local_settings,
-        python_package="delta-spark",
-        requirement="delta-spark>=4.4,<4.4.1",
+        client="delta-spark",
     ),
 )

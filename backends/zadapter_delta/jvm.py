@@ -1,9 +1,10 @@
 """Access to Delta's Scala classes from Python.
 
-The classes are internal to Delta. Their signatures are those of Delta 4.4; the session's version is
-checked.
+The classes are internal to Delta. What differs between its releases is in ``calls``, and beside the
+call.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -14,6 +15,9 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.java_errors import java_exception
+from zadapter.releases import scala
+from zadapter.releases.spark_api import from_arrow
+from zadapter.releases.spark_classes import sessions
 
 JavaObject = Any
 
@@ -28,7 +32,6 @@ class Jvm:
         root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
         self.root = root
         self.delta: Any = root.org.apache.spark.sql.delta
-        self._converters: Any = root.scala.jdk.javaapi.CollectionConverters
 
     def lines(self, texts: Iterable[str]) -> DataFrame:
         """Return *texts* as a DataFrame with the column ``value``."""
@@ -45,23 +48,23 @@ class Jvm:
         with _SESSION_LOCK:
             previous = python._activeSession  # noqa: SLF001 - no public API
             try:
-                return self.spark.createDataFrame(table)
+                return from_arrow(self.spark, table)
             finally:
                 python._activeSession = previous  # noqa: SLF001
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Activate this session temporarily: Delta uses the thread's active session."""
-        sessions = self.module(self.root.org.apache.spark.sql.classic, "SparkSession")
-        previous = sessions.getActiveSession()
-        sessions.setActiveSession(self.session)
+        companion = sessions(self.root)
+        previous = companion.getActiveSession()
+        companion.setActiveSession(self.session)
         try:
             yield
         finally:
             if previous.isDefined():
-                sessions.setActiveSession(previous.get())
+                companion.setActiveSession(previous.get())
             else:
-                sessions.clearActiveSession()
+                companion.clearActiveSession()
 
     @property
     def session(self) -> JavaObject:
@@ -78,35 +81,40 @@ class Jvm:
 
     def list_of(self, items: Iterable[Any]) -> JavaObject:
         """Return a ``java.util.List``."""
-        java = self.root.java.util.ArrayList()
-        for item in items:
-            java.add(item)
-        return java
+        return scala.java_list(self.root, items)
 
     def seq_of(self, java_list: JavaObject) -> JavaObject:
         """Return an immutable ``Seq`` over a ``java.util.List``."""
-        return self._converters.asScala(java_list).toSeq()
+        return scala.seq(self.root, java_list)
 
-    def iterate(self, scala: JavaObject) -> Iterator[Any]:
+    def iterate(self, items: JavaObject) -> Iterator[Any]:
         """Yield the items of a Scala ``Seq``."""
-        for item in self._converters.asJava(scala):  # noqa: UP028 - py4j's iterators have no close()
+        for item in scala.items(self.root, items):  # noqa: UP028 - py4j's iterators have no close()
             yield item
 
     def map(self, items: Mapping[str, Any]) -> JavaObject:
         """Return an immutable ``Map``."""
-        java = self.root.java.util.HashMap()
-        for key, value in items.items():
-            java.put(key, value)
-        companion = self.module(self.root.scala.collection.immutable, "Map")
-        return getattr(companion, "from")(self._converters.asScala(java))
+        return scala.scala_map(self.root, items)
 
     def dict(self, scala_map: JavaObject | None) -> dict[str, str]:
         """Return a Scala ``Map[String, String]``, or null, as a dict."""
-        return {} if scala_map is None else dict(self._converters.asJava(scala_map))
+        return {} if scala_map is None else scala.entries(self.root, scala_map)
 
     def module(self, package: Any, name: str) -> JavaObject:
         """Return a Scala ``object``."""
-        return getattr(getattr(package, f"{name}$"), "MODULE$")
+        return scala.module(package, name)
+
+    def class_of(self, name: str) -> JavaObject:
+        """Load a class by its name, including classes of the session's added packages."""
+        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
+
+    def action(self, **content: Mapping[str, Any]) -> JavaObject:
+        """Return an action of Delta's log from its JSON, as ``add={...}``.
+
+        Delta's own parser fills in the fields that later releases have added.
+        """
+        return self.module(self.delta.actions, "Action").fromJson(json.dumps(content))
 
     def path(self, text: str) -> JavaObject:
         """Return a Hadoop path."""

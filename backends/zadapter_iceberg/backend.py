@@ -123,7 +123,7 @@ class IcebergBackend:
         """Return the file table of the live data files, with the manifests' stats of *columns*."""
         version: Version = snapshot.handle
         stats_columns = wanted_of(snapshot, columns)
-        contents = listed(self._spark, version, stats_columns)
+        contents = listed(self._jvm, version, stats_columns)
         deletes = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
         spec = int(version.pinned.spec().specId())
         live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
@@ -132,7 +132,7 @@ class IcebergBackend:
     def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
         """Return the paths of the live files of the newest snapshot before *time*."""
         then = older_version(snapshot.handle, time)
-        return listed(self._spark, then, ())["file_path"].combine_chunks()
+        return listed(self._jvm, then, ())["file_path"].combine_chunks()
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
@@ -158,8 +158,9 @@ class IcebergBackend:
         """Return the rows of *files*, read through their ``FileScanTask`` objects *tasks*."""
         group = self._hold(version.pinned)
         self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
-        reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
-        return reader.format("iceberg").load(group)
+        # Iceberg's module for Spark 4.1 needs the name alone, those before it need the option
+        options = {"scan-task-set-id": group, "split-size": str(split_size(self._spark, files))}
+        return self._spark.read.format("iceberg").options(**options).load(group)
 
     def _no_rows(self, version: Version) -> DataFrame:
         columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
@@ -174,16 +175,18 @@ class IcebergBackend:
         properties = settings(snapshot, layout, encoding)
         pinned, folder = version.pinned, properties["write.data.path"]
         group = self._hold(with_properties(self._jvm, pinned, properties))
-        writer = rows.write.format("iceberg").mode("append")
-        writer = writer.option("use-table-distribution-and-ordering", "false")
-        # rows are sorted by partition, so one open file at a time suffices, except that 0.0 and
-        # -0.0 are two partitions, which Spark's sort does not separate
+        # rows are sorted by partition, except that Spark's sort does not separate 0.0 and -0.0
         has_floats = any(map(pa.types.is_floating, snapshot.partition.values()))
-        writer = writer.option("fanout-enabled", str(has_floats).lower())
-        # readers may declare a required column as nullable; the writer still fails on a null
-        writer = writer.option("check-nullability", "false")
+        options = {
+            "rewritten-file-scan-task-set-id": group,
+            "use-table-distribution-and-ordering": "false",
+            "fanout-enabled": str(has_floats).lower(),
+            # readers may declare a required column as nullable; the writer still fails on a null
+            "check-nullability": "false",
+            "target-file-size-bytes": _UNLIMITED,
+        }
         with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
-            writer.option("target-file-size-bytes", _UNLIMITED).save(group)
+            rows.write.format("iceberg").mode("append").options(**options).save(group)
         data_files = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
         added = {file.location(): file for file in data_files}
         return Written(
@@ -203,14 +206,11 @@ class IcebergBackend:
         handle: rewrites.Files = written.handle
         texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
-        contents = content_file_json.contents(texts, {field.name: field.type for field in types})
-        with_stats = [
-            parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
-        ]
-        spec_id = int(spec.specId())
-        parsed = file_table(
-            contents, wanted_of(snapshot, with_stats), snapshot.partition, {}, spec_id
-        )
+        ids = content_file_json.field_ids(spec)
+        contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)
+        known = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
+        wanted, spec_id = wanted_of(snapshot, known), int(spec.specId())
+        parsed = file_table(contents, wanted, snapshot.partition, {}, spec_id)
         return Staged(files=parsed, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:

@@ -1,7 +1,6 @@
 """Access to Iceberg's Java classes from Python.
 
-The signatures are those of Iceberg 1.12 and its module for Spark 4.1; the session's version is
-checked.
+They have the same signatures from Iceberg 1.10 to 1.12, and in its modules for Spark 3.5 to 4.1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,6 +41,16 @@ class Jvm:
         cache = self.class_of("org.apache.iceberg.spark.SparkTableCache")
         get = cache.getMethod("get", self.array(self.root.java.lang.Class, []))
         return get.invoke(None, self.array(self.root.java.lang.Object, []))
+
+    @property
+    def version_option(self) -> str:
+        """Option of a read that selects a snapshot, also of a metadata table.
+
+        Iceberg's modules before that for Spark 4.1 ignore ``versionAsOf`` for metadata tables; that
+        module refuses the other one.
+        """
+        options = dir(self.iceberg.spark.SparkReadOptions)
+        return "versionAsOf" if "LEGACY_SNAPSHOT_ID" in options else "snapshot-id"
 
     @property
     def scans(self) -> JavaObject:

@@ -14,6 +14,7 @@ NAME = "iceberg"
 """Name of the catalog in Spark; ``iceberg.db.events`` is a table."""
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+")
+_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 _SQLITE = "jdbc:sqlite:"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
@@ -46,13 +47,30 @@ def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
         database = former
     with suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    options = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "jdbc",
-        ".uri": f"{_SQLITE}{database}",
-        ".jdbc.schema-version": "V1",
-        ".warehouse": (folder / "iceberg").as_uri(),
-    }
+    return _named(
+        {
+            "": _CLASS,
+            ".type": "jdbc",
+            ".uri": f"{_SQLITE}{database}",
+            ".jdbc.schema-version": "V1",
+            ".warehouse": (folder / "iceberg").as_uri(),
+        }
+    )
+
+
+def of_hadoop(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
+    """Return the settings of a Hadoop catalog, for Iceberg 1.10.
+
+    Its JDBC catalog leaves result sets open, so that a session locks SQLite's file for every other
+    session, also for that of the same call. Iceberg 1.11 closes them.
+    """
+    folder = _folder(conf)
+    if folder is None or _has_catalog(conf):
+        return {}
+    return _named({"": _CLASS, ".type": "hadoop", ".warehouse": (folder / "iceberg").as_uri()})
+
+
+def _named(options: Mapping[str, str]) -> dict[str, str]:
     return {f"spark.sql.catalog.{NAME}{key}": value for key, value in options.items()}
 
 

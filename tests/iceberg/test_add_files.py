@@ -18,7 +18,7 @@ from zadapter_iceberg.commits import add_files
 from zadapter_iceberg.commits.add_files import with_layouts
 from zadapter_iceberg.commits.rewrites import Files
 
-SPEC = SimpleNamespace(specId=lambda: 3)
+FIELD = SimpleNamespace(fieldId=lambda: 1000)
 LEDGER = {"a": "one", "b": "two"}
 
 
@@ -28,8 +28,10 @@ def layouts(files):
 
 def said(files, columns, partition=()):
     """What is said of each file, where columns have these ids."""
+    fields = SimpleNamespace(fields=lambda: [FIELD] * len(partition))
+    spec = SimpleNamespace(specId=lambda: 3, partitionType=lambda: fields)
     version = SimpleNamespace(
-        pinned=SimpleNamespace(spec=lambda: SPEC),
+        pinned=SimpleNamespace(spec=lambda: spec),
         columns={parts: Column(number, "long") for parts, number in columns.items()},
     )
     schema = pa.schema([(parts[0], pa.int64()) for parts in columns])
@@ -93,14 +95,14 @@ def test_a_file_is_said_to_be_what_it_is():
 
     assert first == {
         "spec-id": 3,
-        "content": "data",
+        "content": "DATA",
         "file-path": "p",
-        "file-format": "parquet",
-        "partition": ["x y"],
+        "file-format": "PARQUET",
+        "partition": {"1000": "x y"},
         "file-size-in-bytes": 5,
         "record-count": 7,
     }
-    assert (second["file-path"], second["partition"], second["record-count"]) == ("q", [None], 8)
+    assert (second["file-path"], second["partition"], second["record-count"]) == ("q", {}, 8)
 
 
 def test_what_is_known_of_a_column_is_said_by_its_id():

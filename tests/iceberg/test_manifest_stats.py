@@ -112,22 +112,33 @@ def test_deletes_make_counts_uncertain():
     assert unknown["rows"].to_pylist() == [None, 10]
 
 
-def test_what_was_just_written_has_the_same_shape():
+@pytest.mark.parametrize(
+    "values",
+    [
+        '["2023-11-14",2,"1.5","0aff",null]',
+        '{"1000":"2023-11-14","1001":2,"1002":"1.5","1003":"0aff"}',
+    ],
+    ids=["Iceberg 1.11", "Iceberg 1.10"],
+)
+def test_what_was_just_written_has_the_same_shape(values):
     """The JSON of Iceberg's own parser, bounds as hexadecimal, partition values as text."""
     written = (
-        '{"spec-id":1,"content":"data","file-path":"f","partition":["2023-11-14",2,"1.5","0aff"],'
+        f'{{"spec-id":1,"content":"data","file-path":"f","partition":{values},'
         '"file-size-in-bytes":7,"record-count":3,"null-value-counts":{"keys":[5],"values":[0]},'
         '"lower-bounds":{"keys":[5],"values":["0300000000000000"]},'
         '"upper-bounds":{"keys":[5],"values":["0900000000000000"]}}'
     )
     types = {
         "day": pa.date32(), "n": pa.int32(), "d": pa.decimal128(5, 1), "raw": pa.binary(),
+        "none": pa.string(),
     }  # fmt: skip
+    contents = content_file_json.contents([written], types, range(1000, 1005))
 
-    files = file_table(content_file_json.contents([written], types), [A], types, {}, 1)
+    files = file_table(contents, [A], types, {}, 1)
 
     assert files["partition"][0].as_py() == {
         "day": date(2023, 11, 14), "n": 2, "d": Decimal("1.5"), "raw": b"\x0a\xff",
+        "none": None,
     }  # fmt: skip
     assert files["stats"][0]["a"].as_py()["min"] == 3
 

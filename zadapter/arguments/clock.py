@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.releases.spark_classes import column
+
 JavaObject = Any
 _WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b|\$\{""", re.IGNORECASE)
 _TIMES = re.compile(r"""['"]\s*T?\d{1,2}:""", re.IGNORECASE)
@@ -49,7 +51,7 @@ def without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame | None:
     java = rows._jdf  # noqa: SLF001
     for part in _conjuncts(analysed.condition()):
         if not calls_clock(rows.sparkSession, part):
-            java = java.where(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(part))
+            java = java.where(column(jvm, part))
     return DataFrame(java, rows.sparkSession)
 
 

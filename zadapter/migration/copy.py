@@ -13,6 +13,7 @@ from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request, orders
 from zadapter.planning.file_groups import Job, every_job
+from zadapter.releases.spark_api import rebalanced
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
 from zadapter.rewrite.verify import live_rows, staged
@@ -172,8 +173,8 @@ def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
     """Write the rows of *files* without a layout, separated by partition."""
     rows = transfer.rows(files)
     if snapshot.partition:
-        cut_by = [F.col(quote((name,))) for name in snapshot.partition]
-        rows = rows.hint("rebalance", *cut_by).sortWithinPartitions(*cut_by)
+        cut_by = [quote((name,)) for name in snapshot.partition]
+        rows = rebalanced(rows, cut_by).sortWithinPartitions(*cut_by)
     return transfer.target.write(snapshot, rows, None, Encoding())
 
 

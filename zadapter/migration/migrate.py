@@ -43,6 +43,7 @@ from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import check_columns
 from zadapter.reports.migration import Migration, Mode, Proof
 from zadapter.reports.phases import phase
+from zadapter.rewrite.self_test import before_writing
 from zadapter.spark.clone import refresh
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
 from zadapter.spark.jobs import call
@@ -136,6 +137,7 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     if dry_run:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
+    before_writing(context.target.format, context.user_session)
     carried, notes, version = _create(context, source_table, adoptable)
     # the committed version if known, since other writers may have added newer ones
     head = landed(context, version)

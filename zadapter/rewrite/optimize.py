@@ -21,6 +21,7 @@ from zadapter.errors import ConflictError
 from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
 from zadapter.rewrite.planner import prepare
+from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.side_by_side import run, threads
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
@@ -158,6 +159,7 @@ def _opened(
 
 
 def _run(options: Options, opened: _Opened) -> Report:
+    before_writing(opened.backend.format, opened.user_session)
     tally, start = Tally(), time.monotonic()
     with call("optimize", options.name, opened.spark, tally.seconds) as whole:
         rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame
 
 from zadapter.base.names import quote
 from zadapter.layout.layout import Layout
+from zadapter.releases import scala
+from zadapter.releases.spark_api import repartition_by_id
 from zadapter.rewrite.expressions import keyed
 from zadapter.spark.checksum import Totals, observed, watched
 from zadapter.spark.clone import planned, switched_off
@@ -42,7 +44,7 @@ def clustered(
 ) -> Clustered:
     """Shuffle each row to the partition of its file, and sort each partition along the curve.
 
-    ``repartitionById`` needs no sampling pass, and adaptive execution does not change the number of
+    A shuffle by number needs no sampling pass, and adaptive execution does not change the number of
     partitions. A sort by a single integer is a radix sort. Partition columns are constant within a
     file; they precede the integer, since the writer would otherwise sort by them again.
 
@@ -57,7 +59,7 @@ def clustered(
     if checksum and untested is None:
         rows, name = watched(rows, snapshot.schema.names)
     keyed_rows = keyed(rows, layout, snapshot.partition)
-    shuffled = keyed_rows.rows.repartitionById(layout.files, keyed_rows.file)
+    shuffled = repartition_by_id(keyed_rows.rows, layout.files, keyed_rows.file)
     order = (*snapshot.partition, keyed_rows.position)
     computed = {column for column in snapshot.partition if column not in snapshot.schema.names}
     added = {*computed, *keyed_rows.added}
@@ -121,9 +123,7 @@ def _behind(jvm: Any, exchange: Any, kept: int) -> list[Any]:
 
 def _ascending(jvm: Any, column: Any) -> Any:
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
-    ascending, first = (
-        getattr(getattr(expressions, name), "MODULE$") for name in ("Ascending$", "NullsFirst$")
-    )
+    ascending, first = (scala.module(expressions, name) for name in ("Ascending", "NullsFirst"))
     return expressions.SortOrder(column, ascending, first, _seq(jvm, []))
 
 
@@ -134,7 +134,4 @@ def _items(seq: Any) -> list[Any]:
 
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:
     """Return *items* as a Scala ``Seq``."""
-    java_list = jvm.java.util.ArrayList()
-    for item in items:
-        java_list.add(item)
-    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(java_list).toSeq()
+    return scala.seq(jvm, scala.java_list(jvm, items))

@@ -16,11 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import quote
+from zadapter.releases.spark_api import has_collation, is_variant
 
 _SHIFTS = (0, 21, 42)
 """First bits of the three parts of a hash. The sum of such a part overflows after 2**41 rows."""
-_BYTEWISE = "UTF8_BINARY"
-"""The collation whose texts Spark hashes by their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +130,11 @@ def _words(column: Column, type_: T.DataType) -> list[Column]:
     Spark's hash skips nulls, so (null, 1) and (1, null) would have the same hash.
     """
     inner: list[Column] = [column]
-    if isinstance(type_, T.StringType) and type_.collation != _BYTEWISE:
+    if has_collation(type_):
         inner = [column.cast("binary")]  # texts that are equal in the collation may differ
-    elif isinstance(type_, T.VariantType):
+    elif is_variant(type_):
         # Spark cannot hash variants, and the text of 1.5 is the same in all types
-        inner = [F.to_json(column), F.schema_of_variant(column)]
+        inner = [F.to_json(column), F.call_function("schema_of_variant", column)]
     elif isinstance(type_, T.FractionalType) and not isinstance(type_, T.DecimalType):
         # 0.0 and -0.0 have the same hash
         inner = [column, F.when(column == 0, column.cast("string"))]

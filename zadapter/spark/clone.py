@@ -12,9 +12,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark import RDD
-from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.releases.scala import add_all, module
+from zadapter.releases.spark_api import error_loggers
+from zadapter.releases.spark_classes import dataset, sessions
 from zadapter.table import rebase_settings
 from zadapter.table.snapshot import Snapshot
 
@@ -44,8 +46,6 @@ BY_BOUNDS = {
 }
 """Settings under which conditions exclude row groups by bounds only. Dictionaries and bloom filters
 compare bits, and distinguish 0.0 from -0.0."""
-_ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Loggers of PySpark that print each error of a query."""
 _OWN = "spark.sql."
 """Prefix of Spark's own settings. Settings of formats, plug-ins and stores are not reset."""
 _HARMLESS = (
@@ -93,10 +93,9 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     _reset(clone, expressions=expressions)
     kept = {rebase_settings.USER_PREFIX + key: value for key, value in user_values.items()}
     set_all(clone, SAFE | kept)
-    builtin = _module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
-    java_clone.sessionState().functionRegistry().functionBuilders().addAll(
-        builtin.functionBuilders()
-    )
+    builtin = module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
+    registry = java_clone.sessionState().functionRegistry()
+    add_all(registry.functionBuilders(), builtin.functionBuilders())
     with activated(clone), _unlogged():
         yield clone
 
@@ -104,22 +103,22 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
 @contextmanager
 def activated(clone: SparkSession) -> Iterator[None]:
     """Make *clone* the active session of Java's thread for this one, and restore it on exit."""
-    sessions = _module(clone._jvm.org.apache.spark.sql.classic, "SparkSession")  # type: ignore[union-attr] # noqa: SLF001
-    before = sessions.getActiveSession()
-    sessions.setActiveSession(clone._jsparkSession)  # noqa: SLF001
+    companion = sessions(clone._jvm)  # noqa: SLF001 - the JVM has no public door
+    before = companion.getActiveSession()
+    companion.setActiveSession(clone._jsparkSession)  # noqa: SLF001
     try:
         yield
     finally:
         if before.isDefined():
-            sessions.setActiveSession(before.get())
+            companion.setActiveSession(before.get())
         else:
-            sessions.clearActiveSession()
+            companion.clearActiveSession()
 
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
     """Keep PySpark from printing errors with Java's stack: zadapter raises them as its own."""
-    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+    loggers = error_loggers()
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
@@ -149,11 +148,6 @@ def _reset(clone: SparkSession, *, expressions: bool) -> None:
             conf.unsetConf(key)
 
 
-def _module(package: Any, name: str) -> Any:
-    """Return a Scala ``object``."""
-    return getattr(getattr(package, f"{name}$"), "MODULE$")
-
-
 def refresh(user_session: SparkSession, changed: Snapshot) -> None:
     """Refresh a table in the user's session, since catalogs cache versions."""
     if changed.identifier is not None:
@@ -164,8 +158,7 @@ def refresh(user_session: SparkSession, changed: Snapshot) -> None:
 def planned(spark: SparkSession, plan: Any) -> DataFrame:
     """Return a logical plan as a DataFrame that *spark* plans under its settings."""
     jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    datasets = jvm.org.apache.spark.sql.classic.Dataset
-    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
+    return DataFrame(dataset(jvm, spark._jsparkSession, plan), spark)  # noqa: SLF001
 
 
 @contextmanager

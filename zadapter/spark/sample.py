@@ -11,6 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
+from zadapter.releases.spark_api import to_arrow, valid_text
 from zadapter.table.file_stats import column
 
 SEED = 7
@@ -67,14 +68,14 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
     truncated = [_shortened(picked, name) for name in picked.columns]
-    return _in_utc(picked.select(*truncated).toArrow())
+    return _in_utc(to_arrow(picked.select(*truncated)))
 
 
 def _shortened(rows: DataFrame, name: str) -> Column:
     """Truncate long values, to save memory on the driver; a cut can be any value."""
     type_, column = rows.schema[name].dataType, F.col(quote((name,)))
     if isinstance(type_, T.StringType):
-        return F.make_valid_utf8(F.substring(column, 1, LONGEST)).alias(name)
+        return valid_text(F.substring(column, 1, LONGEST)).alias(name)
     return (
         F.substring(column, 1, LONGEST).alias(name) if isinstance(type_, T.BinaryType) else column
     )

@@ -1,9 +1,8 @@
 """Start and check of Spark sessions that support the table formats."""
 
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -11,18 +10,15 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import object_stores, settings
+from zadapter.spark import builds, object_stores, settings
 from zadapter.spark.launch.jars import UnresolvedError
 from zadapter.spark.launch.start import (
     NO_CONNECT,
-    loaded,
     refuse_connect,
-    refuse_version,
     start,
     supported,
-    version,
 )
-from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES, SPARK
+from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES
 from zadapter.table.format import Format, Library
 
 _logger = logging.getLogger(__name__)
@@ -55,8 +51,8 @@ def session(
 
     Args:
         conf: Spark settings. They take precedence; lists are extended.
-        formats: Formats to load, such as ``"delta"``; None: those whose extra is installed, or
-            every format if none is. A JVM that runs already supports those whose jars it has.
+        formats: Formats to load, such as ``"delta"``; None: Delta, and Iceberg if pyiceberg is
+            installed. A JVM that runs already supports those whose jars it has.
         stores: Object stores to load, of ``"s3"``.
 
     Raises:
@@ -68,7 +64,9 @@ def session(
         raise UsageError(
             f"unknown format {min(unknown)!r}; expected one of: {', '.join(available)}"
         )
-    required = installed(available) if formats is None else [available[name] for name in formats]
+    required = [available[name] for name in formats or ()]
+    if formats is None:
+        required = [form for form in installed(available) if supported(form)]
     if unknown := set(stores) - {object_stores.S3}:
         raise UsageError(f"unknown store {min(unknown)!r}; expected one of: {object_stores.S3}")
     active = running()
@@ -124,7 +122,7 @@ def default(conf: Mapping[str, str], form: Format | None, stores: Sequence[str])
     if active := running():
         _apply(active, conf)
         return active
-    others = [each for each in installed(plugins.formats()) if form is None or supported(each)]
+    others = [each for each in installed(plugins.formats()) if supported(each)]
     own = [] if form is None else [form]
     alone = form is not None and not any(_is_installed(each) for each in others)
     every = own if alone else own + [each for each in others if each not in own]
@@ -159,7 +157,7 @@ def _start_without(
 def loadable(spark: SparkSession, formats: Iterable[Format]) -> list[Format]:
     """Return the formats whose jars a session has, or that need none."""
     jvm = _checked(spark)._jvm  # noqa: SLF001 - the JVM has no public door
-    return [form for form in formats if form.library is None or loaded(jvm, form.library)]
+    return [form for form in formats if form.library is None or builds.loaded(jvm, form.library)]
 
 
 def check(spark: SparkSession, table_format: str) -> None:
@@ -167,27 +165,41 @@ def check(spark: SparkSession, table_format: str) -> None:
 
     Raises:
         MissingBackendError: No backend of the format is installed.
-        SessionError: It is a Spark Connect session or stopped, it runs another version of Spark or
-            of the format, or jars, extensions or Delta's catalog are missing; the message lists
-            the missing settings.
+        SessionError: It is a Spark Connect session or stopped, Spark is too old, or jars,
+            extensions or Delta's catalog are missing; the message lists the missing settings.
     """
     _check(spark, plugins.load(table_format).format)
 
 
 def _check(spark: SparkSession, form: Format) -> None:
     _checked(spark)
-    refuse_version("Spark", spark.version, SPARK, "pip install 'pyspark>=4.1,<4.2'")
-    if form.library is None:
-        return
-    jvm = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    if missing := _missing(spark, form.library, loaded=loaded(jvm, form.library)):
+    builds.refuse_old(spark.version)
+    if form.library is not None:
+        _refuse_lacking(spark, form, form.library)
+    builds.refuse_untested(spark, form)
+
+
+def _refuse_lacking(spark: SparkSession, form: Format, library: Library) -> None:
+    has_jar = builds.loaded(spark._jvm, library)  # noqa: SLF001 - the JVM has no public door
+    if not has_jar:
+        _refuse_databricks(form)
+        builds.refuse_missing(form, spark.version)
+    if missing := _missing(spark, builds.fitted(library, spark.version), loaded=has_jar):
         raise SessionError(
             f"this Spark session does not support {form.name}: it lacks {', '.join(missing)}. "
             "Spark reads these settings at startup: in a new process, set in the builder, or with "
             "--conf of spark-submit,\n"
             f"{settings.config_lines(missing)}"
         )
-    _refuse_loaded(jvm, form.name, form.library)
+
+
+def _refuse_databricks(form: Format) -> None:
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        raise SessionError(
+            f"Databricks Runtime has no {form.name} library that zadapter can use: its Delta is "
+            "another one. Run zadapter on Apache Spark with the table's path in the object store; "
+            "only tables that no catalog manages can be rewritten from there"
+        )
 
 
 def _checked(spark: SparkSession) -> SparkSession:
@@ -208,23 +220,16 @@ def _missing(spark: SparkSession, library: Library, *, loaded: bool) -> dict[str
     return {key: lacking[key] for key in keys if key in lacking}
 
 
-def _refuse_loaded(jvm: Any, name: str, library: Library) -> None:
-    version = attrgetter(library.version_method)(jvm)()
-    packages = {PACKAGES: ",".join(library.packages)}
-    line = settings.config_lines(packages).strip()
-    refuse_version(name, version, library.version, f"in a new process, {line}")
-
-
 def installed(formats: Mapping[str, Format]) -> list[Format]:
-    """Return the formats whose Python package is installed, or all formats if none is."""
-    found = [form for form in formats.values() if _is_installed(form)]
-    if found:
-        return found
-    return [form for form in formats.values() if form.library]
+    """Return the formats that need no Python package, or whose package is installed."""
+    return [form for form in formats.values() if _is_installed(form)]
 
 
 def _is_installed(form: Format) -> bool:
-    return form.library is not None and version(form.library.python_package) is not None
+    if form.library is None:
+        return False
+    package = form.library.python_package
+    return package is None or builds.version(package) is not None
 
 
 def running() -> SparkSession | None:

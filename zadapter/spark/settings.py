@@ -32,10 +32,6 @@ _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 READ_AT_LAUNCH = frozenset({PACKAGES, EXCLUDES, MEMORY})
 """Settings that a running JVM ignores."""
 
-SPARK = "4.1"
-"""Minor version of Spark that the formats' libraries are built for."""
-
-
 _SUBMIT_FLAGS = {
     "--master": MASTER,
     "--driver-memory": MEMORY,
@@ -124,11 +120,6 @@ def submit_args() -> dict[str, str]:
 def config_lines(settings: Mapping[str, str]) -> str:
     """Return *settings* as lines of code for a session's builder."""
     return "\n".join(f'    .config("{key}", "{value}")' for key, value in settings.items())
-
-
-def same_minor(version: str, minor: str) -> bool:
-    """Return whether *version*, such as 4.1.2, belongs to *minor*, such as 4.1."""
-    return version.split(".")[:2] == minor.split(".")
 
 
 def completed(stated: Mapping[str, str], key: str, required: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
 """Description of a table format: its capabilities, and its requirements of a Spark session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from zadapter.releases.builds import Build, LocalSettings
 
 Settings = Mapping[str, str]
 """Spark settings."""
@@ -11,10 +13,8 @@ Settings = Mapping[str, str]
 class Library:
     """The Java library of a format, which a Spark session must have loaded."""
 
-    version: str
-    """Minor version whose internals the backend supports."""
-    packages: tuple[str, ...]
-    """Maven coordinates."""
+    builds: tuple[Build, ...]
+    """Tested builds, the one for the default release of Spark first."""
     excludes: tuple[str, ...] = ()
     """Dependencies of the packages that Spark already has; a second copy takes seconds to load."""
     extension: str
@@ -27,13 +27,17 @@ class Library:
     """Static method that returns the loaded version."""
     operators: tuple[str, ...]
     """Java packages of the format's own operators in Spark's plans."""
-    local_settings: Callable[[Settings, int], Settings] = lambda _settings, _cores: {}
-    """Returns further settings of a new session on a local master, given those that are set and the
-    number of cores."""
-    python_package: str
-    """Python package that zadapter's extra for the format installs."""
-    requirement: str | None = None
-    """Requirement of the Python package, if its version must be ``version``."""
+    local_settings: LocalSettings = lambda _settings, _cores: {}
+    """Returns further settings of a new session on a local master."""
+    python_package: str | None = None
+    """Python package that zadapter's extra for the format installs; None: it installs none."""
+    client: str | None = None
+    """Python package of the same version, which is optional; the build that fits it is chosen."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Maven coordinates of the preferred build; none if there is no build."""
+        return self.builds[0].packages if self.builds else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

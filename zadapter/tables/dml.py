@@ -25,6 +25,7 @@ from zadapter.errors import (
     VerificationError,
 )
 from zadapter.reports.phases import phase
+from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.clone import UNPUSHED, scratch, set_all
 from zadapter.spark.files import discard, discarding
@@ -181,6 +182,7 @@ def _writing(
                 f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
                 "of this format"
             )
+        before_writing(opened.format, session)
         yield opened, clone, session
 
 

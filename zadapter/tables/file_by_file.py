@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.locations import bare
+from zadapter.releases.spark_api import to_arrow
 from zadapter.table.snapshot import Change
 
 _HUGE = str(1 << 40)
@@ -36,7 +37,7 @@ def matches(rows: DataFrame, where: str) -> dict[str, int]:
     Returns:
         Counts above 0, by the file's URI without scheme and host.
     """
-    found = rows.where(where).groupBy(F.input_file_name().alias(_FILE)).count().toArrow()
+    found = to_arrow(rows.where(where).groupBy(F.input_file_name().alias(_FILE)).count())
     names = found[_FILE].to_pylist()
     return dict(zip(map(bare, names), found[_COUNT].to_pylist(), strict=True))
 
@@ -52,7 +53,7 @@ def with_layouts(change: Change, rows: DataFrame, layouts: Mapping[str, str | No
     if not any(layouts.values()):
         return change
     found = rows.select(F.spark_partition_id().alias(_TASK), F.input_file_name().alias(_FILE))
-    pairs = found.distinct().toArrow()
+    pairs = to_arrow(found.distinct())
     read_by: dict[int, set[str | None]] = {}
     for task, name in zip(pairs[_TASK].to_pylist(), pairs[_FILE].to_pylist(), strict=True):
         read_by.setdefault(task, set()).add(layouts.get(bare(name)))

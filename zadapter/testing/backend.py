@@ -10,6 +10,7 @@ import zadapter
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts
 from zadapter.errors import UnknownTableError
+from zadapter.releases.spark_api import to_arrow
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
@@ -208,7 +209,7 @@ def _check_stats(backend: Backend, snapshot: Snapshot) -> None:
     files = backend.files(snapshot, [("a",), ("b",)])
     for number in range(files.num_rows):
         file = files.slice(number, 1)
-        rows = backend.read(snapshot, file).select("a", "b").toArrow()
+        rows = to_arrow(backend.read(snapshot, file).select("a", "b"))
         for name in ("a", "b"):
             stats = column(file, (name,))
             assert stats is not None

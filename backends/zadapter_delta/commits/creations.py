@@ -18,6 +18,7 @@ from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
 from zadapter.table.file_stats import partition
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
+from zadapter_delta.calls import new
 from zadapter_delta.commits.rewrites import COMMIT_TAG, as_new, refuse_another, set_property, sizes
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
@@ -50,7 +51,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
         raise UsageError(f"{table} already exists; pass another target")
     properties = {**definition.properties, PROPERTY: text(source)}
     metadata = new_metadata(jvm, log, replace(definition, properties=properties))
-    base = jvm.delta.DummySnapshot(log.logPath(), log, metadata, jvm.option(), jvm.option())
+    base = new(jvm, "DummySnapshot", logPath=log.logPath(), deltaLog=log, metadata=metadata)
     return Handle(Located(log=log, catalog_table=jvm.option()), base)
 
 
@@ -124,17 +125,18 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
     located, base = change.base.handle
-    new = change.base.version is None
+    is_new = change.base.version is None
     with before_sending(change.base.table):
         transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
         modes = jvm.root.org.apache.spark.sql.SaveMode
-        operation = _write(jvm, modes.ErrorIfExists if new else modes.Append)
-        if not new:
+        mode = modes.ErrorIfExists if is_new else modes.Append
+        operation = new(jvm, "DeltaOperations$Write", mode=mode)
+        if not is_new:
             refuse_another(jvm, change.base)
             check_present(change.sizes, sizes(jvm, located.log))
         actions = _actions(jvm, source, added)
         tags = jvm.map({COMMIT_TAG: change.id, **tag(source)})
-        if new:
+        if is_new:
             transaction.updateMetadataForNewTable(base.metadata())
         else:  # a concurrent RESTORE may remove rows that this commit's source version includes
             transaction.readWholeTable()
@@ -150,20 +152,14 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
 
 def _actions(jvm: Jvm, source: Source, added: Sequence[JavaObject | Add]) -> JavaObject:
     """Return the actions of a load as a ``java.util.List``."""
-    actions = jvm.list_of(as_new(add) for add in added if not isinstance(add, dict))
+    actions = jvm.list_of(as_new(jvm, add) for add in added if not isinstance(add, dict))
     adopted = [add for add in added if isinstance(add, dict)]
     if adopted:
         actions.addAll(_to_java(jvm, adopted))
     now = int(time.time() * 1e3)
     txn = {"appId": application(source), "version": source.number, "lastUpdated": now}
-    actions.add(jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"txn": txn})))
+    actions.add(jvm.action(txn=txn))
     return actions
-
-
-def _write(jvm: Jvm, mode: JavaObject) -> JavaObject:
-    none = jvm.option()
-    write = getattr(jvm.delta, "DeltaOperations$Write")
-    return write(mode, *([none] * 8))
 
 
 def protect(jvm: Jvm, snapshot: Snapshot) -> str:

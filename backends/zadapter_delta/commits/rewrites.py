@@ -19,6 +19,7 @@ from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.table.orphan_files import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
+from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table.clustering import is_clustered
@@ -48,12 +49,12 @@ def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows
     try:
         with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
             adds = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
-            return [_encoded(add) for add in jvm.iterate(adds)]
+            return [_encoded(jvm, add) for add in jvm.iterate(adds)]
     finally:
         settings.unsetConf(_FILE_NAME_PREFIX)
 
 
-def _encoded(add: JavaObject) -> JavaObject:
+def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with its path percent-encoded to ASCII (RFC 3986, section 2.1).
 
     Spark leaves non-ASCII characters in paths, while delta-rs encodes them in remove actions. Such
@@ -61,7 +62,7 @@ def _encoded(add: JavaObject) -> JavaObject:
     """
     if str(add.path()).isascii():
         return add
-    return _copied(add, add.stats(), add.tags(), data_change=bool(add.dataChange()))
+    return _copied(jvm, add)
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
@@ -76,15 +77,15 @@ def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> Jav
     """
     number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
-    provider = jvm.option(PROVIDER) if clustered else add.clusteringProvider()
-    return _copied(add, add.stats(), jvm.map(tags), provider=provider)
+    provider = {"clusteringProvider": PROVIDER} if clustered else {}
+    return _copied(jvm, add, dataChange=False, tags=tags, **provider)
 
 
-def described(add: JavaObject, stats: str) -> JavaObject:
-    """Return *add* with *stats*, a JSON string."""
+def described(jvm: Jvm, add: JavaObject, stats: str) -> JavaObject:
+    """Return *add* with *stats*, a JSON string, and without data change."""
     if isinstance(add, dict):
         return add | {"stats": stats}
-    return _copied(add, stats, add.tags())
+    return _copied(jvm, add, dataChange=False, stats=stats)
 
 
 def line(add: JavaObject) -> str:
@@ -92,34 +93,16 @@ def line(add: JavaObject) -> str:
     return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
 
 
-def as_new(add: JavaObject) -> JavaObject:
+def as_new(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with ``dataChange=true``, for rows that are new to the table."""
-    return _copied(add, add.stats(), add.tags(), data_change=True)
+    return _copied(jvm, add, dataChange=True)
 
 
-def _copied(
-    add: JavaObject,
-    stats: str | None,
-    tags: JavaObject,
-    *,
-    data_change: bool = False,
-    provider: JavaObject | None = None,
-) -> JavaObject:
-    return add.copy(
-        _NOT_ASCII.sub(lambda match: quote(match[0]), add.path()),
-        add.partitionValues(),
-        add.size(),
-        add.modificationTime(),
-        data_change,
-        stats,
-        tags,
-        add.deletionVector(),
-        add.baseRowId(),
-        add.defaultRowCommitVersion(),
-        add.clusteringProvider() if provider is None else provider,
-        getattr(add, "copy$default$12")(),
-        getattr(add, "copy$default$13")(),
-    )
+def _copied(jvm: Jvm, add: JavaObject, **changed: Any) -> JavaObject:
+    """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File")."""
+    fields = json.loads(add.json())["add"] | changed
+    fields["path"] = _NOT_ASCII.sub(lambda match: quote(match[0]), fields["path"])
+    return jvm.action(add=fields)
 
 
 def commit(jvm: Jvm, change: Change, removed: list[Any], added: list[Any]) -> int:
@@ -191,18 +174,10 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
     """
     located, base = snapshot.handle
     transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
-    old = base.metadata()
-    changed = old.copy(
-        old.id(),
-        old.name(),
-        old.description(),
-        old.format(),
-        old.schemaString(),
-        old.partitionColumns(),
-        jvm.map(jvm.dict(old.configuration()) | {key: value}),
-        old.createdTime(),
-    )
-    operation = getattr(jvm.delta, "DeltaOperations$SetTableProperties")(jvm.map({key: value}))
+    fields = json.loads(base.metadata().json())["metaData"]
+    properties = fields.get("configuration", {}) | {key: value}
+    changed = jvm.action(metaData=fields | {"configuration": properties})
+    operation = new(jvm, "DeltaOperations$SetTableProperties", properties=jvm.map({key: value}))
     refuse_another(jvm, snapshot)
     try:
         transaction.updateMetadata(changed, False)  # noqa: FBT003 - ignore the session's defaults
@@ -217,9 +192,9 @@ def _operation(jvm: Jvm, change: Change) -> JavaObject:
     keys = [column for layout in change.layouts[:1] for column in layout.request.columns]
     columns = jvm.seq(map(join, keys))
     clustered = is_clustered(jvm, change.base.handle.snapshot)
-    optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
     cluster_by = jvm.option(columns if clustered else None)
-    return optimize(jvm.seq(), columns, False, cluster_by, False)  # noqa: FBT003
+    optimize = "DeltaOperations$Optimize"
+    return new(jvm, optimize, predicate=jvm.seq(), zOrderBy=columns, clusterBy=cluster_by)
 
 
 def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, quote
+from zadapter.releases.spark_api import to_arrow, try_cast
 from zadapter.table.file_stats import DELETED, OWNER, column_stats, schema, structs
 from zadapter_delta.columns import with_bounds
 
@@ -53,7 +54,7 @@ def file_table(
 ) -> pa.Table:
     """Return the file table of *adds*, a DataFrame of AddFile actions."""
     usable = [column for column in wanted if with_bounds(column.type)]
-    flat = _flat(adds, usable, partition).toArrow()
+    flat = to_arrow(_flat(adds, usable, partition))
     rows = pc.subtract(flat["records"], flat["deleted"])
     tight = flat["tight"].combine_chunks()
     columns = [_column(flat, number, column, tight, rows) for number, column in enumerate(usable)]
@@ -101,15 +102,15 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     for number, column in enumerate(usable):
         name = quote(column.physical)
         facts += [
-            _typed(F.col(f"stats.minValues.{name}"), column).alias(f"min{number}"),
-            _typed(F.col(f"stats.maxValues.{name}"), column).alias(f"max{number}"),
+            _typed(f"stats.minValues.{name}", column).alias(f"min{number}"),
+            _typed(f"stats.maxValues.{name}", column).alias(f"max{number}"),
             F.col(f"stats.nullCount.{name}").alias(f"nulls{number}"),
         ]
     return parsed.select(*facts)
 
 
-def _typed(column: Column, target: Wanted) -> Column:
-    return column.try_cast(target.spark_type) if _as_text(target) else column
+def _typed(name: str, target: Wanted) -> Column:
+    return try_cast(name, target.spark_type) if _as_text(target) else F.col(name)
 
 
 def _as_text(column: Wanted) -> bool:

@@ -21,6 +21,7 @@ from zadapter.layout.store import Layouts
 from zadapter.table.file_stats import partition as partition_values
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
+from zadapter_delta.calls import call
 from zadapter_delta.columns import physical_names, with_bounds
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import add_files
@@ -30,6 +31,7 @@ from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.specs import TARGET_FILE_SIZE
 
+_PREFIX_LENGTH = "spark.databricks.io.skipping.stringPrefixLength"
 _EXPIRED = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
 _ADD_FILE = (
     "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
@@ -97,9 +99,9 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
         VersionExpiredError: The log entries of this version are gone.
     """
     located = locate(jvm, table)
-    none, log = jvm.option(), located.log
+    log, catalog_table = located.log, located.catalog_table
     try:
-        snapshot = log.getSnapshotAt(version, none, located.catalog_table, False)  # noqa: FBT003
+        snapshot = call(log, "getSnapshotAt", version=version, catalogTableOpt=catalog_table)
     except Exception as error:
         if not any(map(_EXPIRED.search, causes(error))):
             raise
@@ -111,6 +113,15 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
 def _without_stats(snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
     with_stats = {parts for parts, _ in leaves(collected(snapshot))}
     return frozenset(p for p, t in leaves(schema) if p not in with_stats or not with_bounds(t))
+
+
+def prefix_length(jvm: Jvm, snapshot: JavaObject) -> int:
+    """Return how many characters of a text Delta keeps in stats."""
+    stats = jvm.module(jvm.delta.stats, "StatsCollectionUtils")
+    if "getDataSkippingStringPrefixLength" in dir(stats):
+        return int(stats.getDataSkippingStringPrefixLength(jvm.session, snapshot.metadata()))
+    # before Delta 4.1 there was no table property for it
+    return int(jvm.session.sessionState().conf().getConfString(_PREFIX_LENGTH))
 
 
 def collected(snapshot: JavaObject) -> pa.Schema:

@@ -251,7 +251,7 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
         "configuration": {MAPPING: "none", **definition.properties},
         "createdTime": int(jvm.root.java.lang.System.currentTimeMillis()),
     }
-    action = jvm.module(jvm.delta.actions, "Action").fromJson(json.dumps({"metaData": action_json}))
+    action = jvm.action(metaData=action_json)
     transaction = log.startTransaction(jvm.option(), jvm.option())
     try:
         transaction.updateMetadataForNewTable(action)

@@ -19,6 +19,7 @@ from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.commits.rewrites import Files
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.binary_values import encoded, json_values
+from zadapter_iceberg.stats.content_file_json import field_ids
 from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import Version
 
@@ -60,8 +61,13 @@ def _layouts(paths: Sequence[str], files: pa.Table) -> dict[str, str]:
 def _content_files(
     snapshot: Snapshot, files: pa.Table, paths: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return each file in the JSON of Iceberg's ``ContentFileParser``."""
+    """Return each file in the JSON of Iceberg's ``ContentFileParser``, as all releases read it.
+
+    Iceberg 1.11 writes partition values as a list and names in lower case, but still reads the
+    form of Iceberg 1.10.
+    """
     version: Version = snapshot.handle
+    ids = field_ids(version.pinned.spec())
     values = [
         json_values(file_stats.partition(files, name), type_)
         for name, type_ in snapshot.partition.items()
@@ -70,10 +76,14 @@ def _content_files(
     content_files: list[dict[str, Any]] = [
         {
             "spec-id": spec,
-            "content": "data",
+            "content": "DATA",
             "file-path": path,
-            "file-format": "parquet",
-            "partition": [column[number] for column in values],
+            "file-format": "PARQUET",
+            "partition": {
+                str(field): column[number]
+                for field, column in zip(ids, values, strict=True)
+                if column[number] is not None
+            },
             "file-size-in-bytes": size,
             "record-count": rows,
         }

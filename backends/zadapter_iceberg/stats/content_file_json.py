@@ -10,16 +10,25 @@ _BOUNDS = pa.map_(pa.int32(), pa.binary())
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 
 
-def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.Table:
+def field_ids(spec: Any) -> list[int]:
+    """Return the ids of all fields of a partition spec, in its order."""
+    return [int(field.fieldId()) for field in spec.partitionType().fields()]
+
+
+def contents(
+    files: Sequence[str], partition: Mapping[str, pa.DataType], ids: Sequence[int]
+) -> pa.Table:
     """Return a table with one row per file.
 
     Args:
         files: Data files in the JSON of Iceberg's ``ContentFileParser``.
         partition: Types of all fields of the files' partition spec, in its order.
+        ids: Ids of these fields.
     """
     parsed = [json.loads(file) for file in files]
+    rows = [_in_order(file.get("partition") or {}, ids) for file in parsed]
     values = [
-        _typed([file["partition"][number] for file in parsed], type_)
+        _typed([row[number] for row in rows], type_)
         for number, type_ in enumerate(partition.values())
     ]
     columns = {
@@ -35,6 +44,14 @@ def contents(files: Sequence[str], partition: Mapping[str, pa.DataType]) -> pa.T
     if partition:
         columns["partition"] = pa.StructArray.from_arrays(values, names=list(partition))
     return pa.table(columns)
+
+
+def _in_order(partition: Any, ids: Sequence[int]) -> Sequence[Any]:
+    """Return partition values as a list; Iceberg 1.10 has them by field id, and leaves out null."""
+    if isinstance(partition, dict):
+        return [partition.get(str(number)) for number in ids]
+    values: Sequence[Any] = partition
+    return values
 
 
 def _map(file: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:

@@ -3,42 +3,42 @@
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from zadapter.base.names import Parts, resolve
+from zadapter.releases.spark_api import to_arrow
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
+from zadapter_iceberg.jvm import Jvm
 from zadapter_iceberg.stats.manifest_stats import Wanted
 from zadapter_iceberg.table.snapshots import Version
 
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 
 
-def listed(spark: SparkSession, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
+def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
     """Return the rows of the metadata table ``files`` for data files.
 
     Args:
-        spark: A session.
+        jvm: The session's JVM.
         version: A version of the table.
         wanted: Columns whose stats are read.
     """
-    reader = spark.read
+    reader = jvm.spark.read
     if version.snapshot_id is not None:
-        reader = reader.option("versionAsOf", str(version.snapshot_id))
+        reader = reader.option(jvm.version_option, str(version.snapshot_id))
     files = version.located.files
     by_name = version.located.name is not None
     rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
     if version.snapshot_id is None:  # another writer may have added files since
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
-    return (
+    return to_arrow(
         rows.where("content = 0")
         .selectExpr(
             "file_path", "spec_id", "record_count", "file_size_in_bytes",
             *(["partition"] if version.fields else []),
             *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
         )
-        .toArrow()
     )  # fmt: skip
 
 

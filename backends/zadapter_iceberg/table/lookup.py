@@ -8,6 +8,7 @@ from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.base.names import Parts, quote, split
 from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
+from zadapter.releases.spark_api import settings as all_settings
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -108,7 +109,7 @@ def _branch_of(jvm: Jvm, table: str, last: str, parent: Located) -> Located:
 
 def catalogs(jvm: Jvm) -> list[str]:
     """Return the session's Iceberg catalogs, the current one first."""
-    settings = dict(jvm.spark.sparkContext.getConf().getAll()) | dict(jvm.spark.conf.getAll)
+    settings = dict(jvm.spark.sparkContext.getConf().getAll()) | all_settings(jvm.spark)
     names = [
         name[1]
         for key, value in sorted(settings.items())

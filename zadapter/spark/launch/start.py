@@ -1,25 +1,22 @@
 """Start of a session for formats and stores, with the user's settings first."""
 
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from operator import attrgetter
 from typing import Any
 
 import pyspark
-from py4j.java_gateway import JavaClass
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError
-from zadapter.spark import object_stores, settings
+from zadapter.spark import builds, object_stores, settings
 from zadapter.spark.launch import archive, jars, java, quiet
 from zadapter.spark.launch.java import Java
-from zadapter.spark.settings import PACKAGES, SPARK
-from zadapter.table.format import Format, Library
+from zadapter.spark.settings import PACKAGES
+from zadapter.table.format import Format
 
 NO_CONNECT = (
     "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "
@@ -41,12 +38,14 @@ def start(
     """
     stated = {**settings.stated_outside(), **conf}
     refuse_connect(stated)
-    libraries = [form.library for form in formats if form.library]
+    builds.refuse_old(pyspark.__version__)
     has_jvm = bool(SparkConf().getAll())
     if has_jvm:
         jvm: Any = SparkContext._jvm  # noqa: SLF001 - the JVM has no public door
-        libraries = [library for library in libraries if loaded(jvm, library)]
-    _refuse_installed(libraries)
+        every = [form.library for form in formats if form.library]
+        libraries = [library for library in every if builds.loaded(jvm, library)]
+    else:
+        libraries = builds.libraries(formats, pyspark.__version__)
     added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
     added |= object_stores.additions({**stated, **added}, stores)
     if has_jvm:
@@ -81,48 +80,9 @@ def refuse_connect(stated: Mapping[str, str]) -> None:
         raise SessionError(NO_CONNECT)
 
 
-def loaded(jvm: Any, library: Library) -> bool:
-    """Return whether a JVM has the jars of a library."""
-    return isinstance(attrgetter(library.probe)(jvm), JavaClass)
-
-
-def version(package: str) -> str | None:
-    """Return the version of an installed Python package, or None."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def refuse_version(name: str, found: str, supported: str, remedy: str) -> None:
-    """Refuse another minor version than the supported one.
-
-    Raises:
-        SessionError: The versions differ.
-    """
-    if not settings.same_minor(found, supported):
-        raise SessionError(
-            f"{name} {found} is loaded, but zadapter requires {name} {supported}: {remedy}"
-        )
-
-
-def _refuse_installed(libraries: Sequence[Library]) -> None:
-    refuse_version("PySpark", pyspark.__version__, SPARK, "pip install 'pyspark>=4.1,<4.2'")
-    for library in libraries:
-        found = version(library.python_package)
-        # without the package, its jar suffices
-        if library.requirement is not None and found is not None:
-            remedy = f"pip install '{library.requirement}'"
-            refuse_version(library.python_package, found, library.version, remedy)
-
-
 def supported(form: Format) -> bool:
-    """Return whether the installed Python package of a format, if any, has a supported version."""
-    library = form.library
-    found = version(library.python_package) if library else None
-    if library is None or library.requirement is None or found is None:
-        return True
-    return settings.same_minor(found, library.version)
+    """Return whether the format's library, if it has one, has a build for the installed Spark."""
+    return form.library is None or bool(builds.fitted(form.library, pyspark.__version__).builds)
 
 
 def _refuse_hidden(added: Mapping[str, str]) -> None:

@@ -1,0 +1,58 @@
+"""Runs the suites in every cell: ``python -m integration.matrix [cell ...] [--quick]``."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from integration.matrix.cells import CELLS
+from integration.matrix.environments import CACHE, made, run
+
+_COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
+_QUICK = "stories"
+SUITES = ("contract", _QUICK)
+
+
+def main():
+    """Run the cells, print the table, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m integration.matrix", description=__doc__)
+    names = [cell.name for cell in CELLS]
+    parser.add_argument("cells", nargs="*", metavar="cell", help=f"of {', '.join(names)}")
+    parser.add_argument("--oldest", action="store_true", help="the oldest cell alone")
+    parser.add_argument("--quick", action="store_true", help="the users' stories alone")
+    parser.add_argument("--folder", type=Path, default=CACHE, help=f"environments; {CACHE}")
+    options = parser.parse_args()
+    wanted = names[-1:] if options.oldest else options.cells or names
+    if unknown := {*wanted} - {*names}:
+        parser.error(f"unknown cell {min(unknown)}")
+    suites = [_QUICK] if options.quick else SUITES
+    rows = [_row(cell, suites, options.folder) for cell in CELLS if cell.name in wanted]
+    _print(rows)
+    return int(any(failed for *_, failed in rows))
+
+
+def _row(cell, suites, folder):
+    """Run the suites in one cell, and return its line of the table."""
+    sys.stdout.write(f"== {cell.name}\n")
+    sys.stdout.flush()
+    environment = made(cell, folder)
+    said, code, seconds = run(cell, environment, suites)
+    if code:
+        sys.stdout.write(said)
+    counts = {word: int(number) for number, word in _COUNTS.findall(said.splitlines()[-1])}
+    delta, iceberg = (cell.versions.get(name, "none") for name in ("delta", "iceberg"))
+    passed, skipped = counts.get("passed", 0), counts.get("skipped", 0)
+    row = (cell.spark, delta, iceberg, environment.python, passed, skipped, seconds)
+    return *row, counts.get("failed", 0) + counts.get("error", 0) or code
+
+
+def _print(rows):
+    head = ("Spark", "Delta", "Iceberg", "Python", "passed", "skipped", "seconds", "failed")
+    lines = [head, ["---"] * len(head), *rows]
+    for line in lines:
+        print("|", " | ".join(map(str, line)), "|")
+    print(f"{sum(r[4] for r in rows)} passed, {sum(r[-1] for r in rows)} failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Virtual environments of cells, outside the repository."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
+_PACKAGES = (
+    *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
+    *("pyiceberg[sql-sqlite]", "pytest", "setuptools", "hatchling", "editables"),
+)
+"""What zadapter and the suites import, besides PySpark."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment, and its Python's minor version."""
+
+    bin: Path
+    python: str
+
+
+def made(cell, folder):
+    """Return the environment of a cell; it is made the first time, and reused."""
+    environment = Path(folder) / cell.name
+    wanted = shutil.which(f"python{cell.python}")
+    python = wanted if wanted and _works(wanted) else sys.executable
+    programs = environment / "bin"
+    if not (environment / "complete").exists():
+        shutil.rmtree(environment, ignore_errors=True)
+        _call(python, "-m", "venv", environment)
+        _call(programs / "pip", "install", "--quiet", f"pyspark=={cell.spark}", *_PACKAGES)
+        (environment / "complete").touch()
+    _call(
+        *(programs / "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"),
+        *("--editable", ROOT),
+    )
+    answer = _call(
+        programs / "python", "-c", "import sys; print('{}.{}'.format(*sys.version_info))"
+    )
+    return Environment(programs, answer.strip())
+
+
+def _works(python):
+    """Return whether a program is a Python: shims of missing releases are none."""
+    answer = subprocess.run([python, "-c", ""], check=False, capture_output=True)
+    return answer.returncode == 0
+
+
+def _call(*command):
+    variables = {**os.environ, "PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    answer = subprocess.run(
+        list(map(str, command)), env=variables, check=False, capture_output=True, text=True
+    )
+    if answer.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {answer.stderr[-3_000:]}")
+    return answer.stdout
+
+
+def run(cell, environment, suites):
+    """Run suites in an environment; return what pytest said, its exit code and the seconds."""
+    files = [f"integration/matrix/suite_{suite}.py" for suite in suites]
+    paths = [str(ROOT), str(ROOT / "backends")]
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PATH": os.pathsep.join([str(environment.bin), os.environ["PATH"]]),
+        "ZADAPTER_CELL": cell.name,
+    }
+    command = [environment.bin / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    start = time.monotonic()
+    answer = subprocess.run(
+        [*map(str, command), "--confcutdir=integration/matrix", *files],
+        cwd=ROOT,
+        env=variables,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return answer.stdout + answer.stderr, answer.returncode, round(time.monotonic() - start)

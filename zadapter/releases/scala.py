@@ -1,0 +1,51 @@
+"""Conversions between Python and Scala's collections, and Scala's objects.
+
+They go through ``PythonUtils``, PySpark's own, and ``JavaConverters``: Scala 2.12 and 2.13 have
+both. ``scala.jdk.javaapi`` is Scala 2.13 alone, and Spark 3.5 is built with 2.12 too.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+JavaObject = Any
+
+
+def java_list(jvm: JavaObject, items: Iterable[Any]) -> JavaObject:
+    """Return *items* as a ``java.util.List``."""
+    java = jvm.java.util.ArrayList()
+    for item in items:
+        java.add(item)
+    return java
+
+
+def seq(jvm: JavaObject, java: JavaObject) -> JavaObject:
+    """Return a ``java.util.List`` as an immutable ``Seq``."""
+    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(java)
+
+
+def items(jvm: JavaObject, scala_seq: JavaObject) -> JavaObject:
+    """Return a ``Seq`` as a ``java.util.List``, which Python can iterate."""
+    return jvm.scala.collection.JavaConverters.seqAsJavaList(scala_seq)
+
+
+def scala_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
+    """Return *values* as an immutable ``Map``."""
+    java = jvm.java.util.HashMap()
+    for key, value in values.items():
+        java.put(key, value)
+    return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
+
+
+def entries(jvm: JavaObject, of: JavaObject) -> dict[str, Any]:
+    """Return a ``Map`` as a dict."""
+    return dict(jvm.scala.collection.JavaConverters.mapAsJavaMap(of))
+
+
+def add_all(mutable: JavaObject, more: JavaObject) -> None:
+    """Add all items to a mutable collection; ``addAll`` is Scala 2.13 alone."""
+    getattr(mutable, "$plus$plus$eq")(more)
+
+
+def module(package: JavaObject, name: str) -> JavaObject:
+    """Return a Scala ``object``."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
