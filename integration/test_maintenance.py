@@ -4,11 +4,17 @@ from collections import Counter
 from typing import ClassVar
 
 import pytest
+from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
 
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
+
+
+def sha(name):
+    """A text for each number."""
+    return F.sha1(F.col(name).cast("string"))
 
 
 class Nights:
@@ -50,6 +56,32 @@ class Nights:
             range(count)
         )
 
+    def test_a_table_larger_than_a_job_is_kept_in_boxes(self, lakes):
+        """Its jobs are small, each commits by itself, and filters read little more for it."""
+        first, *later = (
+            self.rows(lakes, start, count).withColumn("text", sha("id"))
+            for start, count in [(0, 5_000), (5_000, NEW), (5_000 + NEW, NEW)]
+        )
+        table = lakes.make(self.format, first, files=8, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        box = {"max_group_bytes": "200KB"}
+        keys = {"by": ["a", "b"], "target_file_size": "32KB", "row_groups": 2}
+        reports = [zadapter.optimize(table, **keys, **box, **asked)]
+        for rows in later:
+            lakes.append(self.format, table, rows.repartition(2))
+            reports.append(zadapter.optimize(table, **box, **asked))
+        reports += [zadapter.optimize(table, **box, **asked) for _ in range(3)]
+
+        fresh = zadapter.plan(table, **keys, **asked, force=True)
+        assert reports[-1].nothing_to_do
+        assert len(reports[0].versions) > 1
+        assert max(len(report.versions) for report in reports[1:]) > 1
+        assert "runs merged" in {why for report in reports for why in report.plan.reasons}
+        assert fresh.share_before < 1.3 * fresh.share_after
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(5_000 + 2 * NEW)
+        )
+
 
 class Deleting(Nights):
     """Formats with row-level deletes."""
@@ -84,7 +116,11 @@ class TestIceberg(Deleting):
     """Iceberg, merge-on-read with deletion vectors."""
 
     format = "iceberg"
-    properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    properties: ClassVar = {
+        "format-version": "3",
+        "write.delete.mode": "merge-on-read",
+        "write.parquet.compression-codec": "snappy",  # files as large as those of other formats
+    }
 
 
 class TestParquet(Nights):
