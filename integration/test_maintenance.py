@@ -16,6 +16,11 @@ from zadapter.errors import EngineError
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
 
 
+def sha(name):
+    """A text for each number."""
+    return F.sha1(F.col(name).cast("string"))
+
+
 class Nights:
     """What all formats have in common."""
 
@@ -128,6 +133,31 @@ class Nights:
         assert zadapter.plan(table, **asked).nothing_to_do
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
             range(ROWS)
+
+    def test_a_table_larger_than_a_job_is_kept_in_boxes(self, lakes):
+        """Its jobs are small, each commits by itself, and filters read little more for it."""
+        first, *later = (
+            self.rows(lakes, start, count).withColumn("text", sha("id"))
+            for start, count in [(0, 5_000), (5_000, NEW), (5_000 + NEW, NEW)]
+        )
+        table = lakes.make(self.format, first, files=8, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        box = {"max_group_bytes": "200KB"}
+        keys = {"by": ["a", "b"], "target_file_size": "32KB", "row_groups": 2}
+        reports = [zadapter.optimize(table, **keys, **box, **asked)]
+        for rows in later:
+            lakes.append(self.format, table, rows.repartition(2))
+            reports.append(zadapter.optimize(table, **box, **asked))
+        reports += [zadapter.optimize(table, **box, **asked) for _ in range(3)]
+
+        fresh = zadapter.plan(table, **keys, **asked, force=True)
+        assert reports[-1].nothing_to_do
+        assert len(reports[0].versions) > 1
+        assert max(len(report.versions) for report in reports[1:]) > 1
+        assert "runs merged" in {why for report in reports for why in report.plan.reasons}
+        assert fresh.share_before < 1.3 * fresh.share_after
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(5_000 + 2 * NEW)
         )
 
 
@@ -167,6 +197,12 @@ class TestIceberg(Deleting):
     format = "iceberg"
     properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
     row_id = "_row_id"
+
+    properties: ClassVar = {
+        "format-version": "3",
+        "write.delete.mode": "merge-on-read",
+        "write.parquet.compression-codec": "snappy",  # files as large as those of other formats
+    }
 
 
 class TestParquet(Nights):

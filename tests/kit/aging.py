@@ -103,7 +103,8 @@ class Aging:
             if trunk is None
             else fit_below(trunk, self.request, sample, (), cut_into)
         )
-        row_groups = max(1, round(row_groups * cut_into / layout.files))
+        parts = cut_into if trunk is None else max(cut_into, trunk.boxes)
+        row_groups = max(1, round(row_groups * cut_into / parts))
         run = replace(layout, run=str(next(_numbers))).id
         leaf = assign.leaves(layout, keys, here)
         file_of = assign.files(layout, leaf, np.arange(len(rows)))

@@ -45,7 +45,10 @@ class Trunk:
         return tuple(cut)
 
     def fitted(self, request: Request, sample: Sequence[pa.Array]) -> "Trunk":
-        """Return a trunk of as many boxes, each with as many of the sampled rows."""
+        """Return a trunk of as many boxes, each with as many of the sampled rows.
+
+        It has fewer boxes where values repeat.
+        """
         one_root = np.zeros(len(sample[0]), np.int64)
         layout = fit(replace(request, row_groups=1), sample, [()], one_root, [self.boxes])
         box_of = [
@@ -57,7 +60,7 @@ class Trunk:
             for level, nodes in zip(layout.levels, divided, strict=False)
             if nodes.any()
         ]
-        return Trunk(self.boxes, tuple(levels))
+        return Trunk(int(_reached(levels).sum()), tuple(levels))
 
 
 def fit_below(
@@ -77,13 +80,15 @@ def fit_below(
         request: The request; its curve is one of ``TREES``.
         sample: The sampled values, one array per key column, all of the same length.
         root: Partition values.
-        files: Number of files to write, more if there are more boxes.
+        files: Number of files to write, or that of the boxes if there are more of them.
     """
     levels = tuple(
         Level(level.column, level.cuts.cast(sample[level.column].type)) for level in trunk.levels
     )
     node = assign.nodes(levels, sample, np.zeros(len(sample[0]), np.int64))
-    budget, first = _files_of(levels, np.bincount(node, minlength=1 << len(levels)), files)
+    budget, first = _files_of(
+        levels, np.bincount(node, minlength=1 << len(levels)), max(files, trunk.boxes)
+    )
     columns = [level.column for level in levels]
     used = [columns.count(column) for column in range(len(sample))]
     return grown(
@@ -97,16 +102,22 @@ def fit_below(
 
 def _files_of(levels: Sequence[Level], rows: Ints, files: int) -> tuple[Ints, Ints]:
     """Return the number of files and the first file of each box with so many sampled rows."""
-    reached = np.ones(1, np.bool_)
-    for level in levels:
-        cut = level.cuts.is_valid().to_numpy(zero_copy_only=False)
-        reached = np.stack([reached, reached & cut], axis=1).ravel()
+    reached = _reached(levels)
     rows = rows if rows.any() else reached.astype(np.int64)
     exact = rows * (files / rows.sum())
     budget = np.where(rows > 0, np.maximum(1, np.rint(exact)), 0).astype(np.int64)
     shared = budget.sum() if (reached & (rows == 0)).any() else 0
     first = np.where(rows > 0, np.cumsum(budget) - budget, shared)
     return np.maximum(budget, 1), first
+
+
+def _reached(levels: Sequence[Level]) -> npt.NDArray[np.bool_]:
+    """Return which nodes below some levels rows can reach."""
+    reached = np.ones(1, np.bool_)
+    for level in levels:
+        cut = level.cuts.is_valid().to_numpy(zero_copy_only=False)
+        reached = np.stack([reached, reached & cut], axis=1).ravel()
+    return reached
 
 
 def _only(cuts: pa.Array, nodes: npt.NDArray[np.bool_]) -> pa.Array:

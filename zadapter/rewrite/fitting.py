@@ -187,7 +187,8 @@ def _fit(
     else:
         layout = fit_below(trunk, request, keys, roots[0], files[0])
         (group,) = job.groups  # there may be more boxes than files of the target size
-        finer = max(1, round(group.row_groups * group.cut_into / layout.files))
+        parts = max(group.cut_into, trunk.boxes)
+        finer = max(1, round(group.row_groups * group.cut_into / parts))
         group = replace(group, cut_into=layout.files, row_groups=finer)
         job = replace(job, groups=(group,))
     return PlannedJob(job=job, layout=replace(layout, run=uuid4().hex), keys=keys, root_of=among)
