@@ -12,6 +12,7 @@ FORMAT = Format(
     name="delta",
     log="_delta_log",
     migrates=True,
+    inspects=True,
     external_files=True,
     library=Library(
         version="4.4",

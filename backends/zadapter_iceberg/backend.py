@@ -31,7 +31,7 @@ from zadapter_iceberg.table.lookup import (
     refuse,
     refuse_other_branch,
 )
-from zadapter_iceberg.table.read_options import split_size, with_fields
+from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
 from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import (
     METRICS,
@@ -103,6 +103,7 @@ class IcebergBackend:
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
+            field_ids={parts: column.id for parts, column in version.columns.items()},
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
             target_file_size=version.target_file_size,
@@ -143,7 +144,7 @@ class IcebergBackend:
         """Return the live rows of *files*: deletes are applied, row lineage is kept."""
         version: Version = snapshot.handle
         if not files.num_rows:
-            return self._no_rows(version)
+            return no_rows(self._jvm, version)
         tasks = [version.tasks[path] for path in files["path"].to_pylist()]
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
@@ -153,11 +154,6 @@ class IcebergBackend:
         self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
         reader = self._spark.read.option("split-size", str(split_size(self._spark, files)))
         return reader.format("iceberg").load(group)
-
-    def _no_rows(self, version: Version) -> DataFrame:
-        columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
-        rows = self._jvm.session.createDataFrame(self._jvm.list([]), columns)
-        return DataFrame(rows, self._spark)
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
@@ -189,7 +185,7 @@ class IcebergBackend:
             ),
         )
 
-    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has collected stats
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with the stats that Iceberg's writer has collected."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
@@ -200,21 +196,18 @@ class IcebergBackend:
         with_stats = [
             parts for parts, _ in leaves(snapshot.schema) if parts not in snapshot.without_stats
         ]
-        spec_id = int(spec.specId())
-        parsed = file_table(
-            contents, wanted_of(snapshot, with_stats), snapshot.partition, {}, spec_id
-        )
-        return Staged(files=parsed, paths=written.paths, handle=written.handle)
+        wanted = wanted_of(snapshot, with_stats)
+        files = file_table(contents, wanted, snapshot.partition, {}, int(spec.specId()))
+        return Staged(files=files, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files, which have no row-level deletes yet."""
         version: Version = snapshot.handle
         if not staged.files.num_rows:
-            return self._no_rows(version)
-        added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
-        return self._rows(
-            version, staged.files, scan_tasks.of_new(self._jvm, version.pinned, added)
-        )
+            return no_rows(self._jvm, version)
+        added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
+        new = scan_tasks.of_new(self._jvm, version.pinned, added)
+        return self._rows(version, staged.files, new)
 
     def commit(self, change: Change) -> int:
         """Store the layouts, then exchange the files in one commit, a ``replace`` or an append.
@@ -232,6 +225,16 @@ class IcebergBackend:
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adopted)
         return rewrites.commit(self._jvm, change.base.handle.located, change)
+
+    def scan(self, snapshot: Snapshot) -> DataFrame:
+        """Return the rows of the table, read as queries on it are."""
+        return self._spark.read.format("iceberg").load(snapshot.identifier or snapshot.location)
+
+    def scanned(self, rows: DataFrame) -> list[str]:
+        """Return the URIs of the data files in the tasks that Iceberg plans."""
+        return uris(scan_tasks.planned(rows), by_hadoop(self._jvm.root, self._jvm.session))
+
+    restate = staticmethod(rewrites.refuse_restating)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return the version of a snapshot, 0 for none, with the current schema and spec.

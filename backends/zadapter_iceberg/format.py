@@ -6,6 +6,7 @@ from zadapter_iceberg import local_catalog
 FORMAT = Format(
     name="iceberg",
     migrates=True,
+    inspects=True,
     external_files=True,
     field_ids=True,
     library=Library(

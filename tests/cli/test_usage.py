@@ -16,9 +16,13 @@ from zadapter.arguments.local_paths import VARIABLES
 from zadapter.cli.app import app
 
 NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
-NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, "Report", "zvalue"}
+RESULTS = {"Analysis", "Audit", "Explanation", "Report"}
+NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
+    "analyze": {"check", "plot", "html"},
+    "audit": {"html"},
+    "explain": {"plot", "html"},
     "optimize": {"context", "config"},
     "plan": {"context", "config"},
     "read": {"limit"},

@@ -196,4 +196,5 @@ def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report
         jobs_left=tally.jobs_left,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),
+        files=files_after,
     )

@@ -1,0 +1,38 @@
+"""Commits of corrected stats, which change no data."""
+
+import pyarrow as pa
+
+from zadapter.errors import UnsupportedError
+from zadapter.table.snapshot import Snapshot
+from zadapter_parquet.format.entries import Operation
+from zadapter_parquet.log import commit_entries
+from zadapter_parquet.log.log import Log
+from zadapter_parquet.log.snapshot import Version
+from zadapter_parquet.store.contract import Files, check_writable
+
+
+def restate(snapshot: Snapshot, files: pa.Table) -> int:
+    """Replace the stats of *files*, and return the new version.
+
+    Args:
+        snapshot: The head of the log; a newer version is a conflict.
+        files: File table with complete stats, partition values and layouts.
+
+    Raises:
+        UnsupportedError: The folder has no log yet, so that no stats are recorded.
+        ConflictError: Another writer committed first; nothing was committed.
+    """
+    version: Version = snapshot.handle.version
+    store: Files = snapshot.handle.files
+    if version.file_table is not None:
+        raise UnsupportedError(
+            f"{snapshot.table} has no log, so no stats are recorded that could be wrong; "
+            "zadapter.optimize() creates the log"
+        )
+    check_writable(store)
+    log, base = Log(store, snapshot.table), version.entry
+    fields = commit_entries.exchanged(store, base, [files], [files])
+    fields |= {"rows": base.rows, "size": base.size, "summary": {}}
+    entry = commit_entries.following(log, base, Operation.OPTIMIZE, **fields)
+    log.claim(entry)
+    return entry.version
