@@ -63,6 +63,8 @@ def depths(extent: Extent, partition: Ints) -> Depths:
         partition: Number of each file's partition. Files of two partitions do not overlap.
     """
     low, high = extent.sides
+    if not extent.known.any():
+        return Depths(np.zeros(len(low)), np.zeros(len(low), np.int64))
     size = len(extent.number) + 2
     begins, ends = partition * size + low, partition * size + np.maximum(high, 0)
     present, known = extent.present, np.flatnonzero(extent.known)

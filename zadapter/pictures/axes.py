@@ -1,5 +1,6 @@
 """Values of columns as places on an axis, with ticks in the column's own unit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 _DAY = 86_400_000_000
 """Microseconds of a day."""
-_TICKS, _LONGEST = 5, 14
+_TICKS, _LONGEST = 4, 10
 """Number of ticks of a column that is not a number, and most characters of a label."""
 
 
@@ -68,9 +69,7 @@ def scale(name: str, values: pa.Array) -> Scale:
     ranked = rank(values)
     at = np.unique(np.linspace(0, max(0, len(ranked.distinct) - 1), _TICKS).astype(np.int64))
     shown = ranked.distinct.take(pa.array(at)).to_pylist() if len(ranked.distinct) else []
-    labels = tuple(
-        (float(n + 1), _short(text)) for n, text in zip(at.tolist(), shown, strict=False)
-    )
+    labels = tuple(zip((at + 1.0).tolist(), _shortened(shown), strict=False))
     return Scale(name, np.where(ranked.ranks > 0, ranked.ranks, np.nan), labels)
 
 
@@ -78,8 +77,15 @@ def _floats(values: pa.Array) -> Floats:
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), float)
 
 
-def _short(value: Any) -> str:
-    text = value.hex() if isinstance(value, bytes) else str(value)
-    text = "".join(c if c.isprintable() else "?" for c in text)
-    # a dollar sign would begin a formula
-    return (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…").replace("$", r"\$")
+def _shortened(values: Sequence[Any]) -> list[str]:
+    """Return values as short labels, from the first character in which they differ."""
+    texts = [value.hex() if isinstance(value, bytes) else str(value) for value in values]
+    texts = ["".join(c if c.isprintable() else "?" for c in text) for text in texts]
+    shared = next((n for n, same in enumerate(zip(*texts, strict=False)) if len(set(same)) > 1), 0)
+    start = shared if max(map(len, texts), default=0) > _LONGEST else 0
+    return [_short(f"…{text[start:]}" if start else text) for text in texts]
+
+
+def _short(text: str) -> str:
+    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut.replace("$", r"\$")  # a dollar sign would begin a formula
