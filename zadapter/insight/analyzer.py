@@ -1,7 +1,7 @@
 """Computes an analysis from the file table of a snapshot."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -70,6 +70,11 @@ class Subject:
         return 0 if self.request is None else len(self.request.columns)
 
     @cached_property
+    def every(self) -> Space:
+        """The boxes of the files in all columns."""
+        return space(self.extents, self.rows)
+
+    @cached_property
     def space(self) -> Space:
         """The boxes of the files in the key columns."""
         request = self.request
@@ -78,13 +83,14 @@ class Subject:
             weights = request.weights
         if request is not None and request.curve.value == "linear":
             weights = tuple(LINEAR**-number for number in range(self.keys))
-        return space(self.extents[: self.keys], self.rows, weights)
+        every, keys = self.every.boxes, slice(self.keys)
+        return Space(replace(every, low=every.low[:, keys], high=every.high[:, keys]), weights)
 
     def column_facts(self) -> tuple[ColumnFacts, ...]:
         """Return the facts of each column."""
         if not self.files.num_rows or not self.columns:
             return ()
-        shares = shares_by_column(space(self.extents, self.rows))
+        shares = shares_by_column(self.every)
         found = zip(self.columns, self.extents, self.depths, shares.tolist(), strict=True)
         return tuple(column_facts(self.files, *each) for each in found)
 

@@ -1,0 +1,124 @@
+"""Whoever looks at a table of any format sees the same facts, and they are true."""
+
+import json
+
+import pytest
+from pyspark.sql import functions as F
+
+import zadapter
+from integration.kit.lakes import settings
+from integration.migration.tables import Lakes
+from integration.pruning.engines import EngineTrial
+from integration.pruning.trials import SESSION
+from zadapter.errors import UnknownColumnError, UsageError
+
+ROWS = 4_000
+
+
+class Insight:
+    """What all formats have in common."""
+
+    format: str
+
+    @pytest.fixture(scope="class")
+    def lakes(self, spark, catalog, tmp_path_factory):
+        return Lakes(spark, catalog, tmp_path_factory.mktemp("seen"))
+
+    @pytest.fixture(scope="class")
+    def table(self, lakes):
+        """Files that all overlap, in two partitions."""
+        rows = lakes.spark.range(ROWS).select(
+            F.col("id"),
+            (F.col("id") * 31337 % 9973).alias("k"),
+            F.sha2(F.col("id").cast("string"), 256).alias("s"),
+            F.when(F.col("id") % 5 > 0, F.col("id") / 7).alias("f"),
+            F.col("id").cast("decimal(12, 2)").alias("amount"),
+            (F.col("id") % 2 == 0).alias("even"),
+            F.array("id").alias("list"),
+        )
+        return lakes.make(self.format, rows, files=6)
+
+    def asked(self, spark):
+        return {"backend": self.format, "spark": spark}
+
+    def test_explain_names_the_files_that_spark_reads(self, lakes):
+        """Conditions on values of every type, before and after an optimize."""
+        trial = EngineTrial(lakes, self.format, "spark", 0, rows=300, conditions=10)
+
+        with settings(lakes.spark, SESSION):
+            found = trial.run()
+
+        assert found.wrong == []
+        assert found.asked["after, explain"] > 4
+        assert sum(found.pruned["after, explain"]) > 0
+
+    def test_a_table_is_due_until_it_is_clustered(self, table, spark):
+        """The verdict is that of optimize; conditions, functions and columns are told apart."""
+        asked, by = self.asked(spark), ["id", "k"]
+        queries = ["k < 100", "upper(s) = 'A'", "CAST(id AS STRING) = '7'"]
+        before = zadapter.analyze(table, by=by, queries=queries, row_groups=True, **asked)
+        assert zadapter.analyze(table, **asked).rewrite is None  # no keys yet
+
+        report = zadapter.optimize(table, by=by, target_file_size="16KB", **asked)
+        after = zadapter.analyze(table, queries=queries, row_groups=True, sample_files=3, **asked)
+
+        assert before.due
+        assert before.share == before.row_groups.share_by_file == 1
+        assert before.columns[0].depth.largest == 6
+        assert (after.due, after.by) == (False, ("id", "k"))
+        assert after.totals.files == report.files_added > 4
+        assert abs(after.share - report.share_after) < 0.15
+        assert after.row_groups.files == 3
+        assert after.row_groups.share <= after.row_groups.share_by_file
+        few, all_, cast = after.queries
+        assert few.read.files < after.totals.files == all_.read.files == cast.read.files
+        assert "Upper" in all_.unused[0]
+        assert "cast" in cast.unused[0]
+        assert "list" not in {column.column for column in after.columns}
+        json.dumps(after.to_dict(files=True), allow_nan=False)
+        assert len(report.plot().axes) == 3
+
+    def test_wrong_conditions_are_refused_and_others_told(self, table, spark):
+        """With Spark's position; what a function hides is said."""
+        asked = self.asked(spark)
+        with pytest.raises(UsageError, match=r"pos 4|near"):
+            zadapter.explain(table, "id ==== 3", **asked)
+        with pytest.raises(UnknownColumnError, match="nosuch"):
+            zadapter.analyze(table, queries=["nosuch = 1"], **asked)
+        with pytest.raises(UsageError, match="subquery"):
+            zadapter.explain(table, "id IN (SELECT 1)", **asked)
+        with pytest.raises(UnknownColumnError, match="nosuch"):
+            zadapter.analyze(table, by="nosuch", **asked)
+
+        assert "an array" in zadapter.analyze(table, by="list", **asked).note
+        told = zadapter.explain(table, "size(list) = 1 AND id >= 0", row_groups=True, **asked)
+        assert told.kept == told.totals
+        assert any("Size" in part.why for part in told.parts)
+        assert zadapter.explain(table, "false", **asked).engine.read.files == 0
+
+    def test_an_audit_finds_what_it_wrote_to_be_sound(self, table, spark):
+        """By footers and by values; nothing is left to repair."""
+        for deep in (False, True):
+            found = zadapter.audit(table, deep=deep, repair=True, **self.asked(spark))
+
+            assert (found.unsound, found.missing, found.unsure) == (0, 0, 0)
+            assert found.repaired_version is None
+            assert "id" in found.columns
+
+
+class TestDelta(Insight):
+    """Delta."""
+
+    format = "delta"
+
+
+class TestIceberg(Insight):
+    """Iceberg."""
+
+    format = "iceberg"
+
+
+class TestParquet(Insight):
+    """Plain Parquet."""
+
+    format = "parquet"
