@@ -30,19 +30,21 @@ class Scale:
         places: Place of each value; NaN where it is unknown.
         labels: Texts of places, for columns that are no numbers; empty for numbers and times.
         is_time: Whether places are days since 1970.
+        zone: The zone of times.
     """
 
     name: str
     places: Floats
     labels: tuple[tuple[float, str], ...] = ()
     is_time: bool = False
+    zone: str = ""
 
     def label(self, axis: "Axis") -> None:
         """Write the name and the ticks of the axis."""
         from matplotlib import dates  # noqa: PLC0415 - an optional extra
         from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-        axis.set_label_text(f"{self.name} (UTC)" if self.is_time else self.name)
+        axis.set_label_text(f"{self.name} ({self.zone})" if self.zone else self.name)
         if self.labels:
             axis.set_ticks([place for place, _ in self.labels], [text for _, text in self.labels])
         elif self.is_time:
@@ -61,7 +63,8 @@ def scale(name: str, values: pa.Array) -> Scale:
         return Scale(name, _floats(values.cast(pa.int32())), is_time=True)
     if pa.types.is_timestamp(type_):
         ticks = values.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
-        return Scale(name, _floats(ticks) / _DAY, is_time=True)
+        zone = "" if type_.tz is None else "UTC"
+        return Scale(name, _floats(ticks) / _DAY, is_time=True, zone=zone)
     if pa.types.is_boolean(type_):
         return Scale(name, _floats(values.cast(pa.int8())), ((0.0, "false"), (1.0, "true")))
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
