@@ -1,7 +1,11 @@
 """Whoever looks at a table of any format sees the same facts, and they are true."""
 
 import json
+from pathlib import Path
 
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
@@ -10,7 +14,8 @@ from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.pruning.engines import EngineTrial
 from integration.pruning.trials import SESSION
-from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.backend.plugins import load
+from zadapter.errors import UnknownColumnError, UnsupportedError, UsageError
 
 ROWS = 4_000
 
@@ -111,14 +116,91 @@ class TestDelta(Insight):
 
     format = "delta"
 
+    def test_wrong_stats_are_repaired_without_new_data(self, lakes, spark):
+        """A lower bound that is too high hides a row; one commit of add actions brings it back."""
+        table = lakes.make("delta", spark.range(100).selectExpr("id", "id * 3 AS k"), files=2)
+        falsify(table, spark)
+        hidden = zadapter.explain(table, "id = 0", backend="delta", spark=spark)
+
+        wrong = zadapter.audit(table, backend="delta", spark=spark)
+        done = zadapter.audit(table, repair=True, backend="delta", spark=spark)
+        after = zadapter.audit(table, deep=True, backend="delta", spark=spark)
+
+        assert hidden.kept.files < 2
+        assert (wrong.sound, wrong.repaired_version) == (False, None)
+        assert {row["what"] for row in wrong.findings.to_pylist()} == {
+            "lower bound", "upper bound", "number of nulls"
+        }  # fmt: skip
+        assert (len(done.repaired), done.repaired_version) == (2, 1)
+        assert (after.unsound, after.missing) == (0, 0)
+        actions = [json.loads(line) for line in commit(table, 1).read_text().splitlines()]
+        adds = [action["add"] for action in actions if "add" in action]
+        assert len(adds) == 2
+        assert not any(add["dataChange"] for add in adds)
+        assert not any("remove" in action for action in actions)
+        assert lakes.load("delta", table).where("id = 0").count() == 1
+        assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 100
+
 
 class TestIceberg(Insight):
     """Iceberg."""
 
     format = "iceberg"
 
+    def test_stats_of_manifests_cannot_be_replaced_alone(self, table, spark):
+        """The audit would say so."""
+        backend = load("iceberg")(spark)
+        snapshot = backend.snapshot(table)
+
+        with pytest.raises(UnsupportedError, match="manifest entry"):
+            backend.restate(snapshot, backend.files(snapshot))
+
 
 class TestParquet(Insight):
     """Plain Parquet."""
 
     format = "parquet"
+
+    def test_wrong_stats_are_repaired_in_new_parts(self, lakes, spark):
+        """The stats table's parts are replaced by one entry of the log; rows and files stay."""
+        table = lakes.make("parquet", spark.range(100).selectExpr("id", "id * 3 AS k"), files=4)
+        asked = {"backend": "parquet", "spark": spark}
+        zadapter.optimize(table, by=["id"], target_file_size="1KB", force=True, **asked)
+        (part,) = Path(table, "_zadapter", "stats").glob("*.stats")
+        stats = pq.read_table(part)
+        raised = pa.array([70] * stats.num_rows, stats.schema.field("id_minValue").type)
+        at = stats.column_names.index("id_minValue")
+        pq.write_table(stats.set_column(at, stats.schema.field(at), raised), part)
+
+        wrong = zadapter.audit(table, **asked)
+        done = zadapter.audit(table, repair=True, **asked)
+
+        assert wrong.unsound > 0
+        assert done.repaired_version == wrong.version + 1
+        assert zadapter.audit(table, deep=True, **asked).sound
+        assert zadapter.read(table, where="id = 0", **asked).count() == 1
+        assert zadapter.read(table, **asked).count() == 100
+        assert not zadapter.analyze(table, **asked).due  # the layout is kept
+
+
+def commit(table, version):
+    """Return an entry of a Delta log."""
+    return Path(table, "_delta_log", f"{version:020}.json")
+
+
+def falsify(table, spark):
+    """Write wrong stats to the first entry of a Delta log: no nulls counted, bounds moved."""
+    entry = commit(table, 0)
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    for add in (action["add"] for action in actions if "add" in action):
+        stats = json.loads(add["stats"])
+        stats["minValues"]["id"] = 90
+        stats["maxValues"].pop("k")
+        stats["nullCount"]["k"] = 7
+        add["stats"] = json.dumps(stats)
+    entry.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    for checksum in entry.parent.glob("*.crc"):
+        checksum.unlink()
+    for checksum in entry.parent.glob(".*.crc"):
+        checksum.unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001

@@ -175,10 +175,12 @@ def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request
         return None, str(error)
 
 
-def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups:
+def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:
     """Read footers, and return what filters read by row group and by file."""
     picked = spread(subject.files, count)
     columns = subject.columns[: subject.keys or _KEYS]
+    if not columns or not picked.num_rows:
+        return None
     groups = of_row_groups(opened.session, opened.snapshot, picked, opened.uris(picked), columns)
     table = groups.table
     together = pa.concat_tables([table, narrowed(picked, table.schema).select(table.column_names)])
@@ -187,6 +189,6 @@ def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups:
     return RowGroups(
         files=picked.num_rows,
         row_groups=table.num_rows,
-        share=boxes.share_of(numbers[: table.num_rows]) if columns else 0.0,
-        share_by_file=boxes.share_of(numbers[table.num_rows :]) if columns else 0.0,
+        share=boxes.share_of(numbers[: table.num_rows]),
+        share_by_file=boxes.share_of(numbers[table.num_rows :]),
     )
