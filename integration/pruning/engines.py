@@ -99,6 +99,7 @@ def main(
     formats: Annotated[str, typer.Option(help="By comma.")] = ",".join(WRITERS),
     conditions: Annotated[int, typer.Option(min=1, help="Of each table.")] = 100,
     first: Annotated[int, typer.Option(help="The seed.")] = 0,
+    writer: Annotated[int, typer.Option(min=0, max=1, help="0: Spark; 1: others.")] = 0,
 ) -> None:
     """Explain and run conditions on one table of each format, before and after an optimize."""
     from integration.pruning.__main__ import _lakes
@@ -107,12 +108,13 @@ def main(
     with TemporaryDirectory(prefix="zadapter-engines-") as folder:
         lakes = _lakes(Path(folder))
         for format_ in formats.split(","):
-            trial = EngineTrial(lakes, format_, "spark", first, conditions=conditions)
+            maker = WRITERS[format_][writer]
+            trial = EngineTrial(lakes, format_, maker, first, conditions=conditions)
             with settings(lakes.spark, SESSION):
                 found = trial.run()
             wrong += found.wrong
             shares = {k: f"{sum(v) / len(v):.0%}" for k, v in found.pruned.items()}
-            print(f"{time.perf_counter() - start:.0f} s: {format_}, asked {dict(found.asked)}, "
+            print(f"{time.perf_counter() - start:.0f} s: {format_} by {maker}, asked {dict(found.asked)}, "
                   f"files left out {shares}, not asked {dict(found.left_out)}, "
                   f"wrong {len(found.wrong)}", flush=True)  # fmt: skip
             print(*found.wrong, sep="\n", end="\n" if found.wrong else "")
