@@ -161,6 +161,26 @@ class TestParquet(Insight):
 
     format = "parquet"
 
+    def test_folders_in_hives_layout_are_seen_as_they_are(self, lakes, spark):
+        """Without a log: partitions, one of them null, exclude files for Spark, too."""
+        rows = spark.range(60).selectExpr(
+            "id", "if(id % 4 = 3, null, date_add(DATE '2024-01-01', int(id % 4))) AS day",
+            "int(id % 2) AS hour",
+        )  # fmt: skip
+        table = lakes.make("parquet", rows, "day", "hour", files=1)
+        asked = {"backend": "parquet", "spark": spark}
+
+        found = zadapter.analyze(table, by="id", where="day IS NOT NULL", **asked)
+        read = zadapter.explain(table, "day = DATE '2024-01-02' AND id >= 0", **asked)
+
+        assert (found.version, found.totals.files, found.partitions) == (None, 3, 3)
+        assert (read.kept.files, read.totals.files) == (1, 4)
+        assert {row["column"] for row in read.files.to_pylist() if not row["kept"]} == {"day"}
+        assert read.engine.read.files >= 1
+        with pytest.raises(UsageError, match="partition column"):
+            zadapter.optimize(table, by="day", **asked)
+        assert "partition column" in zadapter.analyze(table, by="day", **asked).verdict
+
     def test_wrong_stats_are_repaired_in_new_parts(self, lakes, spark):
         """The stats table's parts are replaced by one entry of the log; rows and files stay."""
         table = lakes.make("parquet", spark.range(100).selectExpr("id", "id * 3 AS k"), files=4)

@@ -114,9 +114,9 @@ def main(
                 found = trial.run()
             wrong += found.wrong
             shares = {k: f"{sum(v) / len(v):.0%}" for k, v in found.pruned.items()}
-            print(f"{time.perf_counter() - start:.0f} s: {format_} by {maker}, asked {dict(found.asked)}, "
-                  f"files left out {shares}, not asked {dict(found.left_out)}, "
-                  f"wrong {len(found.wrong)}", flush=True)  # fmt: skip
+            print(f"{time.perf_counter() - start:.0f} s: {format_} by {maker}, asked "
+                  f"{dict(found.asked)}, files left out {shares}, not asked "
+                  f"{dict(found.left_out)}, wrong {len(found.wrong)}", flush=True)  # fmt: skip
             print(*found.wrong, sep="\n", end="\n" if found.wrong else "")
         lakes.spark.stop()
     if wrong:

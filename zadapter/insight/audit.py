@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
-from zadapter.reports.facts import Facts, Listing
+from zadapter.reports.facts import SHOWN, Facts, Listing
 
 FOOTERS, VALUES = "footers", "values"
 """What the log is compared with."""
@@ -84,5 +84,6 @@ class Audit(Facts):
         """Return the findings, unsound ones first."""
         ordered = self.findings.sort_by([("kind", "descending"), ("path", "ascending")])
         columns = tuple(ordered.column_names)
-        rows = tuple(tuple(row[name] for name in columns) for row in ordered.to_pylist())
-        return (Listing("findings", columns, rows),)
+        first = ordered.slice(0, SHOWN).to_pylist()
+        rows = tuple(tuple(row[name] for name in columns) for row in first)
+        return (Listing("findings", columns, rows, ordered.num_rows),)

@@ -13,7 +13,7 @@ from zadapter.filters.column_bounds import Mask
 from zadapter.insight.analysis import Totals
 from zadapter.insight.parts import PartFacts
 from zadapter.pictures.figures import clusters
-from zadapter.reports.facts import Facts, Listing
+from zadapter.reports.facts import SHOWN, Facts, Listing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ class Explanation(Facts):
                 ("files", "what", "part", "cause"),
                 tuple((d.files, d.what, d.part, d.cause) for d in self.engine.differences),
             ),
-            Listing("files", _COLUMNS, self._files()),
+            Listing("files", _COLUMNS, self._files(), self.files.num_rows),
         )
 
     def plot(self, columns: Sequence[str] | None = None) -> "Figure":
@@ -159,7 +159,7 @@ class Explanation(Facts):
         return tuple((row["path_count"], row["kept"], row["why"]) for row in counted.to_pylist())
 
     def _files(self) -> tuple[tuple[object, ...], ...]:
-        rows = self.files.select(list(_COLUMNS)).to_pylist()  # all, for the number of them
+        rows = self.files.slice(0, SHOWN).select(list(_COLUMNS)).to_pylist()
         return tuple((_end(row["path"]), *(row[name] for name in _COLUMNS[1:])) for row in rows)
 
 

@@ -24,12 +24,14 @@ class Listing:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+    total: int | None = None
+    """Number of rows of which these are the first; None: these are all."""
 
     @property
     def heading(self) -> str:
         """The title, and how many of the rows are shown."""
-        more = len(self.rows) > SHOWN
-        return f"{self.title}, {SHOWN} of {len(self.rows):,}" if more else self.title
+        total = len(self.rows) if self.total is None else self.total
+        return f"{self.title}, {SHOWN} of {total:,}" if total > SHOWN else self.title
 
     @property
     def texts(self) -> list[tuple[str, ...]]:
