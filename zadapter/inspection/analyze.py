@@ -172,7 +172,7 @@ def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request
         stated = options if options.by is not None else laid(options, files, opened.snapshot)
         return request_of(stated, opened.snapshot, files), ""
     except UsageError as error:
-        return None, str(error)
+        return None, str(error).removeprefix(f"{opened.snapshot.table}: ")
 
 
 def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:
