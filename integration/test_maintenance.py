@@ -1,12 +1,17 @@
 """Nights of a table: appends, deletes, and a call of ``optimize`` after each."""
 
 from collections import Counter
+from datetime import datetime, timedelta, timezone
+from threading import Barrier
 from typing import ClassVar
 
 import pytest
+from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
+from zadapter.backend import plugins
+from zadapter.errors import EngineError
 
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
 
@@ -16,6 +21,12 @@ class Nights:
 
     format: str
     properties: ClassVar = {}
+    row_id = "id"
+    """Identity of a row to engines."""
+
+    def row_ids(self, lakes, table):
+        rows = lakes.load(self.format, table).selectExpr("id", f"{self.row_id} AS row_id")
+        return {row.id: row.row_id for row in rows.collect()}
 
     @pytest.fixture
     def lakes(self, spark, catalog, tmp_path):
@@ -50,6 +61,75 @@ class Nights:
             range(count)
         )
 
+    def test_files_that_are_too_young_are_left_alone(self, lakes):
+        """Whoever has written them may still change them."""
+        table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=2, **self.properties)
+        lakes.append(self.format, table, self.rows(lakes, ROWS, NEW))
+        backend = plugins.load(self.format)(lakes.spark)
+        old, between = backend.files(backend.snapshot(table)), datetime.now(timezone.utc)
+        lakes.append(self.format, table, self.rows(lakes, ROWS + NEW, NEW))
+        asked = {"by": ["a"], "backend": self.format, "spark": lakes.spark}
+        snapshot = backend.snapshot(table)
+        every = backend.files(snapshot).num_rows
+
+        planned = [
+            zadapter.plan(table, settle=age, **asked).files_rewritten
+            for age in (None, "1 hour", timedelta(microseconds=1))
+        ]
+        assert set(backend.older(snapshot, between).to_pylist()) == set(old["path"].to_pylist())
+        assert planned == [every, 0, every]
+
+    def test_a_table_that_was_never_clustered_is_compacted(self, lakes):
+        """Small files are joined in the order of their times, and again only if there are many."""
+        rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(a % 2)"))
+        table = lakes.make(self.format, rows.where("id < 1"), "p", files=1, **self.properties)
+        for first in range(1, ROWS, ROWS // 8):
+            part = rows.where(f"id BETWEEN {first} AND {first + ROWS // 8 - 1}")
+            lakes.append(self.format, table, part.coalesce(1))
+        asked = {"backend": self.format, "spark": lakes.spark, "target_file_size": "24KB"}
+        row_ids = self.row_ids(lakes, table)
+        before = zadapter.plan(table, **asked)
+        report = zadapter.optimize(table, **asked)
+        again = zadapter.plan(table, **asked)
+
+        assert report.plan == before
+        assert before.columns == ()
+        assert set(before.reasons) == {"small files"}
+        assert 2 <= report.files_added < report.files_removed <= 18
+        assert again.nothing_to_do
+        assert "pass by=" in str(report)
+        assert self.row_ids(lakes, table) == row_ids
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(ROWS)
+        )
+
+    def test_jobs_run_side_by_side(self, lakes):
+        """Two write at once, each is committed by itself, and one that fails stops no other."""
+        rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(id % 4)"))
+        table = lakes.make(self.format, rows, "p", files=2, **self.properties)
+        meeting, calls = Barrier(2, timeout=300), iter(range(9))
+
+        class Meeting(plugins.load(self.format)):
+            def write(self, *arguments):
+                meeting.wait()
+                if next(calls) == 1:
+                    raise OSError("the disk is full")
+                return super().write(*arguments)
+
+        asked = {"by": ["a"], "target_file_size": "8KB", "max_group_bytes": "40KB"}
+        asked |= {"backend": Meeting, "spark": lakes.spark, "max_concurrent_jobs": 2}
+        planned = zadapter.plan(table, **asked)
+        with pytest.raises(EngineError, match=r"the disk is full.* by this call: \[\d+\]"):
+            zadapter.optimize(table, **asked)
+        report = zadapter.optimize(table, **asked | {"backend": self.format})
+
+        assert planned.groups == 4
+        assert len(report.versions) == report.plan.groups == 3
+        assert zadapter.plan(table, **asked).nothing_to_do
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(ROWS)
+        )
+
 
 class Deleting(Nights):
     """Formats with row-level deletes."""
@@ -77,7 +157,8 @@ class TestDelta(Deleting):
     """Delta, with deletion vectors."""
 
     format = "delta"
-    properties: ClassVar = {"enableDeletionVectors": "true"}
+    properties: ClassVar = {"enableDeletionVectors": "true", "enableRowTracking": "true"}
+    row_id = "_metadata.row_id"
 
 
 class TestIceberg(Deleting):
@@ -85,6 +166,7 @@ class TestIceberg(Deleting):
 
     format = "iceberg"
     properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    row_id = "_row_id"
 
 
 class TestParquet(Nights):

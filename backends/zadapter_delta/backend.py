@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import is_relative
 from zadapter.base.names import Parts, leaves, quote
-from zadapter.errors import UnsupportedError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table.encoding import Encoding
@@ -24,6 +24,7 @@ from zadapter_delta.format import FORMAT
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import snapshots, specs
 from zadapter_delta.table.clustering import check, is_clustered
+from zadapter_delta.table.live_files import LiveFiles
 from zadapter_delta.table.lookup import Located, afresh, current, locate
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
@@ -31,9 +32,6 @@ from zadapter_delta.table.snapshots import Handle
 _NO_STATS = {"spark.databricks.delta.stats.collect": "false"}
 """Disables stats collection during writes: it takes a fifth of the write time, and the footers hold
 the same stats."""
-_MAX_CACHED_FILES = 200
-"""Up to this many files in a snapshot, all AddFile actions are fetched at once: each query of the
-log's state takes a quarter of a second, however few files it returns."""
 _ABSOLUTE_URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -46,9 +44,7 @@ class DeltaBackend:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._jvm = Jvm(spark)
-        # sampling, reading and committing request the same files in turn
-        self._collected: tuple[JavaObject, list[str], JavaObject] = (None, [], None)
-        self._few: tuple[JavaObject, dict[str, JavaObject]] = (None, {})
+        self._live = LiveFiles(self._jvm)
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
@@ -78,8 +74,14 @@ class DeltaBackend:
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with the log's stats of *columns*."""
-        adds = DataFrame(snapshot.handle.snapshot.allFiles().toDF(), self._spark)
+        adds = self._live.frame(snapshot.handle.snapshot)
         return snapshots.file_table(snapshot, adds, columns)
+
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files that were written before *time*."""
+        adds = self._live.frame(snapshot.handle.snapshot)
+        written = F.col("modificationTime") < int(time.timestamp() * 1_000)
+        return adds.where(written).select("path").toArrow()["path"].combine_chunks()
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
@@ -114,7 +116,9 @@ class DeltaBackend:
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*: deletion vectors are applied, row ids are kept."""
         _, base = snapshot.handle
-        rows = self._rows(snapshot, self._jvm.seq_of(self._adds(base, files)))
+        rows = self._rows(
+            snapshot, self._jvm.seq_of(self._live.of(base, files["path"].to_pylist()))
+        )
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
         with self._jvm.active():
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
@@ -124,31 +128,6 @@ class DeltaBackend:
         located, base = snapshot.handle
         with self._jvm.active():
             return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
-
-    def _adds(self, base: JavaObject, files: pa.Table) -> JavaObject:
-        """Return the AddFile actions of *files* as a ``java.util.List``.
-
-        Raises:
-            UnsupportedError: The log lacks some of the files.
-        """
-        paths = files["path"].to_pylist()
-        if self._collected[:2] != (base, paths):
-            adds = self._collect(base, paths)
-            if adds.size() != len(paths):
-                raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
-            self._collected = base, paths, adds
-        return self._collected[2]
-
-    def _collect(self, base: JavaObject, paths: Sequence[str]) -> JavaObject:
-        adds = base.allFiles()
-        if base.numOfFiles() <= _MAX_CACHED_FILES:
-            if self._few[0] != base:
-                self._few = base, {add.path(): add for add in adds.collectAsList()}
-            adds_by_path = self._few[1]
-            return self._jvm.list_of(adds_by_path[path] for path in paths if path in adds_by_path)
-        if len(paths) < base.numOfFiles():
-            adds = adds.filter(F.col("path").isin(paths)._jc)  # noqa: SLF001
-        return adds.collectAsList()
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
@@ -225,7 +204,8 @@ class DeltaBackend:
     def _removes(self, change: Change) -> list[JavaObject]:
         """Return the AddFile actions of the files that the change removes."""
         try:
-            return list(self._adds(change.base.handle.snapshot, change.removed))
+            paths = change.removed["path"].to_pylist()
+            return list(self._live.of(change.base.handle.snapshot, paths))
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
@@ -239,7 +219,7 @@ class DeltaBackend:
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""
-        adds = list(self._adds(snapshot.handle.snapshot, files))
+        adds = list(self._live.of(snapshot.handle.snapshot, files["path"].to_pylist()))
         texts = recorded_stats.texts(self._jvm, snapshot, files, ())
         return restated.commit(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
 

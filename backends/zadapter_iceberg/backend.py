@@ -1,6 +1,7 @@
 """Implementation of the backend contract for Apache Iceberg."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from uuid import uuid4
 
 import pyarrow as pa
@@ -34,10 +35,10 @@ from zadapter_iceberg.table.lookup import (
 from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
 from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import (
-    METRICS,
     Version,
     newest,
     of,
+    older_version,
     partition_types,
     physical_names,
     schema,
@@ -45,7 +46,7 @@ from zadapter_iceberg.table.snapshots import (
     without_bounds,
     without_stats,
 )
-from zadapter_iceberg.table.write_properties import settings
+from zadapter_iceberg.table.write_properties import settings, widen
 
 _UNLIMITED = str(1 << 62)
 
@@ -98,8 +99,7 @@ class IcebergBackend:
             identifier=None if located.name is None else quote(located.name),
             schema=columns,
             partition=partition_types(self._jvm, version),
-            # schema and partition spec may change, since files refer to column ids and to their
-            # spec; rows get ids when a table is upgraded to format version 3
+            # files refer to column ids and their spec; rows get ids by an upgrade to version 3
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
@@ -107,6 +107,7 @@ class IcebergBackend:
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
             target_file_size=version.target_file_size,
+            sort_order=version.sort_order,
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),
@@ -128,16 +129,18 @@ class IcebergBackend:
         live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
         return add_files.named(version.pinned, live)
 
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files of the newest snapshot before *time*."""
+        then = older_version(snapshot.handle, time)
+        return listed(self._spark, then, ())["file_path"].combine_chunks()
+
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
         return uris(paths, by_hadoop(self._jvm.root, self._jvm.session))
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
-        update = snapshot.handle.located.table.updateProperties()
-        for parts in columns:
-            update.set(METRICS + ".".join(parts), "full")
-        update.commit()
+        widen(snapshot, columns)
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:

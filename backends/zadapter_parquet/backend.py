@@ -117,6 +117,10 @@ class ParquetBackend:
             snapshot.handle.files, version.entry.parts, types, snapshot.partition
         )
 
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files that were in the log before *time*."""
+        return history.older(snapshot.handle.files, snapshot.handle.version, snapshot.table, time)
+
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the current URIs of *paths* in the log."""
         store: Files = snapshot.handle.files
@@ -206,7 +210,7 @@ class ParquetBackend:
         if version.file_table is None and not log.has(base):
             raise ReplacedTableError(table)
         if version.file_table is not None:
-            registered = self._registered_files(change, version.file_table)
+            registered = restating.completed_files(self._spark, change, version.file_table)
             base = registration.register(log, store, version, registered)
         base = moving.settled(log, store, table, base)
         try:
@@ -228,12 +232,6 @@ class ParquetBackend:
         return commit_entries.following(
             log, base, Operation(change.operation.value), transaction=change.id, **fields
         )
-
-    def _registered_files(self, change: Change, files: pa.Table) -> pa.Table:
-        """Return the registered file table, with complete stats of the files that stay."""
-        removed = pc.is_in(files["path"], change.removed["path"])
-        kept = missing_stats.completed(self._spark, change.base, files.filter(pc.invert(removed)))
-        return pa.concat_tables([files.filter(removed), kept])
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of all files."""

@@ -19,7 +19,7 @@ def adds(lake, table):
 @pytest.mark.parametrize("few", [0, 200])
 def test_only_the_files_asked_for_are_rewritten(lake, spark, monkeypatch, few):
     """Whether the log's entries are fetched at once, as of small tables, or by their names."""
-    monkeypatch.setattr("zadapter_delta.backend._MAX_CACHED_FILES", few)
+    monkeypatch.setattr("zadapter_delta.table.live_files.FEW", few)
     rows = spark.range(1_000).selectExpr("id a", "id % 3 p")
     table = lake.make(rows, partition_by=["p"])
     before, files = lake.rows(table), set(deltalake.DeltaTable(table).file_uris())

@@ -244,3 +244,16 @@ def test_more_old_partitions_than_a_layout_has_room_for(lake, spark):
 
     assert before == lake.read(name)
     assert len({str(file.partition) for file in lake.files(name)}) == 300
+
+
+def test_the_sort_order_of_a_table_is_named_and_not_claimed(lake, spark):
+    """Engines may trust the order that a file states, so rewritten files state none."""
+    table = lake.make(spark.range(4_000).selectExpr("id * 7919 % 4001 AS a", "id AS b"))
+    lake.sql(f"ALTER TABLE {table} WRITE ORDERED BY a DESC, truncate(10, b)")
+
+    report = lake.optimize(table, by=["a", "b"])
+
+    assert report.plan.sort_order == "a DESC, truncate[10](b) ASC"
+    assert "is not that of the new files" in str(report)
+    stated = lake.sql(f"SELECT DISTINCT sort_order_id FROM {table}.files").collect()
+    assert [row[0] for row in stated] == [0]

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.parquet.lake import stats
 from zadapter import errors
 
 ROWS = 4_000
@@ -220,3 +221,40 @@ def test_partition_values_of_every_kind(lake, spark, value):
     found = zadapter.read(table, spark=spark)
     assert {row.k for row in found.collect()} == {value}
     assert found.count() == 100
+
+
+def within(files, others):
+    """Whether the box of each file lies in the box of another one."""
+    names = [f"{key}_{end}" for key in ("a", "b") for end in ("minValue", "maxValue")]
+    boxes, around = (
+        [[*row.values()] for row in t.select(names).to_pylist()] for t in (files, others)
+    )
+    return all(
+        any(b[0] <= a[0] and a[1] <= b[1] and b[2] <= a[2] and a[3] <= b[3] for b in around)
+        for a in boxes
+    )
+
+
+def test_a_delete_leaves_a_clustered_table_clustered(lake, spark):
+    """Only files with deleted rows are written anew, each in its own box and layout."""
+    rows = spark.range(20_000).selectExpr("id % 141 a", "id div 141 b", "string(id) c")
+    table = lake.make(rows, files=8)
+    lake.optimize(table, by=["a", "b"], target_file_size="16KB")
+    before = stats(table)
+    everywhere, somewhere = "c LIKE '%77'", "c = '4711'"
+
+    deleted = zadapter.delete(table, everywhere)
+    after = stats(table)
+    again = zadapter.plan(table, backend="parquet")
+    kept = set(lake.files(table))
+    zadapter.delete(table, somewhere)
+
+    assert deleted == rows.where(everywhere).count() > before.num_rows
+    assert after["layout"].value_counts() == before["layout"].value_counts()
+    assert within(after, before)
+    assert again.groups == 0
+    assert len(kept - set(lake.files(table))) == 1
+    assert lake.read(table) == sorted(
+        str(dict(sorted(row.asDict().items())))
+        for row in rows.where(f"NOT ({everywhere} OR {somewhere})").collect()
+    )

@@ -4,7 +4,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from zadapter.cli.parsing import parse_age, parse_by, parse_pairs, parse_version
+from zadapter.arguments.ages import parse_age
+from zadapter.cli.parsing import parse_by, parse_pairs, parse_version
 from zadapter.errors import UsageError
 
 
@@ -77,11 +78,11 @@ def test_other_versions_are_refused(typed):
 )
 def test_an_age_has_a_unit(typed, meant):
     """A number alone could be days or seconds."""
-    assert parse_age(typed) == meant
+    assert parse_age(typed, "--older-than") == meant
 
 
 @pytest.mark.parametrize("typed", ["", "7", "7x", "-1d", "1.5d", "d", "1d2h", "999999999w"])
 def test_other_ages_are_refused(typed):
     """A slip must not delete files."""
     with pytest.raises(UsageError, match="--older-than: "):
-        parse_age(typed)
+        parse_age(typed, "--older-than")

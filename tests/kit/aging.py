@@ -5,8 +5,8 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from itertools import count, product
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from tests.kit.builders import file_table, request
 from zadapter.layout import assign
 from zadapter.layout.build import fit
+from zadapter.layout.trunk import fit_below
 from zadapter.planning.maintenance import Limits, maintenance
 
 A_ROW, A_GROUP = 64, 16
@@ -22,6 +23,7 @@ SAMPLED = 400
 """Rows that are sampled to fit a layout, for each file to write."""
 COLUMNS = 3
 DAY = 86_400
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -89,18 +91,26 @@ class Aging:
         """The number of runs."""
         return len({file.layout for file in self.files if file.layout})
 
-    def write(self, rows, cut_into, row_groups, ahead=()):
+    def write(self, rows, cut_into, row_groups, ahead=(), trunk=None):
         """Return files of *rows*, as the product fits and places them."""
-        drawn = np.random.default_rng(len(rows)).permutation(len(rows))[: SAMPLED * cut_into]
-        sample, keys = ([pa.array(each) for each in some.T] for some in (rows[drawn], rows))
+        sample, keys = (
+            [pa.array(each) for each in drawn(rows, cut_into).T],
+            [*map(pa.array, rows.T)],
+        )
         here = np.zeros(len(rows), np.int64)
-        layout = fit(self.request, sample, [()], here[drawn], [cut_into], ahead)
+        layout = (
+            fit(self.request, sample, [()], here[: len(sample[0])], [cut_into], ahead)
+            if trunk is None
+            else fit_below(trunk, self.request, sample, (), cut_into)
+        )
+        row_groups = max(1, round(row_groups * cut_into / layout.files))
+        run = replace(layout, run=str(next(_numbers))).id
         leaf = assign.leaves(layout, keys, here)
         file_of = assign.files(layout, leaf, np.arange(len(rows)))
         order = np.lexsort((assign.places(layout, leaf), file_of))
         edges = np.flatnonzero(np.diff(file_of[order])) + 1
         return [
-            File(np.array_split(part, min(row_groups, len(part))), layout.id)
+            File(np.array_split(part, min(row_groups, len(part))), run)
             for part in np.split(rows[order], edges)
         ]
 
@@ -121,13 +131,27 @@ class Aging:
         """Do what the product would, and return it."""
         plan = self.planned(**limits)
         removed, added = set(), []
+        fitted = self.fitted_trunk(plan)
         for rewrite in plan.rewrites:
             removed |= set(rewrite.members.tolist())
-            rows = np.concatenate([self.files[member].rows for member in rewrite.members])
-            added += self.write(rows, rewrite.cut_into, rewrite.row_groups, rewrite.ahead)
+            rows, trunk = self.rows_of(rewrite), rewrite.trunk
+            trunk = trunk if trunk is None or trunk.levels else fitted
+            added += self.write(rows, rewrite.cut_into, rewrite.row_groups, rewrite.ahead, trunk)
             self.written += len(rows)
         self.files = [f for n, f in enumerate(self.files) if n not in removed] + added
         return plan
+
+    def rows_of(self, rewrite):
+        """Return the rows of the files that are rewritten."""
+        return np.concatenate([self.files[member].rows for member in rewrite.members])
+
+    def fitted_trunk(self, plan):
+        """Return the trunk of rewrites that have none yet, fitted to a sample of all of them."""
+        some = [each for each in plan.rewrites if each.trunk and not each.trunk.levels]
+        if not some:
+            return None
+        sample = np.concatenate([drawn(self.rows_of(each), each.cut_into) for each in some])
+        return some[0].trunk.fitted(self.request, [*map(pa.array, sample.T)])
 
     def beside_fresh(self):
         """Return what filters read, by file, by row group and as a cost, x a fresh fit."""
@@ -136,6 +160,11 @@ class Aging:
             cost(files, asked, self.a_file) for files in (self.files, self.anew(self.rows))
         )
         return now / fresh
+
+
+def drawn(rows, files):
+    """Return a sample of *rows* that are to be cut into so many files."""
+    return rows[np.random.default_rng(len(rows)).permutation(len(rows))[: SAMPLED * files]]
 
 
 LIMITS = {"group_bytes": 1 << 60}
@@ -188,19 +217,27 @@ def arrivals(kind, random, rows, day, days):
     return keys
 
 
-def aged(kind, *, a_file, files, days, a_day, seed):
-    """Age a table of *files* files by *a_day* files a day.
+def aged(kind, *, a_file, files, days, a_day, seed, job=None):
+    """Age a table of *files* files by *a_day* files a day, with jobs of at most *job* files.
 
     Returns:
         The table; what filters read beside a fresh fit, shape (days, 3); the numbers of runs.
     """
     random = np.random.default_rng(seed)
     table = Aging(a_file)
-    table.files = table.anew(arrivals(kind, random, files * a_file, -1, days))
+    rows = arrivals(kind, random, files * a_file, -1, days)
+    limits = {} if job is None else {"group_bytes": int(job * a_file * A_ROW)}
+    if job is None:
+        table.files = table.anew(rows)
+    else:
+        table.append(rows, files=files)
+        while table.maintain(**limits).rewrites:
+            pass
+        table.appended = table.written = 0
     shares, runs = [], []
     for day in range(days):
         table.append(arrivals(kind, random, int(a_day * a_file), day, days))
-        table.maintain()
+        table.maintain(**limits)
         runs.append(table.runs)
         if day % max(1, days // 16) == 0 or day == days - 1:
             shares.append(table.beside_fresh())
@@ -219,12 +256,13 @@ def main():
     parser.add_argument("--appends", nargs="+", default=[*SETTINGS], choices=[*SETTINGS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5])
     parser.add_argument("--rows", type=int, default=2_000, help="rows of a file")
+    parser.add_argument("--job", type=float, help="maximum files of a job; without it all files")
     asked = parser.parse_args()
     print("appends kind seed | mean: file group cost | worst: file group cost | written | runs")
     for appends, kind, seed in product(asked.appends, asked.kinds, asked.seeds):
         files, days, a_day = SETTINGS[appends]
         table, shares, runs = aged(
-            kind, a_file=asked.rows, files=files, days=days, a_day=a_day, seed=seed
+            kind, a_file=asked.rows, files=files, days=days, a_day=a_day, seed=seed, job=asked.job
         )
         figures = [" ".join(f"{x:.2f}" for x in each) for each in (shares.mean(0), shares.max(0))]
         figures += [f"{table.written / table.appended:.2f}", str(max(runs))]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, request
 from zadapter.planning.maintenance import MANY_PARTITIONS, Limits, maintenance
-from zadapter.planning.merges import Reason
+from zadapter.planning.merges import Reason, groups_of
 
 ASKED = request(2)
 A_RUN, B_RUN = (ASKED.id + digit * 16 for digit in "ab")
@@ -56,7 +56,7 @@ def planned(table, columns=(), **limits):
 
 
 def paths(rewrites):
-    return [sorted(each.group.files["path"].to_pylist(), key=int) for each in rewrites]
+    return [sorted(g.files["path"].to_pylist(), key=int) for g in groups_of(rewrites)]
 
 
 def test_a_table_never_clustered_is_fitted_as_a_whole():
@@ -90,8 +90,10 @@ def test_a_run_as_large_as_the_others_is_merged_with_them():
     """Everything is fitted anew, since filters read much more from two runs than from one."""
     files = table_of(*run(A_RUN, 4), *run(B_RUN, 4, 0.9), raw())
 
-    (anew,) = planned(files).rewrites
+    plan = planned(files)
 
+    (anew,) = plan.rewrites
+    assert plan.anew[0] is anew
     assert (anew.reason, len(anew.members), anew.raw) == (Reason.ANEW, 33, 10_000)
     assert anew.cut_into == round(16 + 0.9 * 16 + 1)
 
@@ -217,10 +219,10 @@ def test_a_merge_beyond_the_limits_is_left_for_later():
 
 
 def test_what_a_job_cannot_hold_is_not_chosen():
-    """A smaller merge is, and the new fit is still told of."""
+    """A smaller merge is, and the new fit is still told of. So few files are not worth a trunk."""
     files = table_of(*run(A_RUN, 4), *run(B_RUN, 4), raw())
 
-    plan = planned(files, group_bytes=8 * MIB)
+    plan = planned(files, group_bytes=3 * MIB)
 
     assert paths(plan.rewrites) == [["32"]]
     assert [len(each.members) for each in plan.anew] == [33]
@@ -274,3 +276,24 @@ def test_a_table_of_single_runs_has_nothing_to_do():
     plan = planned(table, ["p"])
 
     assert (plan.rewrites, plan.left, plan.declined, plan.anew) == ((), (), (), ())
+
+
+def test_a_partition_is_judged_by_itself():
+    """Whatever the others are: all of them are computed at once."""
+    random = np.random.default_rng(8)
+    layouts = [A_RUN, B_RUN, ASKED.id + "c" * 16, None]
+    files = [(layouts[random.integers(4)], random.uniform(0.1, 2), WIDE, WIDE) for _ in range(300)]
+    partition = random.integers(0, 2 * MANY_PARTITIONS, 300)
+    every = table_of(*files, partition=pa.array(partition)).drop_columns(["stats"])
+    every = every.append_column("stats", pa.nulls(300, pa.struct([])))
+
+    together = planned(every, ["p"]).rewrites
+
+    alone = [
+        planned(every.filter(pa.array(partition == number)), ["p"]).rewrites
+        for number in np.unique(partition)
+    ]
+    assert len(together) > MANY_PARTITIONS
+    assert {(each.root, each.cut_into, each.row_groups, each.bytes) for each in together} == {
+        (each.root, each.cut_into, each.row_groups, each.bytes) for some in alone for each in some
+    }

@@ -13,28 +13,26 @@ from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
 
 
-def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options:
+def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options | None:
     """Return *options* with the key columns, weights and curve of the table's layout.
 
     Options with key columns are returned as they are. Of several layouts, the one that wrote most
-    of the live bytes is followed. A table without a layout may have clustering columns.
+    of the live bytes is followed. A table without a layout may have clustering columns; None: it
+    has neither.
 
     Raises:
-        UsageError: The table has no layout, or lacks one of its columns.
+        UsageError: The table lacks a column of its layout.
     """
     return options if options.by is not None else laid(options, backend.files(snapshot), snapshot)
 
 
-def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options:
-    """Return *options* with the layout of *files*, with the errors of :func:`followed`."""
+def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | None:
+    """Return *options* with the layout of *files*, as :func:`followed` does."""
     request = heaviest_request(files, snapshot.layouts)
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
-        raise UsageError(
-            f"{snapshot.table}: no file is clustered, or all clustered files were replaced; pass "
-            "by= (--by), one to four columns that filters use"
-        )
+        return None
     names = [join(parts) for parts in request.columns]
     _check(request, snapshot, names)
     return replace(

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
 from typing import Any
 
+from zadapter.arguments.ages import parse_age
 from zadapter.backend.commit import Backoff
 from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
@@ -122,6 +123,8 @@ class Options:
     max_bytes: str | int | None = None
     max_files: int | None = None
     max_seconds: float | None = None
+    max_concurrent_jobs: int = 1
+    settle: str | timedelta | None = None
     widen_stats: bool = False
     force: bool = False
     verify: str = "counts"
@@ -141,10 +144,11 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits
-        if self.force and (self.max_bytes, self.max_files, self.max_seconds) != (None,) * 3:
+        _ = self.limits, self.settled_age
+        limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle)
+        if self.force and limits != (None,) * 4:
             raise UsageError(
-                "force= rewrites every file; omit max_bytes=, max_files= and max_seconds="
+                "force= rewrites every file; omit max_bytes=, max_files=, max_seconds= and settle="
             )
 
     @classmethod
@@ -171,6 +175,7 @@ class Options:
     @cached_property
     def limits(self) -> Limits:
         """The limits of one call."""
+        _check_number("max_concurrent_jobs", self.max_concurrent_jobs, Integral)
         _check_number("max_files", self.max_files, Integral)
         _check_number("max_seconds", self.max_seconds, Real)
         return Limits(
@@ -178,6 +183,16 @@ class Options:
             bytes=None if self.max_bytes is None else parse(self.max_bytes, "max_bytes"),
             files=self.max_files,
         )
+
+    @cached_property
+    def settled_age(self) -> timedelta | None:
+        """Age below which files are left alone; None: all files may be rewritten."""
+        age: object = self.settle
+        if isinstance(age, str):
+            age = parse_age(age, "settle=")
+        if age is None or (isinstance(age, timedelta) and age > timedelta(0)):
+            return age
+        raise UsageError(f"settle= must be a duration such as '10 minutes', not {age!r}")
 
     @cached_property
     def weights(self) -> Mapping[str, float]:

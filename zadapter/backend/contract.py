@@ -123,6 +123,13 @@ class Backend(Protocol):
         """Release the session state of reads and writes; keep all files."""
 
 
+class DatedBackend(Backend, Protocol):
+    """A backend whose log knows when files were added."""
+
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+        """Return the paths of the live files that were added before *time*."""
+
+
 class VersionedBackend(Backend, Protocol):
     """A backend that writes rows and keeps versions itself, since its format has no engine.
 
@@ -248,6 +255,11 @@ class Factory(Protocol):
 
     def __call__(self, spark: "SparkSession", /) -> Backend:
         """Return the backend on a session, whose settings it may change until it is closed."""
+
+
+def is_dated(backend: Backend) -> TypeGuard[DatedBackend]:
+    """Return whether the backend knows when files were added."""
+    return callable(getattr(backend, "older", None))
 
 
 def is_versioned(backend: Backend) -> TypeGuard[VersionedBackend]:

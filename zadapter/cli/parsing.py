@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from zadapter.errors import UsageError
 
 _OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
 """Look-ahead for a separator outside backticks: an even number of backticks follows."""
-_AGE = re.compile(r"(\d{1,9})\s*([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse_by(texts: Sequence[str]) -> dict[str, float]:
@@ -90,24 +88,3 @@ def parse_version(text: str) -> int | datetime:
             f"--version: {text!r} is neither a version number nor a time such as "
             "2025-01-31T12:00:00"
         ) from None
-
-
-def parse_age(text: str) -> timedelta:
-    """Parse the value of ``--older-than``: a number with a unit.
-
-    >>> parse_age("36h")
-    datetime.timedelta(days=1, seconds=43200)
-
-    Raises:
-        UsageError: It is not a number with one of the units s, m, h, d and w.
-    """
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(
-            f"--older-than: {text!r} is not a duration; pass a number with a unit of s, m, h, d "
-            "or w, such as 7d"
-        )
-    try:
-        return timedelta(**{_UNITS[match[2]]: int(match[1])})
-    except OverflowError:
-        raise UsageError(f"--older-than: {text!r} is too long") from None

@@ -56,9 +56,7 @@ _Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
 ]
-_MaxGroupBytes = Annotated[
-    str, typer.Option(metavar="SIZE", help="Larger partitions are rewritten in parts.")
-]
+_MaxGroupBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum bytes of one job.")]
 _MaxBytes = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Rewrite at most this much; the next call goes on."),
@@ -69,6 +67,14 @@ _MaxFiles = Annotated[
 _MaxSeconds = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Start no further job after this time; one job runs."),
+]
+_MaxConcurrentJobs = Annotated[
+    int,
+    typer.Option(metavar="COUNT", help="Jobs that run side by side; each needs memory of its own."),
+]
+_Settle = Annotated[
+    str | None,
+    typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
 ]
 _WidenStats = Annotated[
     bool,
@@ -107,6 +113,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     max_bytes: _MaxBytes = None,
     max_files: _MaxFiles = None,
     max_seconds: _MaxSeconds = None,
+    max_concurrent_jobs: _MaxConcurrentJobs = 1,
+    settle: _Settle = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
@@ -130,6 +138,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         max_bytes=max_bytes,
         max_files=max_files,
         max_seconds=max_seconds,
+        max_concurrent_jobs=max_concurrent_jobs,
+        settle=settle,
         widen_stats=widen_stats,
         force=force,
         verify=verify,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
+from zadapter.arguments.ages import parse_age
 from zadapter.cli.calls import Call
 from zadapter.cli.options import Backend, Table
-from zadapter.cli.parsing import parse_age
 from zadapter.cli.results import Result, as_json, facts, listing
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def vacuum(
     backend: Backend = None,
 ) -> Call:
     """Delete files of TABLE that only old versions need; by default only list them."""
-    age = parse_age(older_than)
+    age = parse_age(older_than, "--older-than")
 
     def run(spark: "SparkSession") -> Result:
         paths = zadapter.vacuum(

@@ -14,7 +14,7 @@ from zadapter.planning.box_rows import A_CELL, Cells, drawn, rows_of_files, writ
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_groups import jobs
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
-from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.planning.reading import DRAWN
 
 PREDICTED = 4
@@ -73,7 +73,7 @@ def due(
     if first and not _pays(files, request, first, before, alone):
         chosen = [each for each in chosen if each.reason is not Reason.FIRST]
         after = _after(request, space, chosen, before)
-    groups = [each.group for each in chosen]
+    groups = groups_of(chosen)
     reasons = Counter[str]()
     for each in chosen:
         reasons[each.reason.value] += len(each.members)

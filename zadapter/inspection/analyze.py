@@ -31,6 +31,7 @@ MOST_COLUMNS = 32
 """Number of columns that are analyzed, besides those that the caller names."""
 SAMPLE_FILES = 64
 """Number of files whose footers are read, unless the caller states one."""
+_NO_KEYS = "no file is clustered; pass by= (--by), one to four columns that filters use"
 _KEYS = 4
 """Number of columns that row groups are compared in, of a table without key columns."""
 
@@ -170,6 +171,8 @@ def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request
     """Return the layout that a rewrite would give the table, or why there is none."""
     try:
         stated = options if options.by is not None else laid(options, files, opened.snapshot)
+        if stated is None:
+            return None, _NO_KEYS
         return request_of(stated, opened.snapshot, files), ""
     except UsageError as error:
         return None, str(error).removeprefix(f"{opened.snapshot.table}: ")

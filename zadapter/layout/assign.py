@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints, rank
-from zadapter.layout.layout import Layout
+from zadapter.layout.layout import Layout, Level
 
 
 def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
@@ -21,8 +21,13 @@ def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
         columns: The values, one array per key column.
         root_of: Root of each row.
     """
+    return nodes(layout.levels, columns, root_of)
+
+
+def nodes(levels: Sequence[Level], columns: Sequence[pa.Array], root_of: Ints) -> Ints:
+    """Return the node of each row below some levels of a layout."""
     node = root_of
-    for level in layout.levels:
+    for level in levels:
         values = columns[level.column]
         both = rank(pa.concat_arrays([values, level.cuts.cast(values.type)])).ranks
         value, cut = both[: len(values)], both[len(values) :][node]

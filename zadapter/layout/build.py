@@ -10,6 +10,7 @@ Spark expression small (zadapter/README.md).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.curves import hilbert_positions, winding
 from zadapter.layout.layout import Curve, Layout, Level, Request
 from zadapter.layout.split import Cut, children, cut
+
+TREES = frozenset({Curve.ADAPTIVE, Curve.LINEAR})
+"""Curves whose layouts are trees that can be grown from any start."""
 
 MAX_LEAVES = 1 << 17
 """Maximum leaves of a layout; the look-up arrays of deeper trees cost more than they gain."""
@@ -54,11 +58,11 @@ def fit(
         ahead: Number of levels by which the rows are narrower than their table in each column. The
             adaptive curve leaves so many cuts of the column to the others. Empty: none.
     """
-    ranked = [rank(column) for column in sample]
-    if request.curve in {Curve.ADAPTIVE, Curve.LINEAR}:
-        turns = _turns(request, ahead)
-        return _fit_tree(request, turns, ranked, tuple(roots), root_of, np.array(files, np.int64))
-    return _fit_grid(request, ranked, tuple(roots), root_of, np.array(files, np.int64))
+    ranked, budget = [rank(column) for column in sample], np.array(files, np.int64)
+    if request.curve in TREES:
+        start = Start(levels=(), node=root_of, budget=budget, first=np.cumsum(budget) - budget)
+        return grown(request, ranked, tuple(roots), start, ahead)
+    return _fit_grid(request, ranked, tuple(roots), root_of, budget)
 
 
 def pattern(weights: Sequence[float]) -> Iterator[int]:
@@ -77,19 +81,36 @@ def pattern(weights: Sequence[float]) -> Iterator[int]:
 # ------------------------------------------------------------------ adaptive and linear
 
 
-def _fit_tree(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Levels that a tree begins with.
+
+    Attributes:
+        levels: The levels.
+        node: Node of each sampled row below them.
+        budget: Number of files of each node.
+        first: First file of each node.
+    """
+
+    levels: tuple[Level, ...]
+    node: Ints
+    budget: Ints
+    first: Ints
+
+
+def grown(
     request: Request,
-    turns: Iterator[Sequence[int]],
     ranked: Sequence[Ranked],
     roots: tuple[tuple[str | None, ...], ...],
-    root_of: Ints,
-    files: Ints,
+    start: Start,
+    ahead: Sequence[int],
 ) -> Layout:
+    """Grow a tree of an adaptive or linear layout; see :func:`fit`."""
     room = int(np.floor(np.log2(MAX_LEAVES / len(roots))))
-    depth = _depth(room, files, request)
+    depth, turns = _depth(room, start, request), _turns(request, ahead)
     inner = max(0, int(np.ceil(np.log2(request.row_groups))))
-    node, budget, first = root_of, files, np.cumsum(files) - files
-    levels: list[Level] = []
+    node, budget, first = start.node, start.budget, start.first
+    levels = list(start.levels)
     below = 0  # levels used below the files, for row groups
     while len(levels) < min(room, depth + FINER) and below < inner + FINER:
         to_files = bool((budget > 1).any()) and len(levels) < depth - inner
@@ -116,10 +137,10 @@ def _fit_tree(
     )
 
 
-def _depth(room: int, files: Ints, request: Request) -> int:
+def _depth(room: int, start: Start, request: Request) -> int:
     """Return the levels that fit in the look-up arrays, with some spare for heavy values."""
-    levels = np.ceil(np.log2(files.max(initial=1))) + np.ceil(np.log2(request.row_groups))
-    return max(0, min(room, int(levels) + 4))
+    levels = np.ceil(np.log2(start.budget.max(initial=1))) + np.ceil(np.log2(request.row_groups))
+    return max(0, min(room, len(start.levels) + int(levels) + 4))
 
 
 def _turns(request: Request, ahead: Sequence[int]) -> Iterator[Sequence[int]]:

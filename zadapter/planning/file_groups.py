@@ -19,6 +19,7 @@ from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.layout.layout import Layout, LayoutStore, Request
+from zadapter.layout.trunk import Trunk
 from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]
@@ -43,6 +44,9 @@ class Group:
     """Number of row groups of each of them."""
     ahead: tuple[int, ...] = ()
     """Number of levels by which the rows are narrower than their partition in each key column."""
+    trunk: Trunk | None = None
+    """Levels that the layout begins with, or that it shares with the other groups of the partition
+    if they are still to be fitted."""
     reason: str = ""
     """Why the files are rewritten."""
 
@@ -74,8 +78,9 @@ class Job:
 def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> list[Job]:
     """Pack groups that are fitted anew into jobs, in the order of their first groups.
 
-    Groups of several partitions, and groups with different *ahead*, do not share a layout. Groups
-    of different reasons do not share a job, since some jobs are run only if they pay.
+    Groups of several partitions, and those with a trunk, are alone; groups with different *ahead*
+    do not share a layout. Groups of different reasons do not share a job, since some jobs are run
+    only if they pay.
 
     Args:
         groups: The groups, most urgent first.
@@ -83,10 +88,11 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
         max_group_bytes: Maximum bytes of a job with more than one group.
     """
     order = {id(group): number for number, group in enumerate(groups)}
-    packed = [Job(groups=(group,), kept=None) for group in groups if group.root is None]
+    alone = [group for group in groups if group.root is None or group.trunk is not None]
+    packed = [Job(groups=(group,), kept=None) for group in alone]
     alike: dict[tuple[tuple[int, ...], str], list[Group]] = {}
     for group in groups:
-        if group.root is not None:
+        if group.root is not None and group.trunk is None:
             alike.setdefault((group.ahead, group.reason), []).append(group)
     for together in alike.values():
         parts = _pack(together, request, max_group_bytes)

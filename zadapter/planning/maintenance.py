@@ -2,21 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
+from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, by_partition, parts
-from zadapter.planning.merges import Reason, Rewrite, rewrites
-from zadapter.planning.reading import ByBoxes, BySizes, Mask, Members, Prediction
+from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.parts import Facts, Part, parts_of
+from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
+MANY_BOXES = 6
+"""Number of a trunk's boxes, those with the largest runs to merge, that are predicted so."""
 WORN = 0.3
 """Share of deleted rows above which a file is rewritten, clustered or not."""
 
@@ -37,9 +42,10 @@ class Limits:
         """Maximum bytes of files that are rewritten together in this run."""
         return self.group_bytes if self.bytes is None else min(self.group_bytes, self.bytes)
 
-    def hold(self, size: int, files: int) -> bool:
+    def hold(self, size: npt.ArrayLike, files: npt.ArrayLike) -> Mask:
         """Return whether files can be rewritten together in this run."""
-        return size <= self.size and (self.files is None or files <= self.files)
+        most = np.inf if self.files is None else self.files
+        return np.less_equal(size, self.size) & np.less_equal(files, most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,36 +84,42 @@ def maintenance(
     every = files
     files = every if force else file_stats.unowned(every)
     worn = file_stats.deleted_share(files) > WORN
-    facts = _Facts.of(files, request, worn | force)
+    facts = Facts.of(files, request, worn | force)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
-    chosen = list(_split(facts, np.flatnonzero(mixed), None, Reason.MIXED, limits))
-    declined, too_large, anew = list[Rewrite](), list[Rewrite](), list[Rewrite]()
-    partitions = list(_partitions(facts, partition_columns, ~mixed))
-    by_boxes = _largest(facts, [at for _, at in partitions if facts.is_clustered(at)])
-    for root, at in partitions:
-        if not facts.is_clustered(at):
-            chosen += _split(facts, at, root, _reason(worn[at], force=force), limits)
-            continue
-        found = _found(facts, at, root, by_boxes=int(at[0]) in by_boxes)
-        anew += found[-1:]
-        best = _best(found, limits)
-        raw = at[facts.layout[at] < 0]
-        if best is not None:
-            is_worn = best.reason is Reason.NEW and worn[best.members].any()
-            chosen.append(replace(best, reason=Reason.WORN) if is_worn else best)
-        elif worn[at].any() or not limits.hold(int(facts.sizes[raw].sum()), len(raw)):
+    several = np.flatnonzero(mixed)
+    parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
+    for root, at in _partitions(facts, partition_columns, ~mixed):
+        parts += parts_of(facts, root, at, limits.group_bytes)
+    judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
+    found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
+    best, later, others = _best(found, limits)
+    rewrite_of = cache(found.rewrite)
+    chosen, too_large, declined = list[Rewrite](), list[Rewrite](), list[Rewrite]()
+    for part, number in zip(
+        parts, np.where(judged, np.cumsum(judged) - 1, -1).tolist(), strict=True
+    ):
+        raw = part.at[facts.layout[part.at] < 0]
+        is_worn = bool(worn[raw].any())
+        if number < 0:
+            reason = part.reason or _reason(worn[part.at], force=force)
+            chosen += _split(facts, part, part.at, reason, limits)
+        elif number in best:
+            rewrite = rewrite_of(best[number])
+            is_worn = is_worn and rewrite.reason is Reason.NEW
+            chosen.append(replace(rewrite, reason=Reason.WORN) if is_worn else rewrite)
+        elif is_worn or not limits.hold(facts.sizes[raw].sum(), len(raw)):
             # too many new files for one call: some of them become a run
-            reason = Reason.WORN if worn[at].any() else Reason.NEW
-            chosen += _split(facts, raw, root, reason, limits)
-        elif found:
-            later = [each for each in found if each.pays and each.bytes <= limits.group_bytes]
-            (too_large if later else declined).append(max(later or found, key=_worth))
+            chosen += _split(facts, part, raw, Reason.WORN if is_worn else Reason.NEW, limits)
+        elif number in later:
+            too_large.append(rewrite_of(later[number]))
+        elif number in others:
+            declined.append(rewrite_of(others[number]))
     taken, left = _within(chosen, limits)
     return Maintenance(
         rewrites=taken,
-        left=left + tuple(too_large),
+        left=(*left, *too_large),
         declined=tuple(declined),
-        anew=tuple(anew),
+        anew=tuple(rewrite_of(number) for number in np.flatnonzero(found.is_last).tolist()),
         owned=every.num_rows - files.num_rows,
     )
 
@@ -119,52 +131,30 @@ def _reason(worn: Mask, *, force: bool) -> Reason:
     return Reason.WORN if worn.all() else Reason.FIRST
 
 
-def _best(found: Sequence[Rewrite], limits: Limits) -> Rewrite | None:
-    """Return the best rewrite that pays and that the limits hold, or None.
+def _best(
+    found: Candidates, limits: Limits
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """Return the best candidates of parts: that pay and are held, that pay, and of all.
 
-    If they do not hold a new fit, what they hold is judged by itself: a share of all reads would be
-    so small that no merge would ever pay.
+    If the limits do not hold a new fit, what they hold is judged by itself: a share of all reads
+    would be so small that no merge would ever pay.
     """
-    held = [each for each in found if limits.hold(each.bytes, len(each.members))]
-    if held and len(held) < len(found):
-        read = held[-1].gain.before if held[-1].gain else 0.0
-        held = [replace(each, gain=each.gain and replace(each.gain, read=read)) for each in held]
-    return max((each for each in held if each.pays), key=_worth, default=None)
-
-
-def _worth(rewrite: Rewrite) -> float:
-    return rewrite.worth
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """The file table, and columns of it as arrays."""
-
-    files: pa.Table
-    request: Request
-    sizes: Ints
-    rows: Ints
-    layout: Ints
-    """Number of the layout of each file; -1: raw."""
-
-    @classmethod
-    def of(cls, files: pa.Table, request: Request, worn: Mask) -> "_Facts":
-        """Read the file table."""
-        sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
-        layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
-        ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
-        by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
-        number = by_id[layouts.indices.fill_null(-1).to_numpy()]
-        clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
-        return cls(files, request, sizes, rows, np.where(clustered & ~worn, number, -1))
-
-    def is_clustered(self, at: Ints) -> bool:
-        """Return whether some of the files *at* these indices are clustered."""
-        return bool((self.layout[at] >= 0).any())
+    rows, size, files, before = found.sums.T
+    held = np.asarray(limits.hold(size, files))
+    largest = np.full(found.part.max(initial=-1) + 1, -1)
+    np.maximum.at(largest, found.part[held], np.flatnonzero(held))
+    partly = np.isin(found.part, found.part[~held]) & (largest[found.part] >= 0)
+    read = np.where(partly, before[largest[found.part]], found.read)
+    pays = found.pays(found.read)
+    return (
+        found.best(held & found.pays(read), read),
+        found.best(pays & (size <= limits.group_bytes), found.read),
+        found.best(np.ones(len(rows), np.bool_), found.read),
+    )
 
 
 def _partitions(
-    facts: _Facts, partition_columns: Sequence[str], within: Mask
+    facts: Facts, partition_columns: Sequence[str], within: Mask
 ) -> Iterator[tuple[Root, Ints]]:
     """Yield partitions that are not a single run, and the indices of their files."""
     at = np.flatnonzero(within)
@@ -180,48 +170,37 @@ def _partitions(
             yield roots[number], at[start:stop]
 
 
-def _largest(facts: _Facts, partitions: Sequence[Ints]) -> set[int]:
-    """Return the first file of each partition whose effects are predicted from boxes."""
-    raw = np.array([facts.sizes[at][facts.layout[at] < 0].sum() for at in partitions])
-    order = np.argsort(-raw, kind="stable")[:MANY_PARTITIONS]
-    return {int(partitions[number][0]) for number in order.tolist()}
-
-
-def _found(facts: _Facts, at: Ints, root: Root, *, by_boxes: bool) -> list[Rewrite]:
-    """Return what could be rewritten in a partition."""
-    if by_boxes:  # rows are drawn in the order of files: make it that of their names
-        at = at[pc.sort_indices(facts.files["path"].take(pa.array(at))).to_numpy()]
-    layout = facts.layout[at]
-    _, run_of = np.unique(layout, return_inverse=True)
-    members = Members(
-        sizes=facts.sizes[at],
-        rows=facts.rows[at],
-        run_of=run_of - int(layout.min() < 0),
+def _found(facts: Facts, parts: Sequence[Part]) -> Candidates:
+    """Return what could be rewritten; of some of the parts, what it brings is read off boxes."""
+    is_box = np.array([part.is_box for part in parts], np.bool_)
+    weights = np.array(
+        [
+            facts.outside_largest_run(part.at) if part.is_box else facts.raw_bytes(part.at)
+            for part in parts
+        ]
     )
-    prediction: Prediction = BySizes(facts.request, members)
-    if by_boxes:
-        files = facts.files.take(pa.array(at))
-        stats = [file_stats.column(files, parts) for parts in facts.request.columns]
-        if any(each is not None and each.field("min").null_count < len(at) for each in stats):
-            prediction = ByBoxes(facts.request, members, stats)
-    return rewrites(facts.files, at, root, facts.request, members, prediction)
+    by_boxes = list[int]()
+    for some, count in ((~is_box, MANY_PARTITIONS), (is_box, MANY_BOXES)):
+        numbers = np.flatnonzero(some)
+        by_boxes += numbers[np.argsort(-weights[numbers], kind="stable")[:count]].tolist()
+    return candidates(facts, parts, by_boxes)
 
 
-def _split(
-    facts: _Facts, at: Ints, root: Root | None, reason: Reason, limits: Limits
-) -> Iterator[Rewrite]:
-    """Yield raw files in consecutive parts that the limits hold, or of one file each."""
-    for part in parts(facts.sizes[at], limits.size, limits.files):
-        members = at[part]
+def _split(facts: Facts, part: Part, at: Ints, reason: Reason, limits: Limits) -> Iterator[Rewrite]:
+    """Yield raw files in consecutive pieces that the limits hold, or of one file each."""
+    for piece in parts(facts.sizes[at], limits.size, limits.files):
+        members = at[piece]
         size, rows = int(facts.sizes[members].sum()), int(facts.rows[members].sum())
+        cut_into, row_groups, trunk = part.grain(facts.request, size, rows)
         yield Rewrite(
             table=facts.files,
             members=members,
-            root=root,
+            root=part.root,
             reason=reason,
-            cut_into=max(1, round(size / facts.request.target_file_size)),
-            row_groups=facts.request.row_groups,
+            cut_into=cut_into,
+            row_groups=row_groups,
             ahead=(0,) * len(facts.request.columns),
+            trunk=trunk,
             bytes=size,
             rows=rows,
             raw=rows,

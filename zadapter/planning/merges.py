@@ -11,6 +11,7 @@ It is worth g F against the S rows written. Raw rows have to be written once any
 nothing. Of all candidates, the one with the largest g F - PRICE x (S - raw rows) is chosen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -18,17 +19,15 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.layout.layout import Request
+from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import Group, Root
 from zadapter.planning.predict import Floats
-from zadapter.planning.reading import Members, Prediction, grain
+from zadapter.planning.reading import Mask
 
 PRICE = 0.12
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
-STEP = 1.25
-"""Growth in rows from a candidate to the next."""
 
 
 class Reason(str, Enum):
@@ -40,6 +39,7 @@ class Reason(str, Enum):
     ANEW = "fitted anew"
     WORN = "deleted rows"
     MIXED = "rows of several partitions"
+    SMALL = "small files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,101 +82,44 @@ class Rewrite:
     """Number of rows that are in no run."""
     fresh: int
     """Number of rows that are not in the largest run among the files."""
+    trunk: Trunk | None = None
+    """Levels that the layout begins with."""
     gain: Gain | None
     """None: not predicted, since it is rewritten whatever it brings, or judged by its rows."""
 
-    @property
-    def group(self) -> Group:
-        """The files as a group."""
-        files = self.table.take(pa.array(self.members))
-        return Group(
-            root=self.root,
-            files=files,
-            cut_into=self.cut_into,
-            row_groups=self.row_groups,
-            ahead=self.ahead,
-            reason=self.reason.value,
-        )
 
-    @property
-    def worth(self) -> float:
-        """What filters save until the next merge, less the price of the rewrite, in rows."""
-        if self.gain is None:
-            return float(self.fresh)
-        saved = self.gain.rows / max(self.gain.read, 1e-9)
-        return saved * self.fresh - PRICE * (self.rows - self.raw)
-
-    @property
-    def pays(self) -> bool:
-        """Whether the rewrite is worth its price."""
-        if self.gain is None:
-            return True
-        return self.gain.rows > LEAST * self.gain.read and self.worth > 0
-
-
-def rewrites(
-    table: pa.Table,
-    at: Ints,
-    root: Root,
-    request: Request,
-    members: Members,
-    prediction: Prediction,
-) -> list[Rewrite]:
-    """Return what could be rewritten in a partition, smallest first; the last one is everything.
-
-    These are the raw files with ever more runs, by rows.
+def worth(saved: Floats, read: Floats, fresh: Floats, merged: Floats) -> Floats:
+    """Return what filters save until the next merge, less the price of the rewrite, in rows.
 
     Args:
-        table: The file table.
-        at: Indices of the partition's files in it.
-        root: The partition.
-        request: The requested layout.
-        members: Facts of these files.
-        prediction: What filters read from these files.
+        saved: Rows that filters read less.
+        read: Rows that they read of the partition.
+        fresh: Rewritten rows that are not in the largest run among them.
+        merged: Rewritten rows that are in some run.
     """
-    step_of, sums = _steps(members, prediction.now)
-    raw, whole, read = int(sums[0, 0]), int(sums[-1, 1]), float(sums[-1, 2])
-    found = list[Rewrite]()
-    for step, (rows, size, before) in enumerate(sums.tolist()):
-        last = step == len(sums) - 1
-        several = raw > 0 or step > 1
-        if not several or not rows or (found and not last and rows < STEP * found[-1].rows):
-            continue
-        taken = step_of <= step
-        cut_into, row_groups = grain(request, int(size), int(rows), whole)
-        after = prediction.after(taken, cut_into, row_groups)
-        merged = Reason.ANEW if last else Reason.MERGED
-        largest = rows - sums[step - 1, 0] if step else 0
-        found.append(
-            Rewrite(
-                table=table,
-                members=at[taken],
-                root=root,
-                reason=merged if step else Reason.NEW,
-                cut_into=cut_into,
-                row_groups=row_groups,
-                ahead=prediction.ahead(taken),
-                bytes=int(size),
-                rows=int(rows),
-                raw=raw,
-                fresh=int(rows - largest),
-                gain=Gain(before=before, after=after, read=read),
-            )
+    return saved / np.maximum(read, 1e-9) * fresh - PRICE * merged
+
+
+def pays(saved: Floats, read: Floats, fresh: Floats, merged: Floats) -> Mask:
+    """Return whether rewrites are worth their price; the arguments are those of :func:`worth`."""
+    return np.asarray((saved > LEAST * read) & (worth(saved, read, fresh, merged) > 0))
+
+
+def groups_of(rewrites: Sequence[Rewrite]) -> list[Group]:
+    """Return the files of rewrites of one table as groups."""
+    if not rewrites:
+        return []
+    files = rewrites[0].table.take(pa.array(np.concatenate([each.members for each in rewrites])))
+    stops = np.cumsum([len(each.members) for each in rewrites]).tolist()
+    return [
+        Group(
+            root=each.root,
+            files=files.slice(stop - len(each.members), len(each.members)),
+            cut_into=each.cut_into,
+            row_groups=each.row_groups,
+            ahead=each.ahead,
+            trunk=each.trunk,
+            reason=each.reason.value,
         )
-    return found
-
-
-def _steps(members: Members, now: Floats) -> tuple[Ints, Floats]:
-    """Return the step at which each file joins, and sums of the files up to each step.
-
-    Raw files join at step 0, then the runs, by rows. The sums are rows, bytes and what filters
-    read.
-    """
-    runs = members.run_of + 1
-    sums = np.stack(
-        [np.bincount(runs, each) for each in (members.rows, members.sizes, now)], axis=1
-    )
-    order = np.append(0, np.argsort(sums[1:, 0], kind="stable") + 1)
-    step_of_run = np.empty(len(order), np.int64)
-    step_of_run[order] = np.arange(len(order))
-    return step_of_run[runs], np.cumsum(sums[order], axis=0)
+        for each, stop in zip(rewrites, stops, strict=True)
+    ]

@@ -1,10 +1,8 @@
 """What filters read from the files of a partition, now and after a merge."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,80 +42,93 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Facts of the files of one partition.
+    """Facts of files that are judged together, or of several such sets.
 
     Attributes:
         sizes: Bytes of each file.
         rows: Rows of each file.
-        run_of: Run of each file, counted from 0; -1: raw.
+        run_of: Run of each file. The raw files of a set count as one.
+        is_raw: Whether each run consists of raw files.
+        whole: Bytes beside which each run is small: those of the partition, or of one box of its
+            trunk.
     """
 
     sizes: Ints
     rows: Ints
     run_of: Ints
+    is_raw: Mask
+    whole: Ints
 
-    def opening(self, request: Request) -> float:
-        """Return the cost of opening a file, in rows."""
-        rows_a_byte = float(self.rows.sum()) / max(1.0, float(self.sizes.sum()))
-        return OPENING * request.target_file_size * rows_a_byte
+    def of(self, files: slice, runs: Ints) -> "Members":
+        """Return some of the files, which make up some consecutive runs."""
+        return Members(
+            sizes=self.sizes[files],
+            rows=self.rows[files],
+            run_of=self.run_of[files] - runs[0],
+            is_raw=self.is_raw[runs],
+            whole=self.whole[runs],
+        )
 
     def row_groups(self, request: Request) -> Floats:
         """Return the number of row groups of each file that filters can tell apart."""
-        runs = self.run_of + 1
-        size = np.bincount(runs, self.sizes)
-        rows = np.bincount(runs, self.rows)
-        whole = int(self.sizes.sum())
-        total = np.array(
-            [
-                math.prod(grain(request, int(s), int(r), whole))
-                for s, r in zip(size, rows, strict=True)
-            ]
-        )
-        share = self.sizes / np.maximum(size, 1)[runs]
-        return np.where(self.run_of < 0, 1.0, np.maximum(1.0, total[runs] * share))
+        size, rows = (np.bincount(self.run_of, each) for each in (self.sizes, self.rows))
+        total = np.multiply(*grain(request, size, rows, self.whole))
+        share = self.sizes / np.maximum(size, 1)[self.run_of]
+        return np.where(self.is_raw[self.run_of], 1.0, np.maximum(1.0, total[self.run_of] * share))
 
 
-def grain(request: Request, size: int, rows: int, whole: int) -> tuple[int, int]:
-    """Return the number of files to write, and the number of row groups of each.
+def opening(request: Request, rows: Floats, sizes: Floats) -> Floats:
+    """Return the cost of opening a file, in rows, in tables of so many rows and bytes."""
+    return np.asarray(OPENING * request.target_file_size * (rows / np.maximum(1.0, sizes)))
+
+
+def grain(
+    request: Request, size: npt.ArrayLike, rows: npt.ArrayLike, whole: npt.ArrayLike
+) -> tuple[Ints, Ints]:
+    """Return the numbers of files to write, and the numbers of row groups of each.
 
     Filters read a larger share of a small run. So it is cut into smaller files, and a run of less
     than half of its partition has smaller row groups.
 
     Args:
         request: The requested layout.
-        size: Bytes of the replaced files.
+        size: Bytes of the replaced files of each run.
         rows: Rows of these files.
         whole: Bytes of the partition.
     """
+    size, rows, whole = np.asarray(size, np.float64), np.asarray(rows), np.asarray(whole)
     exact = size / request.target_file_size
-    thin = min(FEW_FILES, int(exact / SMALLEST_SHARE), rows // FEW_ROWS) if size < whole else 0
-    files = max(1, round(exact), thin)
-    finer = min(FINER, max(1.0, whole / max(1, 2 * size)))
-    full = 1.0 if size >= whole else exact / files
-    return files, max(1, round(finer * request.row_groups * min(full, 1.0)))
+    thin = np.minimum(np.minimum(FEW_FILES, exact // SMALLEST_SHARE), rows // FEW_ROWS)
+    files = np.maximum(np.maximum(1, np.rint(exact)), np.where(size < whole, thin, 0))
+    finer = np.clip(whole / np.maximum(1, 2 * size), 1.0, FINER)
+    full = np.where(size >= whole, 1.0, np.minimum(exact / files, 1.0))
+    row_groups = np.maximum(1, np.rint(finer * request.row_groups * full))
+    return files.astype(np.int64), row_groups.astype(np.int64)
 
 
-class Prediction(Protocol):
-    """Rows that filters read on average, with a cost for every file opened."""
+def spread(request: Request, rows: Floats, files: Floats, groups: Floats, cost: Floats) -> Floats:
+    """Return what filters read of runs that span the whole partition, from their sizes alone.
 
-    now: Floats
-    """The cost of each file of the partition."""
+    It needs no stats, and takes microseconds instead of milliseconds.
 
-    def ahead(self, taken: Mask, /) -> tuple[int, ...]:
-        """Return by how many levels the rows of the *taken* files are narrower in each column."""
-
-    def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
-        """Return the cost of the *taken* files if they are rewritten together.
-
-        Args:
-            taken: The files to rewrite.
-            cut_into: Number of files to write.
-            row_groups: Row groups of each.
-        """
+    Args:
+        request: The requested layout.
+        rows: Rows of each run.
+        files: Number of its files.
+        groups: Number of its row groups.
+        cost: Cost of opening a file, in rows.
+    """
+    logs, shares = _shares_of_uniform(len(request.columns))
+    read, opened = (np.interp(np.log2(parts), logs, shares) for parts in (groups, files))
+    return np.asarray(rows * read + cost * files * opened)
 
 
 class ByBoxes:
-    """A prediction from the boxes of the files."""
+    """Rows that filters read on average, with a cost for every file opened, by the files' boxes.
+
+    Attributes:
+        now: The cost of each file, as it is.
+    """
 
     def __init__(
         self, request: Request, members: Members, stats: Sequence[pa.StructArray | None]
@@ -130,7 +141,9 @@ class ByBoxes:
             stats: Stats of each key column in their file table, or None.
         """
         self._request, self._members = request, members
-        self._opening = members.opening(request)
+        self._opening = float(
+            opening(request, np.float64(members.rows.sum()), np.float64(members.sizes.sum()))
+        )
         self._low, self._high = low, high = positions(stats, members.rows)
         self._rows_at = self._drawn(np.ones(len(low), np.bool_))
         self._ranges = queries(self._rows_at, weights=_weights(request))
@@ -164,43 +177,6 @@ def _weights(request: Request) -> Sequence[float] | None:
     if request.curve is Curve.LINEAR:
         return [LINEAR**-number for number in range(len(request.columns))]
     return request.weights if len(set(request.weights)) > 1 else None
-
-
-class BySizes:
-    """A prediction from sizes alone: every run and every raw file spans the whole partition.
-
-    It needs no stats, and takes microseconds instead of milliseconds.
-    """
-
-    def __init__(self, request: Request, members: Members) -> None:
-        """Take every run for evenly spread.
-
-        Args:
-            request: The requested layout.
-            members: The files of the partition.
-        """
-        self._request, self._members = request, members
-        self._opening = members.opening(request)
-        groups, runs = members.row_groups(request), members.run_of + 1
-        files_in = np.bincount(runs)[runs].astype(np.float64)
-        groups_in = np.bincount(runs, groups)[runs].astype(np.float64)
-        is_run = members.run_of >= 0
-        share = np.where(is_run, self._share(groups_in), 1.0)
-        opened = np.where(is_run, self._share(files_in), 1.0)
-        self.now = members.rows * share + self._opening * opened
-
-    def ahead(self, _: Mask) -> tuple[int, ...]:
-        """Return no levels: all files span the whole partition."""
-        return (0,) * len(self._request.columns)
-
-    def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
-        """Return the cost of the *taken* files if they are rewritten together."""
-        files, groups = self._share(np.array([cut_into, cut_into * row_groups], np.float64))
-        return float(self._members.rows[taken].sum() * groups + self._opening * cut_into * files)
-
-    def _share(self, parts: Floats) -> Floats:
-        logs, shares = _shares_of_uniform(len(self._request.columns))
-        return np.interp(np.log2(parts), logs, shares)
 
 
 @cache

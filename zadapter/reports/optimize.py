@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WORTH_NAMING = 0.05
 """Minimum share of the reads that a new fit saves to be named."""
+_NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -29,7 +30,7 @@ class Plan(Facts):
     version: int | None
     """The version that was read; None: a folder that is not registered as a table."""
     columns: tuple[str, ...]
-    """Key columns."""
+    """Key columns; none: small files are joined, and no row is sorted."""
     curve: str
     target_file_size: int
     """Target size of a written file, in bytes."""
@@ -62,6 +63,8 @@ class Plan(Facts):
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
+    sort_order: str = ""
+    """Order that the table's definition asks for, which the new files do not have."""
     files_owned: int = 0
     """Number of files that another implementation has clustered, which only ``force`` rewrites."""
     rows_waiting: int = 0
@@ -106,22 +109,23 @@ class Plan(Facts):
             reason = f"{self._shares()}; force=True (--force) rewrites"
             return {"table": named, "nothing to gain": reason}
         if self.nothing_to_do:
-            reason = "already clustered" if self.files_asked else "no file matches the condition"
+            done = "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
+            reason = done if self.files_asked else "no file matches the condition"
             if self.rows_waiting:
                 reason = f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
             reason = reason if self.files_before else "the table has no files"
             return {"table": named, "nothing to do": reason, **self._rest()}
         facts = {
             "table": named,
-            "layout": f"{self.curve} by {', '.join(self.columns)}, "
-            f"files of {show(self.target_file_size)}",
+            "layout": self._layout(),
             "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
             "why": ", ".join(f"{reason}: {files}" for reason, files in self.reasons.items()),
             "bytes": show(self.bytes_rewritten),
             "rows": "unknown" if self.rows is None else f"{self.rows:,}",
-            "a filter reads": f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, "
-            "predicted",
         }
+        if self.columns:
+            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, predicted"
+            facts["a filter reads"] = shares
         if self.row_group_share_before is not None:
             shares = (
                 f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}, predicted"
@@ -131,9 +135,19 @@ class Plan(Facts):
             facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
         return facts | self._rest()
 
+    def _layout(self) -> str:
+        size = f"files of {show(self.target_file_size)}"
+        if not self.columns:
+            return f"{size}, joined; {_NOT_CLUSTERED}"
+        return f"{self.curve} by {', '.join(self.columns)}, {size}"
+
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""
         facts = dict[str, str]()
+        if self.sort_order and not self.nothing_to_do:
+            facts["sort order"] = (
+                f"the table's own, {self.sort_order}, is not that of the new files"
+            )
         if self.files_owned:
             facts["left alone"] = (
                 f"{self.files_owned} files that another implementation has clustered; force=True "
@@ -247,7 +261,9 @@ class Report(Facts):
         facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
         facts["rows"] = f"{self.rows:,}"
-        facts["a filter reads"] = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+        if self.plan.columns:
+            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
+            facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"

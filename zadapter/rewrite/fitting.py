@@ -1,6 +1,6 @@
 """Sampling of jobs, and fitting of their layouts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import uuid4
@@ -14,8 +14,9 @@ from zadapter.base.ranks import Ints
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
-from zadapter.planning.file_groups import Job, find_roots, root_limit, roots_of
-from zadapter.spark.sample import files_to_read, sample, sample_size
+from zadapter.layout.trunk import Trunk, fit_below
+from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
+from zadapter.spark.sample import ROWS_A_FILE, SHARED_ROWS, files_to_read, sample, sample_size
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
 
@@ -57,29 +58,79 @@ def fitted(
 ) -> tuple[PlannedJob, ...]:
     """Sample the jobs and fit their layouts.
 
-    All jobs share one sample, except jobs whose files have rows of several partitions: each of
-    these is sampled by itself.
+    Only one sample is in memory at a time. Of many jobs, some of the sampled rows are kept, which
+    are enough for predictions.
     """
-    mixed, plain = (
-        [job for job in jobs_to_fit if not job.roots],
-        [job for job in jobs_to_fit if job.roots],
-    )
-    planned = [_fit_mixed(job, request, _drawn(backend, snapshot, request, [job])) for job in mixed]
-    if plain:
-        drawn = _drawn(backend, snapshot, request, plain)
-        partition: list[Parts] = [(name,) for name in snapshot.partition]
-        planned += [_fit(job, request, drawn, partition) for job in plain]
+    trunks = _trunks(backend, snapshot, request, jobs_to_fit)
+    partition: list[Parts] = [(name,) for name in snapshot.partition]
+    step = -(-ROWS_A_FILE * sum(map(_file_count, jobs_to_fit)) // SHARED_ROWS)
+    planned = list[PlannedJob]()
+    for batch in _batches(jobs_to_fit):
+        drawn = _drawn(backend, snapshot, request, batch, sum(map(_file_count, batch)))
+        for job in batch:
+            if not job.roots:
+                planned.append(_fit_mixed(job, request, drawn))
+                continue
+            trunk = trunks.get(job.roots[0], job.groups[0].trunk)
+            planned.append(_thinned(_fit(job, request, drawn, partition, trunk), step))
     return tuple(planned)
 
 
-def _drawn(
+def _file_count(job: Job) -> int:
+    """Return the number of files that a job writes."""
+    return sum(group.cut_into for group in job.groups)
+
+
+def _trunks(
     backend: Backend, snapshot: Snapshot, request: Request, jobs_to_fit: Sequence[Job]
+) -> dict[Root, Trunk]:
+    """Fit the trunks of partitions that have none yet, each to a sample of all of its jobs."""
+    parts: dict[Root, list[Job]] = {}
+    for job in jobs_to_fit:
+        trunk = job.groups[0].trunk
+        if trunk is not None and not trunk.levels:
+            parts.setdefault(job.roots[0], []).append(job)
+    trunks: dict[Root, Trunk] = {}
+    for root, some in parts.items():
+        trunk = some[0].groups[0].trunk or Trunk(1)
+        drawn = _drawn(backend, snapshot, request, some, trunk.boxes)
+        keys = [drawn[join(parts)].combine_chunks() for parts in request.columns]
+        trunks[root] = trunk.fitted(request, keys)
+    return trunks
+
+
+def _batches(jobs_to_fit: Sequence[Job]) -> Iterator[list[Job]]:
+    """Yield the jobs of each sample.
+
+    Jobs share a sample as long as it has enough rows for each file to write. Its rows are told
+    apart by their partitions: so jobs of one partition, and those whose files have rows of several
+    ones, have samples of their own.
+    """
+    batch, files, roots = list[Job](), 0, set[Root]()
+    for job in jobs_to_fit:
+        here, more = set(job.roots), _file_count(job)
+        alone = not here or not roots or bool(here & roots)
+        if batch and (alone or ROWS_A_FILE * (files + more) > SHARED_ROWS):
+            yield batch
+            batch, files, roots = [], 0, set()
+        batch.append(job)
+        files += more
+        roots |= here
+    if batch:
+        yield batch
+
+
+def _drawn(
+    backend: Backend, snapshot: Snapshot, request: Request, some: Sequence[Job], cut_into: int
 ) -> pa.Table:
-    """Sample the rows of *jobs_to_fit*: key columns, then partition columns."""
+    """Sample the rows of some jobs, to cut them into so many parts.
+
+    Returns:
+        The key columns, then the partition columns.
+    """
     read = pa.concat_tables(
-        [files_to_read(group.files, request.columns) for job in jobs_to_fit for group in job.groups]
+        [files_to_read(group.files, request.columns) for job in some for group in job.groups]
     )
-    cut_into = sum(group.cut_into for job in jobs_to_fit for group in job.groups)
     fraction = sample_size(cut_into) / max(1, int(row_counts(read).sum()))
     partition: list[Parts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
@@ -115,7 +166,9 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
     )
 
 
-def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]) -> PlannedJob:
+def _fit(
+    job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts], trunk: Trunk | None
+) -> PlannedJob:
     values = [drawn[join(parts)].combine_chunks() for parts in partition]
     roots = job.roots if job.kept is None else list(job.kept.roots)
     root_of = find_roots(job.roots, values, drawn.num_rows)
@@ -124,10 +177,25 @@ def _fit(job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts]
     among = find_roots(
         roots, [in_job[join(p)].combine_chunks() for p in partition], in_job.num_rows
     )
-    if job.kept is None:
-        files, ahead = [group.cut_into for group in job.groups], job.groups[0].ahead
-        layout = replace(fit(request, keys, roots, among, files, ahead), run=uuid4().hex)
+    files = [group.cut_into for group in job.groups]
+    if job.kept is not None:
+        file_counts = dict(zip(job.roots, files, strict=True))
+        layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
         return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
-    file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
-    layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
-    return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
+    if trunk is None:
+        layout = fit(request, keys, roots, among, files, job.groups[0].ahead)
+    else:
+        layout = fit_below(trunk, request, keys, roots[0], files[0])
+        (group,) = job.groups  # there may be more boxes than files of the target size
+        finer = max(1, round(group.row_groups * group.cut_into / layout.files))
+        group = replace(group, cut_into=layout.files, row_groups=finer)
+        job = replace(job, groups=(group,))
+    return PlannedJob(job=job, layout=replace(layout, run=uuid4().hex), keys=keys, root_of=among)
+
+
+def _thinned(planned: PlannedJob, step: int) -> PlannedJob:
+    """Keep every *step*-th sampled row."""
+    if step <= 1:
+        return planned
+    keys = tuple(column.take(pa.array(np.arange(0, len(column), step))) for column in planned.keys)
+    return replace(planned, keys=keys, root_of=planned.root_of[::step])

@@ -21,6 +21,7 @@ from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.reports.optimize import Verification
 from zadapter.reports.phases import phase
+from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered
@@ -29,6 +30,9 @@ from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
+
+AnyPlan = RewritePlan | CompactionPlan
+AnyJob = PlannedJob | JoiningJob
 
 LASTING = 8
 """Cuts are stored if a job rewrites at least one part of this many of the table's bytes."""
@@ -55,6 +59,13 @@ class Tally:
             for e in landed.stale
         ]
 
+    def add(self, other: "Tally") -> None:
+        """Add what was found before the commit of a job."""
+        for name, duration in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + duration
+        self.read_twice |= other.read_twice
+        self.untested = self.untested or other.untested
+
     def facts(self) -> dict[str, int | None]:
         """Return the newest version, and the files, bytes and rows of all commits."""
         version = self.versions[-1] if self.versions else None
@@ -76,56 +87,103 @@ class Tally:
             raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A job whose rows are written and verified, but not committed."""
+
+    planned: AnyJob
+    written: Written
+    staged: Staged
+    exchanges: tuple[Exchange, ...]
+
+
 def rewrite(
-    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
 ) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
-    output = written, _ = _write(plan, planned, spark, options, tally)
     try:
-        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
-        facts = file_stats.totals([staged_files.files])
-        change = Change(
-            base=plan.snapshot,
-            operation=Operation.OPTIMIZE,
-            exchanges=exchanges,
-            staged=(staged_files,),
-            layouts=(_stored(plan, planned),),
-        )
-        with phase("commit", options.name, tally.seconds) as step:
-            landed = publish(plan.backend, change, options.backoff)
-            step.note(version=landed.version, **({} if landed.stale else facts))
-    except UnknownOutcomeError:
-        raise
+        ready = prepared(plan, planned, spark, options, tally)
     except ConflictError as error:
-        # a copy of the dropped table may reference the files
-        if not isinstance(error, ReplacedTableError):
-            discard(spark, written)
         tally.stale.append(str(error))
         return error
+    return landed(plan, ready, spark, options, tally)
+
+
+def prepared(
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
+) -> Ready:
+    """Write and verify one job; nothing stays if that fails."""
+    output = written, _ = _write(plan, planned, spark, options, tally)
+    with _discarding(spark, written):
+        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
+    return Ready(planned=planned, written=written, staged=staged_files, exchanges=exchanges)
+
+
+def landed(
+    plan: AnyPlan, ready: Ready, spark: SparkSession, options: Options, tally: Tally
+) -> ConflictError | None:
+    """Commit one job; return the conflict that stopped it, if any."""
+    change = Change(
+        base=plan.snapshot,
+        operation=Operation.OPTIMIZE,
+        exchanges=ready.exchanges,
+        staged=(ready.staged,),
+        layouts=_stored(plan, ready.planned),
+    )
+    facts = file_stats.totals([ready.staged.files])
+    try:
+        with (
+            _discarding(spark, ready.written),
+            phase("commit", options.name, tally.seconds) as step,
+        ):
+            done = publish(plan.backend, change, options.backoff)
+            step.note(version=done.version, **({} if done.stale else facts))
+    except ConflictError as error:
+        tally.stale.append(str(error))
+        return error
+    if done.stale and not done.doubtful:
+        discard(spark, _only(ready.staged, done.stale))
+    tally.note(done, ready.exchanges)
+    return None
+
+
+@contextmanager
+def _discarding(spark: SparkSession, written: Written) -> Iterator[None]:
+    """Discard the files if what follows fails, unless somebody may still need them."""
+    try:
+        yield
+    except (UnknownOutcomeError, ReplacedTableError):
+        # they may be committed, or a copy of the dropped table may reference them
+        raise
     except (Exception, Interrupted):
         # nothing was committed: an unknown outcome raises UnknownOutcomeError
         discard(spark, written)
         raise
-    if landed.stale and not landed.doubtful:
-        discard(spark, _only(staged_files, landed.stale))
-    tally.note(landed, exchanges)
-    return None
 
 
 def _write(
-    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, options: Options, tally: Tally
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
 ) -> tuple[Written, Clustered]:
     size = file_stats.total(planned.job.files, "size")
     with phase("write", options.name, tally.seconds, expected=size) as step:
-        written, shuffled = write(plan, planned, spark, checksum=options.verify == "checksum")
+        written, shuffled = _written(plan, planned, spark, checksum=options.verify == "checksum")
         step.note(files=len(written.paths), bytes=size, rows=live_rows(planned.job.files))
     tally.untested = tally.untested or shuffled.untested
     return written, shuffled
 
 
+def _written(
+    plan: AnyPlan, planned: AnyJob, spark: SparkSession, *, checksum: bool
+) -> tuple[Written, Clustered]:
+    if isinstance(planned, JoiningJob):
+        return write_joined(plan.backend, plan.snapshot, planned)
+    whole = planned.job.files.num_rows == plan.files.num_rows
+    return write(plan.backend, plan.snapshot, planned, spark, whole=whole, checksum=checksum)
+
+
 def _verified(
-    plan: RewritePlan,
-    planned: PlannedJob,
+    plan: AnyPlan,
+    planned: AnyJob,
     output: tuple[Written, Clustered],
     spark: SparkSession,
     options: Options,
@@ -145,9 +203,7 @@ def _verified(
     return staged_files, exchanges
 
 
-def _exchanges(
-    plan: RewritePlan, planned: PlannedJob, staged_files: Staged
-) -> tuple[Exchange, ...]:
+def _exchanges(plan: AnyPlan, planned: AnyJob, staged_files: Staged) -> tuple[Exchange, ...]:
     """Check the staged files of each partition, and pair them with the files they replace."""
     snapshot, exchanges = plan.snapshot, list[Exchange]()
     if not planned.job.roots:
@@ -171,16 +227,18 @@ def _exchanges(
     return tuple(exchanges)
 
 
-def _rows_in(plan: RewritePlan, group: Group) -> int:
+def _rows_in(plan: AnyPlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
     rows = live_rows(group.files)
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
-def _stored(plan: RewritePlan, planned: PlannedJob) -> Layout:
-    """Return the layout, whose cuts last if it places a large part of the table."""
+def _stored(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
+    """Return the layout, if any; its cuts last if it places a large part of the table."""
+    if isinstance(planned, JoiningJob):
+        return ()
     rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, plan.files))
-    return replace(planned.layout, lasting=LASTING * rewritten >= all_bytes)
+    return (replace(planned.layout, lasting=LASTING * rewritten >= all_bytes),)
 
 
 def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:

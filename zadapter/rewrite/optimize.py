@@ -1,8 +1,10 @@
 """``optimize`` and ``plan``."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 from os import PathLike
 
 import pyarrow as pa
@@ -17,8 +19,9 @@ from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError
 from zadapter.reports.optimize import Plan, Report
-from zadapter.rewrite.job import Tally, rewrite
-from zadapter.rewrite.planner import RewritePlan, prepare
+from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
+from zadapter.rewrite.planner import prepare
+from zadapter.rewrite.side_by_side import run, threads
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
@@ -40,6 +43,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
+    max_concurrent_jobs: int = 1,
+    settle: str | timedelta | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -54,17 +59,19 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
         by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
-            columns to weights assigns more bits of the z-value to heavier columns. None: the keys,
-            weights and curve that the table is clustered by.
+            columns to weights assigns more bits of the z-value to heavier columns. None: those that
+            the table is clustered by; if it is not, its small files are joined.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
         target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
         row_groups: Target number of row groups in a written file.
-        max_group_bytes: Maximum bytes clustered together; larger partitions are split.
+        max_group_bytes: Maximum bytes of a job; larger partitions are clustered box by box.
         max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
         max_files: Maximum number of these files.
         max_seconds: Time after which no further job starts; at least one job runs.
+        max_concurrent_jobs: Number of jobs that run side by side; each needs memory of its own.
+        settle: Age, such as ``"10 minutes"``, below which files are left to their writers.
         widen_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
@@ -81,8 +88,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     """
     backoff = Backoff() if backoff is None else backoff
     options = Options.of(locals())
-    with _opened(options, backend, spark) as (opened, clone, user_session):
-        return _run(options, opened, clone, user_session)
+    with _opened(options, backend, spark) as opened:
+        return _run(options, opened)
 
 
 @explained
@@ -99,6 +106,8 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
+    max_concurrent_jobs: int = 1,
+    settle: str | timedelta | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -117,17 +126,27 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     """
     options = Options.of(locals())
     with (
-        _opened(options, backend, spark) as (opened, clone, _),
-        call("plan", options.name, clone),
+        _opened(options, backend, spark) as opened,
+        call("plan", options.name, opened.spark),
     ):
-        return prepare(options, opened, {}, write=False).prediction
+        return prepare(options, opened.backend, {}, write=False).prediction
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """A table that is open, in a clone of the user's session."""
+
+    backend: Backend
+    spark: SparkSession
+    user_session: SparkSession
+    factory: Factory
 
 
 @contextmanager
 def _opened(
     options: Options, backend: str | Factory | None, spark: SparkSession | None
-) -> Iterator[tuple[Backend, SparkSession, SparkSession]]:
-    """Open the table in a clone of the user's session; yield the backend and both sessions."""
+) -> Iterator[_Opened]:
+    """Open the table in a clone of the user's session."""
     user_session, factory = open_table(options.name, backend, spark)
     check_functions(options.where, user_session)
     with (
@@ -135,46 +154,48 @@ def _opened(
         scratch(user_session, expressions=options.where is not None) as clone,
         closing(factory(clone)) as opened,
     ):
-        yield opened, clone, user_session
+        yield _Opened(backend=opened, spark=clone, user_session=user_session, factory=factory)
 
 
-def _run(
-    options: Options, backend: Backend, spark: SparkSession, user_session: SparkSession
-) -> Report:
+def _run(options: Options, opened: _Opened) -> Report:
     tally, start = Tally(), time.monotonic()
-    with call("optimize", options.name, spark, tally.seconds) as whole:
-        rewrite_plan = prepare(options, backend, tally.seconds, write=True)
+    with call("optimize", options.name, opened.spark, tally.seconds) as whole:
+        rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         with tally.reporting_versions(), explaining(options.name):
-            errors = _run_jobs(rewrite_plan, spark, options, tally, start)
+            errors = _run_jobs(rewrite_plan, opened, options, tally, start)
         if errors and not tally.versions:
             raise errors[-1]
         whole.note(**tally.facts())
     if tally.versions:
-        refresh(user_session, rewrite_plan.snapshot)
+        refresh(opened.user_session, rewrite_plan.snapshot)
     return _report(rewrite_plan, tally, options)
 
 
 def _run_jobs(
-    rewrite_plan: RewritePlan,
-    spark: SparkSession,
-    options: Options,
-    tally: Tally,
-    start: float,
+    rewrite_plan: AnyPlan, opened: _Opened, options: Options, tally: Tally, start: float
 ) -> list[ConflictError]:
     """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
+
+    def late() -> bool:
+        return options.max_seconds is not None and time.monotonic() - start > options.max_seconds
+
+    jobs: Sequence[AnyJob] = rewrite_plan.jobs
+    spark = opened.spark
+    if len(jobs) > 1 and options.max_concurrent_jobs > 1:
+        with threads(rewrite_plan, options, spark, opened.user_session, opened.factory) as writing:
+            return run(writing, spark, tally, late)
     errors = list[ConflictError]()
-    for number, job in enumerate(rewrite_plan.jobs):
-        late = options.max_seconds is not None and time.monotonic() - start > options.max_seconds
-        if number and late:
-            tally.jobs_left = len(rewrite_plan.jobs) - number
+    for number, job in enumerate(jobs):
+        if number and late():
+            tally.jobs_left = len(jobs) - number
             break
         error = rewrite(rewrite_plan, job, spark, options, tally)
         errors += [] if error is None else [error]
     return errors
 
 
-def _report(rewrite_plan: RewritePlan, tally: Tally, options: Options) -> Report:
+def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
     empty = rewrite_plan.files.slice(0, 0)
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])

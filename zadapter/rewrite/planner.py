@@ -3,27 +3,30 @@
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.arguments.intent import followed
 from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.arguments.where import condition
-from zadapter.backend.contract import Backend
+from zadapter.backend.contract import Backend, is_dated
 from zadapter.base.names import Parts, join
-from zadapter.errors import MissingStatsError
+from zadapter.errors import MissingStatsError, UnsupportedError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.effect import Effect, by_row_group
-from zadapter.planning.file_groups import jobs
+from zadapter.planning.file_groups import Job, jobs
 from zadapter.planning.maintenance import Maintenance, maintenance
-from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
+from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
 from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
@@ -31,6 +34,16 @@ from zadapter.table.snapshot import Snapshot, chosen
 
 PREDICTED = 16
 """Maximum number of jobs for which the effect is predicted though they are run anyway."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A job, and whether it pays."""
+
+    planned: PlannedJob
+    runs: bool
+    effect: Effect | None
+    """None: not predicted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +59,24 @@ class RewritePlan:
     request: Request
     maintenance: Maintenance
     """What was chosen to be rewritten, and what was not."""
-    jobs: tuple[PlannedJob, ...]
-    """The jobs to run."""
-    declined: tuple[PlannedJob, ...]
-    """Jobs that would bring nothing, or make filters read more."""
-    effects: tuple[Effect | None, ...]
-    """Predicted effects of the jobs to run, or of the declined ones if there is none to run; None:
-    not predicted."""
+    judged: tuple[Judged, ...]
+    """All jobs that could be run."""
+
+    @cached_property
+    def jobs(self) -> tuple[PlannedJob, ...]:
+        """The jobs to run."""
+        return tuple(each.planned for each in self.judged if each.runs)
+
+    @cached_property
+    def declined(self) -> tuple[PlannedJob, ...]:
+        """Jobs that would bring nothing, or make filters read more."""
+        return tuple(each.planned for each in self.judged if not each.runs)
+
+    @property
+    def effects(self) -> tuple[Effect | None, ...]:
+        """Predicted effects of the jobs to run, or of the declined ones if none is to run."""
+        runs = bool(self.jobs)
+        return tuple(each.effect for each in self.judged if each.runs == runs)
 
     def share_read(self, files: pa.Table) -> float:
         """Return the mean share of rows of *files* that range queries on the sample read."""
@@ -97,6 +121,7 @@ class RewritePlan:
             row_group_share_after=None if groups is None else groups[1],
             reasons=self._reasons,
             groups_left=len(self.maintenance.left),
+            sort_order=self.snapshot.sort_order,
             files_owned=self.maintenance.owned,
             rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
@@ -129,8 +154,10 @@ class RewritePlan:
 
 def prepare(
     options: Options, backend: Backend, seconds: MutableMapping[str, float], *, write: bool
-) -> RewritePlan:
+) -> RewritePlan | CompactionPlan:
     """Plan the rewrite of a table, and predict its effect.
+
+    A table without a layout, for which no key columns are given, is compacted.
 
     Args:
         options: The caller's options.
@@ -145,31 +172,29 @@ def prepare(
     """
     with phase("plan", options.name, seconds) as step:
         snapshot = backend.snapshot(options.name)
-        options = followed(options, backend, snapshot)
-        columns = key_columns(options, snapshot)
         predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+        keyed = followed(options, backend, snapshot)
+        if keyed is None:
+            columns = ordering_columns(snapshot)
+            files, candidates = _files(options, backend, snapshot, columns, predicate)
+            compacting = compaction_plan(options, backend, snapshot, files, candidates)
+            step.note(version=snapshot.version, **compacting.replaced)
+            return compacting
+        options, columns = keyed, key_columns(keyed, snapshot)
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
-        used = () if predicate is None else tuple(sorted(columns_of(predicate)))
-        files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
-        candidates = (
-            files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-        )
+        files, candidates = _files(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, files)
+        partition = tuple(snapshot.partition)
         maintained = maintenance(
-            candidates,
-            request,
-            tuple(snapshot.partition),
-            options.limits,
-            force=options.force,
+            candidates, request, partition, options.limits, force=options.force
         )
-        groups = [rewrite.group for rewrite in maintained.rewrites]
-        jobs_to_fit = jobs(groups, request, max_group_bytes=options.group_bytes)
+        jobs_to_fit = jobs(
+            groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
+        )
         replaced = file_stats.totals(job.files for job in jobs_to_fit)
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
-        planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
-        judged = _judged(backend, snapshot, request, planned, force=options.force)
-        run = [pair for pair in judged if pair[0]]
+        judged = _judged(backend, snapshot, request, jobs_to_fit, force=options.force)
         plan = RewritePlan(
             backend=backend,
             snapshot=snapshot,
@@ -177,12 +202,41 @@ def prepare(
             candidates=candidates.num_rows,
             request=request,
             maintenance=maintained,
-            jobs=tuple(each for _, each, _ in run),
-            declined=tuple(each for runs, each, _ in judged if not runs),
-            effects=tuple(predicted for _, _, predicted in run or judged),
+            judged=judged,
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan
+
+
+def _files(
+    options: Options,
+    backend: Backend,
+    snapshot: Snapshot,
+    columns: Sequence[Parts],
+    predicate: Predicate | None,
+) -> tuple[pa.Table, pa.Table]:
+    """Return the live files with stats of *columns*, and those that may be rewritten."""
+    used = () if predicate is None else sorted(columns_of(predicate))
+    files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
+    candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
+    return files, _settled(options, backend, snapshot, candidates)
+
+
+def _settled(options: Options, backend: Backend, snapshot: Snapshot, files: pa.Table) -> pa.Table:
+    """Return the files that are as old as ``settle`` asks for.
+
+    Raises:
+        UnsupportedError: The backend does not know the age of files.
+    """
+    if options.settled_age is None:
+        return files
+    if not is_dated(backend):
+        raise UnsupportedError(
+            f"{snapshot.table}: the backend of this format does not know the age of files; omit "
+            "settle="
+        )
+    before = datetime.now(timezone.utc) - options.settled_age
+    return files.filter(pc.is_in(files["path"], backend.older(snapshot, before)))
 
 
 def _with_stats(
@@ -204,19 +258,21 @@ def _judged(
     backend: Backend,
     snapshot: Snapshot,
     request: Request,
-    planned: Sequence[PlannedJob],
+    jobs_to_fit: Sequence[Job],
     *,
     force: bool,
-) -> list[tuple[bool, PlannedJob, Effect | None]]:
-    """Return whether each job is run, the job, and its effect if it is predicted."""
+) -> tuple[Judged, ...]:
+    """Fit the jobs, and predict the effect of those that run only if they pay."""
+    planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
     judged = []
     for each in planned:
         optional = not force and _is_optional(each, request)
         predicted = None
         if optional or len(planned) <= PREDICTED:
             predicted = effect(backend, snapshot, request, each)
-        judged.append((not optional or predicted is None or predicted.pays, each, predicted))
-    return judged
+        runs = not optional or predicted is None or predicted.pays
+        judged.append(Judged(planned=each, runs=runs, effect=predicted))
+    return tuple(judged)
 
 
 def _is_optional(planned: PlannedJob, request: Request) -> bool:

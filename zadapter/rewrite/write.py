@@ -12,7 +12,6 @@ from zadapter.layout import assign
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Job
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered, clustered
 from zadapter.rewrite.verify import live_rows
 from zadapter.spark.footers import metadata
@@ -22,19 +21,26 @@ from zadapter.table.snapshot import Snapshot, Written
 
 
 def write(
-    plan: RewritePlan, planned: PlannedJob, spark: SparkSession, *, checksum: bool
+    backend: Backend,
+    snapshot: Snapshot,
+    planned: PlannedJob,
+    spark: SparkSession,
+    *,
+    whole: bool,
+    checksum: bool,
 ) -> tuple[Written, Clustered]:
     """Read, shuffle, sort and write the rows of *planned* to files that are invisible to readers.
 
     Args:
-        plan: The rewrite.
+        backend: The table's backend.
+        snapshot: The version that is read.
         planned: The job.
         spark: A session.
+        whole: Whether the job replaces all files of the table.
         checksum: Whether to compute a checksum of the rows read.
     """
-    snapshot, backend = plan.snapshot, plan.backend
     file_encoding = encoding(backend, snapshot, planned.job, planned.layout.request, spark, planned)
-    file_encoding = replace(file_encoding, whole=planned.job.files.num_rows == plan.files.num_rows)
+    file_encoding = replace(file_encoding, whole=whole)
     rows = backend.read(snapshot, planned.job.files)
     shuffled = clustered(rows, planned.layout, snapshot, checksum=checksum)
     return backend.write(snapshot, shuffled.rows, planned.layout, file_encoding), shuffled

@@ -84,8 +84,6 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
             that affect no expression are reset.
     """
     gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
-    sessions = _module(gateway.org.apache.spark.sql.classic, "SparkSession")
-    before = sessions.getActiveSession()
     java_clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     to_df = RDD.toDF
     clone = SparkSession(spark.sparkContext, java_clone)
@@ -99,10 +97,18 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     java_clone.sessionState().functionRegistry().functionBuilders().addAll(
         builtin.functionBuilders()
     )
-    sessions.setActiveSession(java_clone)
+    with activated(clone), _unlogged():
+        yield clone
+
+
+@contextmanager
+def activated(clone: SparkSession) -> Iterator[None]:
+    """Make *clone* the active session of Java's thread for this one, and restore it on exit."""
+    sessions = _module(clone._jvm.org.apache.spark.sql.classic, "SparkSession")  # type: ignore[union-attr] # noqa: SLF001
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(clone._jsparkSession)  # noqa: SLF001
     try:
-        with _unlogged():
-            yield clone
+        yield
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())

@@ -16,8 +16,10 @@ from zadapter.table.file_stats import column
 SEED = 7
 ROWS_A_FILE = 400
 """Sampled rows per file to be written: enough for eight row groups."""
-MIN_ROWS, MAX_ROWS = 40_000, 500_000
-"""Minimum and maximum number of sampled rows."""
+MIN_ROWS, MAX_ROWS = 40_000, 1_000_000
+"""Minimum and maximum number of rows of one sample."""
+SHARED_ROWS = 500_000
+"""Maximum number of rows of a sample that several jobs share, and of all that are kept."""
 SHARE_OF_FILES = 4
 """One in this many files is read if all files overlap."""
 LONGEST = 256

@@ -78,6 +78,8 @@ class Snapshot:
     """Leaf columns of types for which the format keeps no usable min and max."""
     target_file_size: int | None = None
     """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
+    sort_order: str = ""
+    """Order in which the table's definition asks for rows to be written; empty if none."""
     clustering: tuple[Parts, ...] = ()
     """Columns that the table's definition asks to cluster by, by their logical names."""
     applied: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.arguments.options import check_deleted, named
@@ -16,7 +16,7 @@ from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff, publish
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.interrupts import interruptible
-from zadapter.base.names import quote
+from zadapter.base.locations import bare
 from zadapter.base.translate_errors import explained
 from zadapter.errors import (
     StaleRewriteError,
@@ -32,6 +32,8 @@ from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
+from zadapter.tables.file_by_file import ONE_TASK_A_FILE, matches, with_layouts
+from zadapter.tables.given_rows import fitting, on
 from zadapter.tables.read import pruned
 
 T = TypeVar("T")
@@ -81,8 +83,9 @@ def delete(
 ) -> int:
     """Delete the rows of *table* for which *where* is true, and return their number.
 
-    Files that may hold such rows are rewritten without them, in one commit. Rows that other writers
-    append concurrently are kept. If other writers rewrite the same files, the delete restarts.
+    Files with such rows are rewritten without them, each by itself and in its order, in one commit.
+    Rows that other writers append concurrently are kept. If other writers rewrite the same files,
+    the delete restarts.
 
     Args:
         table: A path.
@@ -138,9 +141,9 @@ def overwrite(
         with phase("plan", named(table)) as step:
             snapshot = opened.snapshot(named(table))
             live = opened.files(snapshot)
-            fitting = _fitting(_on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+            given = fitting(on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
             step.note(version=snapshot.version)
-        change = _staged(opened, snapshot, fitting, clone, live, Operation.OVERWRITE)
+        change = _staged(opened, snapshot, given, clone, live, Operation.OVERWRITE)
         partitions = {str(value) for value in change.added["partition"].to_pylist()}
         in_partitions = pa.array(
             [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
@@ -179,35 +182,6 @@ def _writing(
                 "of this format"
             )
         yield opened, clone, session
-
-
-def _on(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """Return *rows* as a DataFrame of *spark*; their own session still evaluates them."""
-    evaluated = rows._jdf.queryExecution().toRdd()  # noqa: SLF001 - a session's rows for another's
-    session = spark._jsparkSession  # noqa: SLF001
-    return DataFrame(session.internalCreateDataFrame(evaluated, rows._jdf.schema(), False), spark)  # noqa: FBT003, SLF001
-
-
-def _fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
-    """Return *rows* with the columns of *like*, in the same order.
-
-    Raises:
-        UsageError: *rows* has repeated columns, unknown columns, or columns of other types.
-    """
-    types = {field.name: field.dataType.simpleString() for field in like.schema}
-    given = {field.name: field.dataType.simpleString() for field in rows.schema}
-    if len(given) < len(rows.columns):
-        raise UsageError(f"duplicate columns: {', '.join(rows.columns)}; pass each column once")
-    for name, type_ in given.items():
-        if name not in types:
-            raise UsageError(f"the table has no column {name!r}; available: {', '.join(types)}")
-        if type_ != types[name]:
-            raise UsageError(f"column {name!r} is {type_}, but {types[name]} in the table; cast it")
-
-    def column(name: str) -> Column:
-        return F.col(quote((name,))) if name in given else F.lit(None).cast(types[name]).alias(name)
-
-    return rows.select(*map(column, types))
 
 
 def _staged(
@@ -255,9 +229,9 @@ def _append(
     with phase("plan", table) as step:
         snapshot = opened.snapshot(table)
         no_files = opened.files(snapshot).slice(0, 0)
-        fitting = _fitting(_on(spark, rows), opened.read(snapshot, no_files))
+        given = fitting(on(spark, rows), opened.read(snapshot, no_files))
         step.note(version=snapshot.version)
-    change = _staged(opened, snapshot, fitting, spark, no_files, Operation.APPEND)
+    change = _staged(opened, snapshot, given, spark, no_files, Operation.APPEND)
     return _landed(opened, change, backoff, spark)
 
 
@@ -267,16 +241,24 @@ def _delete(
     with phase("plan", table) as step:
         snapshot = opened.snapshot(table)
         candidates = pruned(opened, snapshot, where, spark, later=True)
-        files = candidates.files
-        set_all(spark, UNPUSHED if candidates.on_floats else {})
-        rows = opened.read(snapshot, files)
-        deleted = rows.where(where).count() if files.num_rows else 0
+        files, counts = candidates.files, dict[str, int]()
+        set_all(spark, ONE_TASK_A_FILE | (UNPUSHED if candidates.on_floats else {}))
+        if files.num_rows:
+            counts = matches(opened.read(snapshot, files), where)
+        names = list(map(bare, opened.uris(snapshot, files["path"].to_pylist())))
+        if counts.keys() <= set(names):
+            files = files.filter(pa.array([name in counts for name in names], pa.bool_()))
+        deleted = sum(counts.values())
         step.note(version=snapshot.version, **file_stats.totals([files]))
     if not deleted:
         return 0
+    rows = opened.read(snapshot, files)
     # rows for which the condition is null are kept
     remaining = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
+    layouts = dict(zip(names, candidates.files["layout"].to_pylist(), strict=True))
     change = _staged(opened, snapshot, remaining, spark, files, Operation.DELETE)
+    with discarding(spark, change.staged):
+        change = with_layouts(change, remaining, layouts)
     (exchange,) = change.exchanges
     rows_added, rows_removed = (
         file_stats.total(t, "rows") for t in (exchange.added, exchange.removed)

@@ -214,7 +214,8 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
 
 
 def _operation(jvm: Jvm, change: Change) -> JavaObject:
-    columns = jvm.seq(join(column) for column in change.layouts[0].request.columns)
+    keys = [column for layout in change.layouts[:1] for column in layout.request.columns]
+    columns = jvm.seq(map(join, keys))
     clustered = is_clustered(jvm, change.base.handle.snapshot)
     optimize = getattr(jvm.delta, "DeltaOperations$Optimize")
     cluster_by = jvm.option(columns if clustered else None)

@@ -29,6 +29,7 @@ from zadapter.errors import (
     UnsupportedError,
     VerificationError,
 )
+from zadapter.layout.layout import Layout
 from zadapter.table.snapshot import Change, Snapshot, keys
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table.lookup import Located, ancestors, news
@@ -75,7 +76,8 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
     """
     try:
         transaction = located.table.newTransaction()
-        _name_layout(transaction, change)
+        for layout in change.layouts[:1]:
+            _name_layout(transaction, layout)
         late = _exchange(jvm, transaction, located, change)
         check_present(change.sizes, lambda uri: size_of(located, uri))
         if late:
@@ -94,13 +96,13 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
         raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
-def _name_layout(transaction: JavaObject, change: Change) -> None:
-    request = change.layouts[0].request
+def _name_layout(transaction: JavaObject, layout: Layout) -> None:
+    request = layout.request
     properties = dict(transaction.table().properties())
     updates = {
         "zadapter.columns": ",".join(join(column) for column in request.columns),
         "zadapter.curve": request.curve.value,
-        "zadapter.layout-id": change.layouts[0].id,
+        "zadapter.layout-id": layout.id,
     }
     changed = {key: value for key, value in updates.items() if properties.get(key) != value}
     if changed:

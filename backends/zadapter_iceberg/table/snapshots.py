@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
@@ -91,6 +92,18 @@ class Version:
         """Size of written files that the table's properties state, in bytes; None: none."""
         size = dict(self.pinned.properties()).get(TARGET_FILE_SIZE, "")
         return int(size) if size.isdecimal() else None
+
+    @property
+    def sort_order(self) -> str:
+        """The order in which the table asks for rows to be written, as text; empty if unsorted."""
+        schema = self.pinned.schema()
+        fields = self.pinned.sortOrder().fields()
+        named = [(str(schema.findColumnName(each.sourceId())), each) for each in fields]
+        return ", ".join(
+            f"{name if each.transform().isIdentity() else f'{each.transform()}({name})'} "
+            f"{each.direction()}"
+            for name, each in named
+        )
 
     @property
     def has_row_ids(self) -> bool:
@@ -221,3 +234,13 @@ def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Par
         parts: str(config.columnMode(".".join(parts)).toString()) for parts, _ in leaves(table)
     }
     return frozenset(parts for parts, mode in modes.items() if mode in {"none", "counts"})
+
+
+def older_version(version: Version, time: datetime) -> Version:
+    """Return the newest ancestor committed before *time*; if none is known, one without files."""
+    before, table = int(time.timestamp() * 1_000), version.pinned
+    snapshot = None if version.snapshot_id is None else table.snapshot(version.snapshot_id)
+    while snapshot is not None and int(snapshot.timestampMillis()) >= before:
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else table.snapshot(parent)
+    return replace(version, snapshot_id=None if snapshot is None else int(snapshot.snapshotId()))

@@ -16,6 +16,7 @@ from zadapter.table.snapshot import Commit
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.log.snapshot import Version
 from zadapter_parquet.operations import external_changes, moving
 from zadapter_parquet.store.contract import Files
 
@@ -47,6 +48,21 @@ def version_at(log: Log, table: str, time: datetime) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if log.entry(middle).timestamp <= milliseconds else (low, middle)
     return low
+
+
+def older(files: Files, version: Version, table: str, time: datetime) -> pa.Array:
+    """Return the paths of the files of the newest version at a time; none if it is unknown.
+
+    Files that are not registered have no known age, and count as old.
+    """
+    if version.file_table is not None:
+        return version.file_table["path"].combine_chunks()
+    log = Log(files, table)
+    try:
+        entry = find(log, version.head, table, version_at(log, table, time))
+    except (UnknownTableError, VersionExpiredError):
+        return pa.array([], pa.string())
+    return stats_table.load(files, entry.parts, {}, {})["path"].combine_chunks()
 
 
 def history(log: Log) -> list[Commit]:

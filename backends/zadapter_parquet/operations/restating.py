@@ -1,13 +1,16 @@
-"""Commits of corrected stats, which change no data."""
+"""Stats of files that stay: completed as they are registered, and corrected in commits."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 from zadapter.errors import UnsupportedError
-from zadapter.table.snapshot import Snapshot
+from zadapter.table.snapshot import Change, Snapshot
 from zadapter_parquet.format.entries import Operation
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version
+from zadapter_parquet.rows import missing_stats
 from zadapter_parquet.store.contract import Files, check_writable
 
 
@@ -36,3 +39,10 @@ def restate(snapshot: Snapshot, files: pa.Table) -> int:
     entry = commit_entries.following(log, base, Operation.OPTIMIZE, **fields)
     log.claim(entry)
     return entry.version
+
+
+def completed_files(spark: SparkSession, change: Change, files: pa.Table) -> pa.Table:
+    """Return the registered file table, with complete stats of the files that stay."""
+    removed = pc.is_in(files["path"], change.removed["path"])
+    kept = missing_stats.completed(spark, change.base, files.filter(pc.invert(removed)))
+    return pa.concat_tables([files.filter(removed), kept])

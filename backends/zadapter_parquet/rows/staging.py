@@ -26,6 +26,7 @@ from zadapter_parquet.store.contract import Files
 DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
 """Suffix of data files. Engines read a given path with any suffix."""
+_PART = re.compile(r"/part-(\d+)-[^/]*\Z")
 _ROWS_FOLDER = "rows"
 """Folder between a partition folder and its files."""
 _SPARK_SUFFIX = ".parquet"
@@ -67,13 +68,18 @@ def write(
         paths = (file.path for file in files.listed(source))
         written = sorted(path for path in paths if path.endswith(_SPARK_SUFFIX))
         renamed = {
-            path: f"{own}/{_folders(path.removeprefix(f'{source}/'), columns)}{at:06d}{ENDING}"
-            for at, path in enumerate(written)
+            path: f"{own}/{_folders(path.removeprefix(f'{source}/'), columns)}{_task(path)}{ENDING}"
+            for path in written
         }
         files.move(renamed)
         # removes checksum files and empty folders
         remove_folder(rows.sparkSession, files.location(source))
     return list(renamed.values())
+
+
+def _task(path: str) -> str:
+    """Return the number of the task that has written a file, in six digits or more."""
+    return f"{int(_PART.search(path)[1]):06d}"  # type: ignore[index]
 
 
 def _folders(path: str, columns: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from zadapter.insight.parts import explained_files
 from zadapter.layout.layout import Request
 from zadapter.planning import file_groups
 from zadapter.planning.maintenance import Limits, maintenance
+from zadapter.planning.merges import groups_of
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter_parquet.format.entries import Entry, Operation
@@ -57,15 +58,37 @@ def _by_three_columns() -> And:
     return And(tuple(Comparison((name,), op, pa.scalar(v, pa.int64())) for name, op, v in compared))
 
 
+def planned(files: pa.Table, request: Request) -> list[file_groups.Job]:
+    """Return the jobs of one call of ``optimize``."""
+    chosen = maintenance(files, request, ["p"], Limits(group_bytes=256 << 30))
+    return file_groups.jobs(groups_of(chosen.rewrites), request, max_group_bytes=256 << 30)
+
+
+def aged_partitions(request: Request, partitions: int = 100_000) -> pa.Table:
+    """Return the files of partitions with a run of four files, one of two, and two new files."""
+    files = million(8 * partitions, partitions)
+    runs = [request.id + "a" * 16] * 4 + [request.id + "b" * 16] * 2 + [None] * 2
+    partition = pa.array(np.repeat(np.arange(partitions), 8))
+    values = {"layout": pa.array(runs * partitions, pa.string())}
+    values["partition"] = pa.StructArray.from_arrays(
+        [partition], fields=list(files.schema.field("partition").type)
+    )
+    for name, column in values.items():
+        files = file_stats.replaced(files, files.schema.field(name), column)
+    return files
+
+
 def planning() -> dict[str, float]:
     """Return the seconds of grouping and pruning, and the peak memory."""
     files = million()
     request = Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27)
     start = time.perf_counter()
-    chosen = maintenance(files, request, ["p"], Limits(group_bytes=256 << 30)).rewrites
-    groups = [rewrite.group for rewrite in chosen]
-    jobs = file_groups.jobs(groups, request, max_group_bytes=256 << 30)
+    jobs = planned(files, request)
     grouped = time.perf_counter() - start
+    aged = aged_partitions(request)
+    start = time.perf_counter()
+    planned(aged, request)
+    maintained = time.perf_counter() - start
     predicate = _by_three_columns()
     start = time.perf_counter()
     pruning.matching(predicate, files)
@@ -73,6 +96,7 @@ def planning() -> dict[str, float]:
         "files": files.num_rows,
         "jobs": len(jobs),
         "grouping, s": round(grouped, 2),
+        "planning 100 000 partitions of two runs and new files, s": round(maintained, 2),
         "pruning by three columns, s": round(time.perf_counter() - start, 2),
         "peak memory of the process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         // 1024,

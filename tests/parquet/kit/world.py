@@ -72,6 +72,7 @@ class World:
         self.scheduler.run({
             "rewriter": lambda: [self.rewrite(2) for _ in range(2)],
             "rival": lambda: self.rewrite(3),
+            "merger": self.merge,
             "appender": lambda: [self.append(100 + n) for n in range(2)],
             "deleter": self.delete_one,
             "cleaner": self.clean,
@@ -128,6 +129,16 @@ class World:
         going = live.slice(0, files)
         rows = [row for path in going["path"].to_pylist() for row in self.rows[path]]
         self._publish("optimize", base, going, self._write([rows]))
+
+    def merge(self):
+        """Two jobs of one plan: both are written, then one is committed after the other."""
+        base, live = self._base()
+        going = [live.take(list(range(job, live.num_rows, 2))) for job in range(2)]
+        rows = [
+            [row for path in job["path"].to_pylist() for row in self.rows[path]] for job in going
+        ]
+        for job, staged in list(zip(going, [self._write([held]) for held in rows], strict=True)):
+            self._publish("optimize", base, job, staged)
 
     def append(self, row):
         base, live = self._base()

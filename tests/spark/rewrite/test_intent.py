@@ -32,7 +32,7 @@ def test_nightly_calls_need_no_keys(table, spark):
     assert not again.nothing_to_gain
 
 
-def test_a_table_without_a_layout_needs_keys(table, spark):
+def test_new_cuts_need_keys_or_a_layout(table, spark):
     """There is no default for what filters use."""
-    with pytest.raises(UsageError, match=r"no file is clustered, or .* pass by="):
-        zadapter.optimize(table, backend="parquet", spark=spark)
+    with pytest.raises(UsageError, match=r"force= fits new cuts, but no file .* pass by="):
+        zadapter.optimize(table, backend="parquet", force=True, spark=spark)

@@ -1,0 +1,71 @@
+"""AddFile actions of a snapshot's live files.
+
+Each query of the log's state takes a quarter of a second, however few files it returns. Planning,
+sampling, reading and committing request the same files in turn, so they are kept.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.errors import UnsupportedError
+from zadapter_delta.jvm import JavaObject, Jvm
+
+FEW = 200
+"""Up to this many files in a snapshot, all AddFile actions are kept on the driver."""
+SMALL_LOG = 1 << 20
+"""Bytes of a log that is collected to see whether its files are few."""
+
+
+class LiveFiles:
+    """The AddFile actions of the snapshot that was asked for last."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._snapshot: JavaObject = None
+        self._few: JavaObject | None = None
+        self._by_path: dict[str, JavaObject] = {}
+        self._last: tuple[list[str], JavaObject] = ([], None)
+
+    def frame(self, snapshot: JavaObject) -> DataFrame:
+        """Return the AddFile actions as a DataFrame."""
+        self._look_at(snapshot)
+        adds = snapshot.allFiles()
+        if self._few is not None:
+            adds = self._jvm.session.createDataset(self._few, adds.encoder())
+        return DataFrame(adds.toDF(), self._jvm.spark)
+
+    def of(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
+        """Return the AddFile actions of *paths* as a ``java.util.List``.
+
+        Raises:
+            UnsupportedError: The log lacks some of the files.
+        """
+        self._look_at(snapshot)
+        if self._last[0] != paths:
+            adds = self._chosen(snapshot, paths)
+            if adds.size() != len(paths):
+                raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
+            self._last = paths, adds
+        return self._last[1]
+
+    def _look_at(self, snapshot: JavaObject) -> None:
+        if self._snapshot == snapshot:
+            return
+        self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
+        self._few, self._by_path = None, {}
+        if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
+            return
+        adds = snapshot.allFiles().collectAsList()
+        if adds.size() <= FEW:
+            self._few, self._by_path = adds, {add.path(): add for add in adds}
+
+    def _chosen(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
+        if self._few is not None:
+            known = self._by_path
+            return self._jvm.list_of(known[path] for path in paths if path in known)
+        adds = snapshot.allFiles()
+        if len(paths) < snapshot.numOfFiles():
+            adds = adds.filter(F.col("path").isin(paths)._jc)  # noqa: SLF001
+        return adds.collectAsList()

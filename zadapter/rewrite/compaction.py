@@ -1,0 +1,150 @@
+"""Compaction: a rewrite of a table that has no key columns, which joins small files."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from zadapter.arguments.options import Options
+from zadapter.backend.contract import Backend
+from zadapter.base.names import Parts, leaves
+from zadapter.errors import UsageError
+from zadapter.planning.compaction import Compaction, compaction, joined_files
+from zadapter.planning.file_groups import Job
+from zadapter.planning.file_size import USUAL
+from zadapter.reports.optimize import Plan
+from zadapter.rewrite.shuffle import Clustered
+from zadapter.table import file_stats
+from zadapter.table.encoding import Encoding
+from zadapter.table.snapshot import Snapshot, Written
+
+ORDERING = 32
+"""Maximum number of columns that may order the files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoiningJob:
+    """A job that joins files, in the order of their rows."""
+
+    job: Job
+    joined: tuple[pa.Table, ...] = field(repr=False)
+    """The files to join, for each file to write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionPlan:
+    """A compaction of a table: its jobs, and the files that they were planned from."""
+
+    backend: Backend
+    snapshot: Snapshot
+    files: pa.Table = field(repr=False)
+    """All live files of the table."""
+    candidates: int
+    """Number of live files that may hold rows matching ``where``."""
+    target_file_size: int
+    compaction: Compaction
+
+    @property
+    def jobs(self) -> tuple[JoiningJob, ...]:
+        """The jobs to run."""
+        return tuple(
+            JoiningJob(job=job, joined=tuple(joined_files(job, self.target_file_size)))
+            for job in self.compaction.jobs
+        )
+
+    def share_read(self, files: pa.Table) -> float:  # noqa: ARG002 - as RewritePlan
+        """Return 0: without key columns, there are no typical filters."""
+        return 0.0
+
+    @cached_property
+    def prediction(self) -> Plan:
+        """The files to join."""
+        reasons = Counter[str]()
+        jobs = self.compaction.jobs
+        for group in (group for job in jobs for group in job.groups):
+            reasons[group.reason] += group.files.num_rows
+        replaced = [self.files.slice(0, 0), *(job.files for job in jobs)]
+        removed = pa.concat_tables(file_stats.narrowed(t, self.files.schema) for t in replaced)
+        return Plan(
+            table=self.snapshot.table,
+            format=self.snapshot.format,
+            version=self.snapshot.version,
+            columns=(),
+            curve="",
+            target_file_size=self.target_file_size,
+            groups=sum(len(job.groups) for job in jobs),
+            files_before=self.files.num_rows,
+            files_asked=self.candidates,
+            files_rewritten=removed.num_rows,
+            files_written=sum(group.cut_into for job in jobs for group in job.groups),
+            bytes_rewritten=file_stats.total(removed, "size"),
+            rows=None if removed["rows"].null_count else file_stats.total(removed, "rows"),
+            share_before=0.0,
+            share_after=0.0,
+            reasons=dict(reasons),
+            sort_order=self.snapshot.sort_order,
+            files_owned=self.compaction.owned,
+            groups_left=self.compaction.files_left,
+            bytes_left=self.compaction.bytes_left,
+        )
+
+    @property
+    def replaced(self) -> dict[str, int | None]:
+        """Number, bytes and rows of the files to be replaced."""
+        return file_stats.totals(job.files for job in self.compaction.jobs)
+
+
+def ordering_columns(snapshot: Snapshot) -> tuple[Parts, ...]:
+    """Return the columns whose stats may order the files."""
+    without = snapshot.without_stats | snapshot.without_bounds
+    columns = [parts for parts, _ in leaves(snapshot.schema) if parts not in without]
+    return tuple([parts for parts in columns if parts[0] not in snapshot.partition][:ORDERING])
+
+
+def compaction_plan(
+    options: Options,
+    backend: Backend,
+    snapshot: Snapshot,
+    files: pa.Table,
+    candidates: pa.Table,
+) -> CompactionPlan:
+    """Plan a compaction.
+
+    Args:
+        options: The caller's options.
+        backend: The table's backend.
+        snapshot: The version that is read.
+        files: All live files, with stats of the columns that may order them.
+        candidates: Those that may hold rows matching ``where``.
+
+    Raises:
+        UsageError: The caller asks for new cuts.
+    """
+    if options.force:
+        raise UsageError(
+            f"{snapshot.table}: force= fits new cuts, but no file is clustered; pass by= (--by), "
+            "one to four columns that filters use"
+        )
+    target = options.file_bytes or snapshot.target_file_size or USUAL
+    return CompactionPlan(
+        backend=backend,
+        snapshot=snapshot,
+        files=files,
+        candidates=candidates.num_rows,
+        target_file_size=target,
+        compaction=compaction(candidates, target, tuple(snapshot.partition), options.limits),
+    )
+
+
+def write_joined(
+    backend: Backend, snapshot: Snapshot, planned: JoiningJob
+) -> tuple[Written, Clustered]:
+    """Write the rows of files that are joined to one file, in the order of the files."""
+    rows = [backend.read(snapshot, files).coalesce(1) for files in planned.joined]
+    computed = [name for name in snapshot.partition if name not in snapshot.schema.names]
+    written = reduce(DataFrame.union, rows).drop(*computed)
+    return backend.write(snapshot, written, None, Encoding()), Clustered(
+        rows=written, untested=None
+    )

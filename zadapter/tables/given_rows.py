@@ -1,0 +1,36 @@
+"""Rows that a caller passes, as rows of a table."""
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.base.names import quote
+from zadapter.errors import UsageError
+
+
+def on(spark: SparkSession, rows: DataFrame) -> DataFrame:
+    """Return *rows* as a DataFrame of *spark*; their own session still evaluates them."""
+    evaluated = rows._jdf.queryExecution().toRdd()  # noqa: SLF001 - a session's rows for another's
+    session = spark._jsparkSession  # noqa: SLF001
+    return DataFrame(session.internalCreateDataFrame(evaluated, rows._jdf.schema(), False), spark)  # noqa: FBT003, SLF001
+
+
+def fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
+    """Return *rows* with the columns of *like*, in the same order.
+
+    Raises:
+        UsageError: *rows* has repeated columns, unknown columns, or columns of other types.
+    """
+    types = {field.name: field.dataType.simpleString() for field in like.schema}
+    given = {field.name: field.dataType.simpleString() for field in rows.schema}
+    if len(given) < len(rows.columns):
+        raise UsageError(f"duplicate columns: {', '.join(rows.columns)}; pass each column once")
+    for name, type_ in given.items():
+        if name not in types:
+            raise UsageError(f"the table has no column {name!r}; available: {', '.join(types)}")
+        if type_ != types[name]:
+            raise UsageError(f"column {name!r} is {type_}, but {types[name]} in the table; cast it")
+
+    def column(name: str) -> Column:
+        return F.col(quote((name,))) if name in given else F.lit(None).cast(types[name]).alias(name)
+
+    return rows.select(*map(column, types))
