@@ -42,17 +42,23 @@ def main(
     folder: Annotated[
         Path | None, typer.Option(help="Where the data is kept; a temporary folder if not said.")
     ] = None,
+    columns: Annotated[
+        int, typer.Option(min=1, max=len(KEYS), help="Key columns, of " + ", ".join(KEYS) + ".")
+    ] = len(KEYS),
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the files before and after.")
+    ] = None,
 ) -> None:
     """Make TPC-H lineitem, write it as many small files, cluster it, and compare."""
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="zadapter-demo-") as temporary:
-            _demonstrate(Path(temporary), scale)
+            _demonstrate(Path(temporary), scale, KEYS[:columns], plot)
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        _demonstrate(folder, scale)
+        _demonstrate(folder, scale, KEYS[:columns], plot)
 
 
-def _demonstrate(folder, scale):
+def _demonstrate(folder, scale, keys, plot):
     console.print(f"Making TPC-H lineitem, scale {scale:g}, in {folder} …")
     made = LINEITEM.data(folder, scale)
     console.print("Starting Spark …")
@@ -64,11 +70,13 @@ def _demonstrate(folder, scale):
             rows.write.format("delta").mode("overwrite").save(table)
             ranges = LINEITEM.conditions(made)
             before = _look(spark, table, ranges)
-            report, seconds = _cluster(spark, table, before["bytes"] // FILES)
+            report, seconds = _cluster(spark, table, keys, before["bytes"] // FILES)
             after = _look(spark, table, ranges)
     finally:
         spark.stop()
     console.print(_compared(before, after, report, seconds))
+    if plot is not None:
+        report.plot(keys[:2]).savefig(plot)
     _check(table)
 
 
@@ -92,19 +100,19 @@ def _look(spark, table, ranges):
     }
 
 
-def _cluster(spark, table, size):
+def _cluster(spark, table, keys, size):
     """Plan, optimize, and return the report and the seconds each of them took."""
     start = time.perf_counter()
-    predicted = zadapter.plan(table, by=KEYS, target_file_size=size, spark=spark)
+    predicted = zadapter.plan(table, by=keys, target_file_size=size, spark=spark)
     planned = time.perf_counter()
-    report = zadapter.optimize(table, by=KEYS, target_file_size=size, spark=spark)
+    report = zadapter.optimize(table, by=keys, target_file_size=size, spark=spark)
     done = time.perf_counter()
     console.print(f"zadapter.plan says\n{predicted}", highlight=False)
     return report, (planned - start, done - planned)
 
 
 def _compared(before, after, report, seconds):
-    table = Table("lineitem", "before", "after", title=f"by {', '.join(KEYS)}")
+    table = Table("lineitem", "before", "after", title=f"by {', '.join(report.plan.columns)}")
     for column in table.columns[1:]:
         column.justify = "right"
     for name in ("files", "row groups", "rows"):

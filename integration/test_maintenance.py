@@ -133,6 +133,7 @@ class Nights:
         assert zadapter.plan(table, **asked).nothing_to_do
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
             range(ROWS)
+        )
 
     def test_a_table_larger_than_a_job_is_kept_in_boxes(self, lakes):
         """Its jobs are small, each commits by itself, and filters read little more for it."""
@@ -195,9 +196,7 @@ class TestIceberg(Deleting):
     """Iceberg, merge-on-read with deletion vectors."""
 
     format = "iceberg"
-    properties: ClassVar = {"format-version": "3", "write.delete.mode": "merge-on-read"}
     row_id = "_row_id"
-
     properties: ClassVar = {
         "format-version": "3",
         "write.delete.mode": "merge-on-read",

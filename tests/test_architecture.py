@@ -15,18 +15,9 @@ EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integrat
 
 SPARK = ("pyspark", "py4j")
 PACKAGES = (
-    *(
-        "releases",
-        "base",
-        "layout",
-        "table",
-        "filters",
-        "planning",
-        "backend",
-        "reports",
-        "zvalues",
-    ),
-    *("spark", "arguments", "rewrite", "tables", "migration", "testing", "cli"),
+    *("releases", "base", "layout", "table", "filters", "planning", "overlap", "pictures"),
+    *("backend", "reports", "insight", "zvalues"),
+    *("spark", "arguments", "rewrite", "tables", "inspection", "migration", "testing", "cli"),
 )
 """The packages of the core, each of which imports only those before it; errors belong to base."""
 PURE = PACKAGES[: PACKAGES.index("spark")]

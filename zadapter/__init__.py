@@ -8,6 +8,12 @@ from zadapter.errors import MissingBackendError, extra
 
 if TYPE_CHECKING:
     from zadapter.backend.commit import Backoff
+    from zadapter.insight.analysis import Analysis
+    from zadapter.insight.audit import Audit
+    from zadapter.insight.explanation import Explanation
+    from zadapter.inspection.analyze import analyze
+    from zadapter.inspection.audit import audit
+    from zadapter.inspection.explain import explain
     from zadapter.layout.layout import Curve, Layout
     from zadapter.migration.migrate import migrate
     from zadapter.reports.migration import Migration
@@ -21,16 +27,22 @@ if TYPE_CHECKING:
     from zadapter.zvalues.zvalue import zvalue
 
 __all__ = [
+    "Analysis",
+    "Audit",
     "Backoff",
     "Commit",
     "Curve",
+    "Explanation",
     "Layout",
     "Migration",
     "Plan",
     "Publication",
     "Report",
+    "analyze",
     "append",
+    "audit",
     "delete",
+    "explain",
     "files",
     "history",
     "migrate",
@@ -46,6 +58,12 @@ __all__ = [
 ]
 
 _HOME = {
+    "Analysis": "zadapter.insight.analysis",
+    "Explanation": "zadapter.insight.explanation",
+    "Audit": "zadapter.insight.audit",
+    "audit": "zadapter.inspection.audit",
+    "analyze": "zadapter.inspection.analyze",
+    "explain": "zadapter.inspection.explain",
     "Backoff": "zadapter.backend.commit",
     "Commit": "zadapter.table.snapshot",
     "Curve": "zadapter.layout.layout",

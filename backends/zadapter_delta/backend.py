@@ -16,13 +16,13 @@ from zadapter.base.names import Parts, leaves, quote
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.releases.spark_api import to_arrow
-from zadapter.table.encoding import KEPT, Encoding
+from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
+from zadapter.table.spark_scans import scanned_uris
 from zadapter.table.spec import Definition
-from zadapter_delta.commits import creations, rewrites
+from zadapter_delta.commits import creations, recorded_stats, restated, rewrites
 from zadapter_delta.format import FORMAT
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.stats.stats_json import stats_json
 from zadapter_delta.table import snapshots, specs
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
@@ -78,11 +78,11 @@ class DeltaBackend:
         adds = self._live.frame(snapshot.handle.snapshot)
         return snapshots.file_table(snapshot, adds, columns)
 
-    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were written before *time*."""
         adds = self._live.frame(snapshot.handle.snapshot)
         written = F.col("modificationTime") < int(time.timestamp() * 1_000)
-        return to_arrow(adds.where(written).select("path"))["path"].combine_chunks()
+        return to_arrow(adds.where(written).select("path"))["path"]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
@@ -166,19 +166,15 @@ class DeltaBackend:
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with stats as JSON, and a file table parsed from that JSON."""
-        base = snapshot.handle.snapshot
         files = files.filter(pc.greater(files["rows"], 0))
-        collected = snapshots.collected(base)
-        columns = {parts: snapshot.physical[parts] for parts, _ in leaves(collected)}
-        prefix = snapshots.prefix_length(self._jvm, base)
         keys, written_adds = written.handle
-        prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
-        texts = stats_json(self._jvm, files, columns, prefixes)
+        texts = recorded_stats.texts(self._jvm, snapshot, files, keys)
         adds = {
             path: rewrites.described(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
-        with_stats = [parts for parts in columns if parts not in snapshot.without_stats]
+        collected = snapshots.collected(snapshot.handle.snapshot)
+        with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
         rows = snapshots.frame(self._jvm, map(rewrites.line, adds.values()))
         parsed = snapshots.file_table(snapshot, rows, with_stats)
         return Staged(files=parsed, paths=written.paths, handle=adds)
@@ -214,6 +210,19 @@ class DeltaBackend:
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
+
+    def scan(self, snapshot: Snapshot) -> DataFrame:
+        """Return the rows of this version, read as Delta's own queries are."""
+        reader = self._spark.read.format("delta").option("versionAsOf", str(snapshot.version))
+        return reader.load(snapshot.location)
+
+    scanned = staticmethod(scanned_uris)
+
+    def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
+        """Commit the same AddFile actions with new stats, without data change."""
+        adds = list(self._live.of(snapshot.handle.snapshot, files["path"].to_pylist()))
+        texts = recorded_stats.texts(self._jvm, snapshot, files, ())
+        return restated.commit(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return an older version.

@@ -32,10 +32,9 @@ from zadapter_iceberg.table.lookup import (
     refuse,
     refuse_other_branch,
 )
-from zadapter_iceberg.table.read_options import split_size, with_fields
+from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
 from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import (
-    METRICS,
     Version,
     newest,
     of,
@@ -47,7 +46,7 @@ from zadapter_iceberg.table.snapshots import (
     without_bounds,
     without_stats,
 )
-from zadapter_iceberg.table.write_properties import settings
+from zadapter_iceberg.table.write_properties import settings, widen
 
 _UNLIMITED = str(1 << 62)
 
@@ -104,6 +103,7 @@ class IcebergBackend:
             id=uuid,
             definition=f"{uuid} {version.has_row_ids}",
             physical=physical_names(self._jvm, version.columns),
+            field_ids={parts: column.id for parts, column in version.columns.items()},
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
             target_file_size=version.target_file_size,
@@ -129,10 +129,9 @@ class IcebergBackend:
         live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
         return add_files.named(version.pinned, live)
 
-    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files of the newest snapshot before *time*."""
-        then = older_version(snapshot.handle, time)
-        return listed(self._jvm, then, ())["file_path"].combine_chunks()
+        return listed(self._jvm, older_version(snapshot.handle, time), ())["file_path"]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
@@ -140,17 +139,14 @@ class IcebergBackend:
 
     def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
-        update = snapshot.handle.located.table.updateProperties()
-        for parts in columns:
-            update.set(METRICS + ".".join(parts), "full")
-        update.commit()
+        widen(snapshot, columns)
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*: deletes are applied, row lineage is kept."""
         version: Version = snapshot.handle
         if not files.num_rows:
-            return self._no_rows(version)
+            return no_rows(self._jvm, version)
         tasks = [version.tasks[path] for path in files["path"].to_pylist()]
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
@@ -161,11 +157,6 @@ class IcebergBackend:
         # Iceberg's module for Spark 4.1 needs the name alone, those before it need the option
         options = {"scan-task-set-id": group, "split-size": str(split_size(self._spark, files))}
         return self._spark.read.format("iceberg").options(**options).load(group)
-
-    def _no_rows(self, version: Version) -> DataFrame:
-        columns = self._jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
-        rows = self._jvm.session.createDataFrame(self._jvm.list([]), columns)
-        return DataFrame(rows, self._spark)
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
@@ -199,7 +190,7 @@ class IcebergBackend:
             ),
         )
 
-    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:  # noqa: ARG002 - the writer has collected stats
+    def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with the stats that Iceberg's writer has collected."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
@@ -210,18 +201,17 @@ class IcebergBackend:
         contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)
         known = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
         wanted, spec_id = wanted_of(snapshot, known), int(spec.specId())
-        parsed = file_table(contents, wanted, snapshot.partition, {}, spec_id)
-        return Staged(files=parsed, paths=written.paths, handle=written.handle)
+        files = file_table(contents, wanted, snapshot.partition, {}, spec_id)
+        return Staged(files=files, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files, which have no row-level deletes yet."""
         version: Version = snapshot.handle
         if not staged.files.num_rows:
-            return self._no_rows(version)
-        added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
-        return self._rows(
-            version, staged.files, scan_tasks.of_new(self._jvm, version.pinned, added)
-        )
+            return no_rows(self._jvm, version)
+        added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
+        new = scan_tasks.of_new(self._jvm, version.pinned, added)
+        return self._rows(version, staged.files, new)
 
     def commit(self, change: Change) -> int:
         """Store the layouts, then exchange the files in one commit, a ``replace`` or an append.
@@ -239,6 +229,16 @@ class IcebergBackend:
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adopted)
         return rewrites.commit(self._jvm, change.base.handle.located, change)
+
+    def scan(self, snapshot: Snapshot) -> DataFrame:
+        """Return the rows of the table, read as queries on it are."""
+        return self._spark.read.format("iceberg").load(snapshot.identifier or snapshot.location)
+
+    def scanned(self, rows: DataFrame) -> list[str]:
+        """Return the URIs of the data files in the tasks that Iceberg plans."""
+        return uris(scan_tasks.planned(rows), by_hadoop(self._jvm.root, self._jvm.session))
+
+    restate = staticmethod(rewrites.refuse_restating)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return the version of a snapshot, 0 for none, with the current schema and spec.

@@ -13,12 +13,11 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import Parts, resolve
-from zadapter.errors import ReplacedTableError, StaleRewriteError, UnsupportedError, UsageError
+from zadapter.errors import ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
-from zadapter.table.format import Format
 from zadapter.table.snapshot import (
     Change,
     Commit,
@@ -28,7 +27,9 @@ from zadapter.table.snapshot import (
     Staged,
     Written,
 )
+from zadapter.table.spark_scans import scanned_uris
 from zadapter.table.spec import Definition
+from zadapter_parquet.format.capabilities import FORMAT
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
@@ -41,6 +42,7 @@ from zadapter_parquet.operations import (
     move_plan,
     moving,
     registration,
+    restating,
 )
 from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
@@ -54,7 +56,7 @@ class ParquetBackend:
     A table is a path, or a Parquet table of the session's catalog.
     """
 
-    format = Format(name="parquet", log="_zadapter/log", own_versions=True, migrates=True)
+    format = FORMAT
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -115,7 +117,7 @@ class ParquetBackend:
             snapshot.handle.files, version.entry.parts, types, snapshot.partition
         )
 
-    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were in the log before *time*."""
         return history.older(snapshot.handle.files, snapshot.handle.version, snapshot.table, time)
 
@@ -153,8 +155,8 @@ class ParquetBackend:
     ) -> Written:
         """Write *rows* into a hidden folder, which readers ignore."""
         store: Files = snapshot.handle.files
-        check_writable(store)
         entry = snapshot.handle.version.entry
+        check_writable(store)
         # a pending table may take several writes, which share a folder and one commit
         pending = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if pending else f"{staging.DATA}/{uuid4().hex}"
@@ -208,7 +210,7 @@ class ParquetBackend:
         if version.file_table is None and not log.has(base):
             raise ReplacedTableError(table)
         if version.file_table is not None:
-            registered = self._registered_files(change, version.file_table)
+            registered = restating.completed_files(self._spark, change, version.file_table)
             base = registration.register(log, store, version, registered)
         base = moving.settled(log, store, table, base)
         try:
@@ -231,11 +233,12 @@ class ParquetBackend:
             log, base, Operation(change.operation.value), transaction=change.id, **fields
         )
 
-    def _registered_files(self, change: Change, files: pa.Table) -> pa.Table:
-        """Return the registered file table, with complete stats of the files that stay."""
-        removed = pc.is_in(files["path"], change.removed["path"])
-        kept = missing_stats.completed(self._spark, change.base, files.filter(pc.invert(removed)))
-        return pa.concat_tables([files.filter(removed), kept])
+    def scan(self, snapshot: Snapshot) -> DataFrame:
+        """Return the rows of all files."""
+        return self.read(snapshot, self.files(snapshot))
+
+    scanned = staticmethod(scanned_uris)
+    restate = staticmethod(restating.restate)
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first, after verifying the log."""
@@ -274,15 +277,8 @@ class ParquetBackend:
         return loading.pending(table, files, definition, source)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:  # noqa: ARG002 - refused
-        """Refuse to adopt files: a log that names files of other folders could expose any file.
-
-        Raises:
-            UnsupportedError: Always.
-        """
-        raise UnsupportedError(
-            f"{snapshot.table}: a Parquet table cannot reference files outside its own folder; "
-            "pass mode='copy'"
-        )
+        """Refuse to adopt files: a log that names files of other folders could expose any file."""
+        loading.refuse_adoption(snapshot)
 
     def protect(self, snapshot: Snapshot) -> str:
         """Write a note that stops vacuum from deleting files, and return a description."""

@@ -16,9 +16,13 @@ from zadapter.arguments.local_paths import VARIABLES
 from zadapter.cli.app import app
 
 NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
-NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, "Report", "zvalue"}
+RESULTS = {"Analysis", "Audit", "Explanation", "Report"}
+NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
+    "analyze": {"check", "plot", "html"},
+    "audit": {"html"},
+    "explain": {"plot", "html"},
     "optimize": {"context", "config"},
     "plan": {"context", "config"},
     "read": {"limit"},
@@ -29,6 +33,12 @@ OWN = {
 OTHERWISE = {"older_than": "7d", "table": None}
 """Defaults that are written otherwise, or that a file of tables replaces."""
 WRONG = [
+    ("analyze t --check 0.2", "--check must be key=value"),
+    ("analyze t --check gain=2", "--check must be gain= and a share from 0 to 1"),
+    ("analyze t --check loss=0.1", "--check must be gain= and a share from 0 to 1"),
+    ("analyze t --plot a.pdf", "must end in .png or .svg"),
+    ("analyze t --query ''", "where= is empty"),
+    ("explain t --where 'a = 1' --html nosuch/a.html", "there is no folder"),
     ("plan", "TABLE is missing"),
     ("plan t --row-groups 8", "curve= and row_groups= without by= have no effect"),
     ("plan t --by a --curve peano", "unknown curve 'peano'; expected one of: adaptive"),

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from typing_extensions import assert_type
 
 import zadapter
-from zadapter import Backoff, Curve, Layout, Plan, Report
+from zadapter import Analysis, Audit, Backoff, Curve, Explanation, Layout, Plan, Report
 from zadapter.backend.contract import Factory
 from zadapter.backend.plugins import load
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError, UsageError, ZadapterError
@@ -50,6 +50,13 @@ def everything(spark: SparkSession) -> None:
         spark=None,
     )
     assert_type(plan, Plan)
+
+
+def seen() -> None:
+    """Look at a table."""
+    assert_type(zadapter.analyze("t", by="ts", queries=["a = 1"], row_groups=True), Analysis)
+    assert_type(zadapter.explain("t", "a = 1", sample_files=3), Explanation)
+    assert_type(zadapter.audit("t", deep=True, repair=True), Audit)
 
 
 def refused() -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
@@ -21,9 +23,12 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options 
     Raises:
         UsageError: The table lacks a column of its layout.
     """
-    if options.by is not None:
-        return options
-    request = heaviest_request(backend.files(snapshot), snapshot.layouts)
+    return options if options.by is not None else laid(options, backend.files(snapshot), snapshot)
+
+
+def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | None:
+    """Return *options* with the layout of *files*, as :func:`followed` does."""
+    request = heaviest_request(files, snapshot.layouts)
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:

@@ -2,7 +2,7 @@
 
 A backend's ``format`` declares its capabilities as values. A backend whose format has
 ``own_versions`` is a :class:`VersionedBackend`, one whose format has ``migrates`` is a
-:class:`MigrationBackend`.
+:class:`MigrationBackend`, one whose format has ``inspects`` is an :class:`InspectedBackend`.
 """
 
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ class Backend(Protocol):
 class DatedBackend(Backend, Protocol):
     """A backend whose log knows when files were added."""
 
-    def older(self, snapshot: Snapshot, time: datetime) -> pa.Array:
+    def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were added before *time*."""
 
 
@@ -224,6 +224,28 @@ class MigrationBackend(Backend, Protocol):
         """
 
 
+class InspectedBackend(Backend, Protocol):
+    """A backend that tells what Spark's own reader plans, and corrects recorded stats."""
+
+    def scan(self, snapshot: Snapshot) -> "DataFrame":
+        """Return the rows as a user's query reads them, with the format's own reader."""
+
+    def scanned(self, rows: "DataFrame") -> list[str]:
+        """Return the URIs of the files that Spark's plan of *rows*, a filtered scan, reads."""
+
+    def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
+        """Replace the recorded stats of live *files* in one commit that changes no data.
+
+        Args:
+            snapshot: The version in which the files are live, without row-level deletes.
+            files: File table with the size, rows and stats of every column to record.
+
+        Raises:
+            UnsupportedError: The format cannot replace the stats of a file alone.
+            ConflictError: Another writer was faster; nothing was committed.
+        """
+
+
 class Factory(Protocol):
     """Constructor of a backend, such as its class. Entry points refer to it."""
 
@@ -248,3 +270,8 @@ def is_versioned(backend: Backend) -> TypeGuard[VersionedBackend]:
 def is_migratable(backend: Backend) -> TypeGuard[MigrationBackend]:
     """Return whether the backend's tables can be migrated."""
     return backend.format.migrates
+
+
+def is_inspected(backend: Backend) -> TypeGuard[InspectedBackend]:
+    """Return whether the backend tells what Spark's own reader plans."""
+    return backend.format.inspects

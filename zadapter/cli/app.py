@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from zadapter.cli import rows, versions
+from zadapter.cli import insight, rows, versions
 from zadapter.cli.calls import command
 from zadapter.cli.error_messages import Command
 from zadapter.cli.migration import migrate
@@ -40,6 +40,7 @@ _OPTIMIZE = "Cluster TABLE so that filters on the key columns open fewer files."
 app.command("plan", cls=Command, help=_PLAN)(command(cluster))
 app.command("optimize", cls=Command, help=_OPTIMIZE)(command(cluster))
 for _verb in (
+    *(insight.analyze, insight.explain, insight.audit),
     *(migrate, rows.files, rows.read, versions.history),
     *(rows.append, rows.delete, rows.overwrite),
     *(versions.restore, versions.publish, versions.vacuum),

@@ -1,6 +1,5 @@
 """``zadapter migrate``."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,7 +78,7 @@ def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
 
     def run(spark: "SparkSession") -> Result:
         result = zadapter.migrate(**vars(options), spark=spark)
-        return facts(asdict(result), result.facts())
+        return facts(result.to_dict(), result.facts())
 
     # the format of the old table may be unknown, so the session supports all of them
     return Call(function="migrate", tables=(table,), targets=(target,), run=run)

@@ -28,8 +28,10 @@ class Result:
     """JSON documents, without characters beyond ASCII."""
     table: Table
     """The same for people."""
+    more: Sequence[Table] = ()
+    """Further tables for people."""
     note: str = ""
-    """A remark below the table, unless the command is quiet."""
+    """A remark below the tables, unless the command is quiet."""
     exit_code: int = 0
 
 
@@ -63,10 +65,12 @@ def ascii_json(document: str) -> str:
     return _BEYOND_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], document)
 
 
-def listing(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+def listing(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+) -> Table:
     """Return a table with one line for each of *rows*; numbers are aligned at the right."""
     cells = list(rows)
-    table = Table()
+    table = Table(title=title, title_justify="left")
     for number, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[number], int | None) for row in cells)
         heading = Text(printable(name))
@@ -106,7 +110,8 @@ def show(result: Result, *, as_json: bool, quiet: bool) -> None:
             typer.echo(document)
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDE)
-    console.print(result.table)
+    for table in (result.table, *result.more):
+        console.print(table)
     if result.note and not quiet:
         console.print(Text(printable(result.note)))
 

@@ -1,9 +1,8 @@
 """``zadapter plan`` and ``zadapter optimize``, of one table or of those in a file."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -164,7 +163,7 @@ def _call(function: str, tables: Sequence[TableOptions], config: Path | None = N
         if config is not None:
             return _together(_one_by_one(function, tables, spark))
         result = _made(function, tables[0], spark)
-        return facts(_document(result), result.facts())
+        return facts(result.to_dict(), result.facts())
 
     return Call(
         function=function,
@@ -210,7 +209,7 @@ def _together(results: Sequence[tuple[str, "Plan | Report | str"]]) -> Result:
     documents = [
         {"table": table, "error": result}
         if isinstance(result, str)
-        else {"table": table, "result": _document(result)}
+        else {"table": table, "result": result.to_dict()}
         for table, result in results
     ]
     rows = [(table, *_summary(result)) for table, result in results]
@@ -238,10 +237,3 @@ def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
     if "by row group" in texts:
         shares.append(f"by row group {texts['by row group']}")
     return texts["files"], "; ".join(shares), outcome
-
-
-def _document(result: "Plan | Report") -> Mapping[str, Any]:
-    """Return the fields of a result, and whether there was nothing to do."""
-    document = asdict(result)
-    document.get("plan", document)["nothing_to_do"] = result.nothing_to_do
-    return document

@@ -93,8 +93,9 @@ class _NodeContext:
 
     @property
     def unknown(self) -> Unknown:
-        """The node as an unknown condition."""
-        return Unknown(self.name)
+        """The node as an unknown condition, named after its innermost unknown part."""
+        inner = (child for child in self.children if isinstance(child, Unknown))
+        return next(inner, Unknown(self.name))
 
 
 def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions) -> Predicate:

@@ -147,6 +147,26 @@ def reads(request: Request, cells: Cells, rows_at: Ints, ranges: Ints, opening: 
     return total / max(1, len(ranges))
 
 
+def rows_of_files(ranges: Ints, request: Request, rows_at: Ints, cells: Cells) -> float:
+    """Return the mean number of rows in files that each query reads at least a part of.
+
+    Args:
+        ranges: Lowest and highest position of each query in each column.
+        request: The layout of the cells.
+        rows_at: Positions of rows of all files.
+        cells: Boxes that are divided into whole files; a query reads whole files.
+    """
+    parts = np.maximum(1.0, _parts(request, _levels(rows_at, cells), np.maximum(1.0, cells.files)))
+    read = np.ones((len(ranges), len(cells.rows)))
+    for column in range(ranges.shape[1]):
+        some = np.flatnonzero(ranges[:, column, 0] >= 0)
+        share, ends = _overlap(cells, column, ranges[some, column])
+        least = 1 / parts[:, column]
+        expected = np.clip(share + ends * least / 2, least, 1)
+        read[some] *= np.where(share >= 0, expected, 0)
+    return float((read @ cells.rows).sum() / max(1, len(ranges)))
+
+
 def _levels(rows_at: Ints, cells: Cells) -> Floats:
     """Return by how many levels each cell is narrower than all rows; infinite for points."""
     levels = np.empty(cells.low.shape)

@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
+from zadapter.pictures.figures import clusters
 from zadapter.reports.facts import Facts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WORTH_NAMING = 0.05
 """Minimum share of the reads that a new fit saves to be named."""
@@ -71,6 +78,8 @@ class Plan(Facts):
     saved_anew: float = 0.0
     """Share of what filters read from these partitions, from 0 to 1, that new fits of whole
     partitions would save, predicted from the bounds of files."""
+    files: pa.Table | None = field(default=None, repr=False, compare=False)
+    """All live files of the table, with stats of the key columns."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -84,6 +93,10 @@ class Plan(Facts):
     def nothing_to_gain(self) -> bool:
         """Whether a rewrite is predicted to bring nothing, so that only ``force`` makes one."""
         return self.nothing_to_do and self.groups_declined > 0
+
+    def to_dict(self, *, files: bool = False) -> dict[str, Any]:
+        """Return the fields as JSON values, and whether there is nothing to do."""
+        return Facts.to_dict(self, files=files) | {"nothing_to_do": self.nothing_to_do}
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -198,6 +211,8 @@ class Report(Facts):
     """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
     """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
+    files: pa.Table | None = field(default=None, repr=False, compare=False)
+    """The files after the rewrite, with stats of the key columns; those before: ``plan.files``."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -211,6 +226,29 @@ class Report(Facts):
     def share_before(self) -> float:
         """Mean share of the table's rows that a range filter read before."""
         return self.plan.share_before
+
+    def to_dict(self, *, files: bool = False) -> dict[str, Any]:
+        """Return the fields as JSON values, and whether there was nothing to do."""
+        document = Facts.to_dict(self, files=files)
+        document["plan"]["nothing_to_do"] = self.nothing_to_do
+        return document
+
+    def plot(self, columns: Sequence[str] | None = None) -> "Figure":
+        """Draw the files' boxes in two key columns before and after, and the depth histograms.
+
+        Args:
+            columns: One or two key columns; None: the first ones.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            UsageError: No file has bounds of a column.
+            MissingBackendError: matplotlib is not installed.
+        """
+        tables = [("before", self.plan.files), ("after", self.files)]
+        drawn = [(title, files) for title, files in tables if files is not None]
+        return clusters(drawn, columns or self.plan.columns[:2])
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_

@@ -219,4 +219,5 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
         jobs_left=tally.jobs_left,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),
+        files=files_after,
     )

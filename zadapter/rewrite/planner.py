@@ -127,6 +127,7 @@ class RewritePlan:
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
             saved_anew=self._saved_anew,
+            files=self.files,
         )
 
     @property

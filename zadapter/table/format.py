@@ -56,6 +56,9 @@ class Format:
     own_versions: bool = False
     """Whether the backend itself writes rows and keeps versions, since the format has no engine: it
     is a :class:`~zadapter.backend.contract.VersionedBackend`."""
+    inspects: bool = False
+    """Whether the backend tells what Spark's own reader plans, and corrects recorded stats: it is
+    an :class:`~zadapter.backend.contract.InspectedBackend`."""
     external_files: bool = False
     """Whether a table can have files outside its folder."""
     field_ids: bool = False

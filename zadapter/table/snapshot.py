@@ -70,6 +70,8 @@ class Snapshot:
     unchanged."""
     physical: Mapping[Parts, Parts]
     """Names of columns in the files, where they differ from the logical names."""
+    field_ids: Mapping[Parts, int] = field(default_factory=dict[Parts, int])
+    """Ids by which the format finds columns in files; empty: it finds them by name."""
     without_stats: frozenset[Parts]
     """Leaf columns for which the table's log collects no stats."""
     without_bounds: frozenset[Parts] = frozenset()

@@ -14,7 +14,10 @@ deletes each file that a commit removed, even if a commit added it again.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 from uuid import uuid4
+
+import pyarrow as pa
 
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present, unescaped
@@ -27,7 +30,7 @@ from zadapter.errors import (
     VerificationError,
 )
 from zadapter.layout.layout import Layout
-from zadapter.table.snapshot import Change, keys
+from zadapter.table.snapshot import Change, Snapshot, keys
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table.lookup import Located, ancestors, news
 from zadapter_iceberg.table.snapshots import ROW_LINEAGE
@@ -245,3 +248,16 @@ def created_snapshot(located: Located, table: str, commit_id: str, since: int) -
         if snapshot.summary().get(COMMIT) == commit_id:
             return int(snapshot.snapshotId())
     raise UnknownOutcomeError(table, commit_id)
+
+
+def refuse_restating(snapshot: Snapshot, files: pa.Table) -> NoReturn:  # noqa: ARG001
+    """Refuse to replace stats: the manifest entry of a live file cannot be replaced alone.
+
+    Raises:
+        UnsupportedError: Always.
+    """
+    raise UnsupportedError(
+        f"{snapshot.table}: Iceberg keeps the bounds of a file in its manifest entry, which "
+        "changes only if the file is removed and added again; zadapter.optimize(force=True) writes "
+        "new files"
+    )

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from zadapter.errors import UnsupportedError
+from zadapter.table.spark_scans import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.manifest_stats import Deletes
 
@@ -45,6 +47,19 @@ def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator
     for file in files:
         spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
         yield jvm.iceberg.BaseFileScanTask(file, no_deletes, schema, spec, residuals)
+
+
+def planned(rows: Any) -> list[str]:
+    """Return the locations of the data files in the tasks that Iceberg plans for *rows*."""
+    found: dict[str, None] = {}
+    for leaf in leaves_of(rows):
+        if leaf.getClass().getSimpleName() != "BatchScanExec":
+            continue  # local rows: the condition is false
+        for part in leaf.batch().planInputPartitions():
+            tasks = part.taskGroup().tasks().iterator()
+            while tasks.hasNext():
+                found[str(tasks.next().file().location())] = None
+    return list(found)
 
 
 @dataclass(frozen=True, kw_only=True)

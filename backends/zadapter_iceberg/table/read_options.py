@@ -7,6 +7,8 @@ from zadapter.base.names import quote
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import FUNCTIONS
+from zadapter_iceberg.jvm import Jvm
+from zadapter_iceberg.table.snapshots import Version
 
 _TASKS = 4
 """Tasks per core, so that cores do not wait long for the last task."""
@@ -18,6 +20,12 @@ def split_size(spark: SparkSession, files: pa.Table) -> int:
     """Return the bytes of a split; Iceberg balances tasks only in scans that it plans itself."""
     tasks = _TASKS * int(spark.sparkContext.defaultParallelism)
     return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
+
+
+def no_rows(jvm: Jvm, version: Version) -> DataFrame:
+    """Return no rows, with the columns of a version."""
+    columns = jvm.iceberg.spark.SparkSchemaUtil.convert(version.pinned.schema())
+    return DataFrame(jvm.session.createDataFrame(jvm.list([]), columns), jvm.spark)
 
 
 def with_fields(spark: SparkSession, rows: DataFrame, snapshot: Snapshot) -> DataFrame:

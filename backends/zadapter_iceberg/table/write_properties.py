@@ -1,7 +1,9 @@
-"""Temporary table properties for one write, which are never committed."""
+"""Table properties: temporary ones for one write, and those that make writers collect stats."""
 
+from collections.abc import Sequence
 from uuid import uuid4
 
+from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot
@@ -36,3 +38,11 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         properties["write.parquet.row-group-check-min-record-count"] = row_count
         properties["write.parquet.row-group-check-max-record-count"] = row_count
     return properties
+
+
+def widen(snapshot: Snapshot, columns: Sequence[Parts]) -> None:
+    """Set the property that makes writers collect full stats of *columns*, in one commit."""
+    update = snapshot.handle.located.table.updateProperties()
+    for parts in columns:
+        update.set(METRICS + ".".join(parts), "full")
+    update.commit()

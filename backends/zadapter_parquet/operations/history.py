@@ -50,19 +50,19 @@ def version_at(log: Log, table: str, time: datetime) -> int:
     return low
 
 
-def older(files: Files, version: Version, table: str, time: datetime) -> pa.Array:
+def older(files: Files, version: Version, table: str, time: datetime) -> pa.ChunkedArray:
     """Return the paths of the files of the newest version at a time; none if it is unknown.
 
     Files that are not registered have no known age, and count as old.
     """
     if version.file_table is not None:
-        return version.file_table["path"].combine_chunks()
+        return version.file_table["path"]
     log = Log(files, table)
     try:
         entry = find(log, version.head, table, version_at(log, table, time))
     except (UnknownTableError, VersionExpiredError):
-        return pa.array([], pa.string())
-    return stats_table.load(files, entry.parts, {}, {})["path"].combine_chunks()
+        return pa.chunked_array([], pa.string())
+    return stats_table.load(files, entry.parts, {}, {})["path"]
 
 
 def history(log: Log) -> list[Commit]:

@@ -3,14 +3,20 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import pyarrow as pa
 
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.names import Parts, leaves
-from zadapter.errors import ConflictError, ReplacedTableError, StaleRewriteError, UsageError
+from zadapter.errors import (
+    ConflictError,
+    ReplacedTableError,
+    StaleRewriteError,
+    UnsupportedError,
+    UsageError,
+)
 from zadapter.layout.layout import orders
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Snapshot, Source
@@ -238,3 +244,15 @@ def drop(files: Files, table: str, id_: str) -> None:
     parts = [part.path for part in head.parts]
     guards = [file.path for file in files.listed() if guard_files.stands_for(file.path)]
     files.delete([file.path for file in files.listed(str(head.folder))] + parts + guards)
+
+
+def refuse_adoption(snapshot: Snapshot) -> NoReturn:
+    """Refuse to adopt files.
+
+    Raises:
+        UnsupportedError: Always.
+    """
+    raise UnsupportedError(
+        f"{snapshot.table}: a Parquet table cannot reference files outside its own folder; "
+        "pass mode='copy'"
+    )

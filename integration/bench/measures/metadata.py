@@ -11,11 +11,14 @@ import pyarrow.parquet as pq
 
 from zadapter.filters import pruning
 from zadapter.filters.predicate import And, Comparison
+from zadapter.insight.analyzer import Subject, analysis
+from zadapter.insight.parts import explained_files
 from zadapter.layout.layout import Request
 from zadapter.planning import file_groups
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import groups_of
 from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
@@ -100,6 +103,36 @@ def planning() -> dict[str, float]:
     }
 
 
+def seen(*counts: int) -> dict[str, float]:
+    """Return the seconds of analyses and explanations of many files, and the memory they add."""
+    found = {}
+    for count in counts or (10_000, 1_000_000):
+        files = million(count)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        subject = Subject(
+            snapshot=_SNAPSHOT,
+            files=files,
+            columns=(("a",), ("b",)),
+            request=Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27),
+            limits=Limits(group_bytes=256 << 30),
+            target_file_size=1 << 27,
+        )
+        start = time.perf_counter()
+        analysis(subject, where=None, queries=(), row_groups=None, left_out={}, note="")
+        found[f"analysis of {count} files, s"] = _since(start)
+        more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+        found[f"memory that it adds, of {count} files, MB"] = more
+        start = time.perf_counter()
+        explained_files(_by_three_columns(), files)
+        found[f"explanation of {count} files, s"] = _since(start)
+    return found
+
+
+_SNAPSHOT = Snapshot(
+    table="t", format="delta", version=0, location="", partition={"p": pa.int64()}, id="",
+    schema=pa.schema([("a", pa.int64()), ("b", pa.int64()), ("p", pa.int64())]), definition="",
+    physical={}, without_stats=frozenset(),
+)  # fmt: skip
 EMPTY = Entry(
     version=0, previous="", transaction="0", operation=Operation.REGISTER, read_version=-1,
     timestamp=1, table="t", schema='{"type":"struct","fields":[]}', partition=(), parts=(),

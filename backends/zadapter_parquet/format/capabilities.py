@@ -1,0 +1,11 @@
+"""What folders of plain Parquet files can do."""
+
+from zadapter.table.format import Format
+
+FORMAT = Format(
+    name="parquet",
+    log="_zadapter/log",
+    migrates=True,
+    own_versions=True,
+    inspects=True,
+)

@@ -1,0 +1,278 @@
+"""The value that ``analyze`` returns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from zadapter.base.secrets import mask_fields
+from zadapter.base.sizes import show
+from zadapter.insight.columns import ColumnFacts
+from zadapter.insight.due import Due
+from zadapter.overlap.depth import Depth
+from zadapter.pictures.figures import clusters
+from zadapter.planning.effect import NOISE
+from zadapter.reports.facts import Facts, Listing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Number of files, rows and bytes."""
+
+    files: int
+    rows: int | None
+    """Live rows; None: the log has no row counts."""
+    bytes: int
+
+    def __str__(self) -> str:
+        rows = "unknown" if self.rows is None else f"{self.rows:,}"
+        return f"{self.files:,} files, {rows} rows, {show(self.bytes)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What the bounds of files leave a condition to read."""
+
+    condition: str
+    read: Totals
+    """The files that may hold matching rows."""
+    share: float
+    """Share of the table's rows in them, from 0 to 1."""
+    unused: tuple[str, ...]
+    """Parts of the condition that exclude no file, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Files that one layout wrote."""
+
+    layout: str | None
+    """Id of the layout; None: files of no layout."""
+    columns: tuple[str, ...]
+    """Its key columns; empty if they are not known."""
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A partition, and how much its files overlap."""
+
+    partition: str
+    totals: Totals
+    depth: float
+    """Mean depth of its files, over the key columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroups:
+    """What filters read by row group, from the footers of some files."""
+
+    files: int
+    """Number of files whose footers were read."""
+    row_groups: int
+    """Number of row groups in them."""
+    share: float
+    """Mean share of these files' rows, from 0 to 1, in row groups that a range filter reads."""
+    share_by_file: float
+    """The same share by file, of the same files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis(Facts):
+    """How well a table is clustered, from its log alone."""
+
+    table: str
+    format: str
+    version: int | None
+    """The version that was read; None: a folder that is not registered as a table."""
+    by: tuple[str, ...]
+    """The key columns: as asked, or those that the table is clustered by."""
+    where: str | None
+    """The condition that files of the analysis may match."""
+    totals: Totals
+    row_groups: RowGroups | None
+    """None: no footers were read."""
+    columns: tuple[ColumnFacts, ...]
+    """Facts of each column with bounds, the key columns first."""
+    left_out: Mapping[str, str]
+    """Columns that are not analyzed, and why."""
+    depth: Depth | None
+    """How many files overlap in all key columns; None: no key columns."""
+    share: float | None
+    """Mean share of the rows, from 0 to 1, in files that a range filter on the key columns reads;
+    None: no key columns."""
+    sampled: bool
+    """Whether depth and share of the key columns are those of a sample of the files."""
+    queries: tuple[Query, ...]
+    runs: tuple[Run, ...]
+    """The layouts that wrote files, by bytes; files of no layout come first."""
+    deleted_rows: int
+    """Rows that row-level deletes remove, as far as the log says."""
+    deletes: int
+    """Number of files with row-level deletes."""
+    small_files: int
+    """Number of files below half of the target size."""
+    target_file_size: int
+    partitions: int
+    worst: tuple[Partition, ...]
+    """The partitions whose files overlap most, at most ten."""
+    rewrite: Due | None
+    """What ``optimize`` would rewrite; None: no key columns."""
+    note: str
+    """What could not be told, and why; empty: nothing."""
+    files: pa.Table = field(repr=False, compare=False)
+    """The file table, with the ``depth`` of each file in each column."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
+
+    @property
+    def due(self) -> bool:
+        """Whether a rewrite is due."""
+        return self.rewrite is not None and self.rewrite.due
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what a rewrite would bring."""
+        if not self.totals.files:
+            return "the table has no files"
+        if self.rewrite is None:
+            return f"no rewrite is judged: {self.note}"
+        done = self.rewrite
+        if not done.due:
+            waits = f"; {done.rows_waiting:,} new rows wait" if done.rows_waiting else ""
+            return f"no rewrite is due: a filter reads {done.share_before:.1%} of the rows{waits}"
+        rewrite = f"a rewrite of {done.files:,} files ({show(done.bytes)}) would"
+        if done.gain < NOISE:
+            return f"{rewrite} make {done.files_written:,} files of them; filters read as much"
+        return (
+            f"{rewrite} take a filter from {done.share_before:.1%} of the rows to "
+            f"{done.share_after:.1%}"
+        )
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the analysis as readable facts, by name."""
+        version = "no version yet" if self.version is None else f"version {self.version}"
+        facts = {
+            "table": f"{self.table} ({self.format}, {version})",
+            "verdict": self.verdict,
+            "contents": str(self.totals),
+            "runs": _runs(self.runs),
+        }
+        if self.where is not None:
+            facts["where"] = self.where
+        if self.by:
+            facts["clustered by" if self.runs[-1].layout else "key columns"] = ", ".join(self.by)
+        if self.share is not None:
+            about = ", from a sample of the files" if self.sampled else ""
+            facts["a filter reads"] = f"{self.share:.1%} of the rows{about}"
+        if self.depth is not None:
+            facts["depth"] = (
+                f"{self.depth.average:.1f} files on average, {self.depth.largest:,} at most"
+            )
+        return facts | self._more()
+
+    def _more(self) -> dict[str, str]:
+        """Return the facts that not every table has."""
+        facts = dict[str, str]()
+        if self.row_groups is not None:
+            found = self.row_groups
+            facts["by row group"] = (
+                f"{found.share:.1%} of the rows, by file {found.share_by_file:.1%}, in "
+                f"{found.row_groups:,} row groups of {found.files:,} files whose footers were read"
+            )
+        if self.deletes:
+            facts["deleted rows"] = f"{self.deleted_rows:,}, in {self.deletes:,} files with deletes"
+        if self.small_files:
+            size = show(self.target_file_size)
+            facts["small files"] = f"{self.small_files:,}, below half of {size}"
+        if self.rewrite is not None and self.rewrite.due:
+            why = ", ".join(
+                f"{reason}: {files:,}" for reason, files in self.rewrite.reasons.items()
+            )
+            facts["why"] = why
+            facts["rewrite"] = (
+                f"{self.rewrite.jobs:,} jobs, {self.rewrite.files:,} files of "
+                f"{show(self.rewrite.bytes)} -> {self.rewrite.files_written:,}, gain "
+                f"{self.rewrite.gain:.0%}"
+            )
+        if self.left_out:
+            facts["not analyzed"] = "; ".join(f"{k}: {why}" for k, why in self.left_out.items())
+        if self.note and self.rewrite is not None:
+            facts["note"] = self.note
+        return facts
+
+    def listings(self) -> Sequence[Listing]:
+        """Return the columns, the queries, the depth histogram and the worst partitions."""
+        return (
+            Listing("columns", _COLUMNS, tuple(map(_column_row, self.columns))),
+            Listing(
+                "queries",
+                ("condition", "files", "rows read", "excludes nothing"),
+                tuple(
+                    (q.condition, q.read.files, f"{q.share:.1%}", "; ".join(q.unused))
+                    for q in self.queries
+                ),
+            ),
+            Listing(
+                "worst partitions",
+                ("partition", "files", "bytes", "depth"),
+                tuple(
+                    (p.partition, p.totals.files, show(p.totals.bytes), p.depth)
+                    for p in (self.worst if self.partitions > 1 else ())
+                ),
+            ),
+        )
+
+    def plot(self, columns: Sequence[str] | None = None) -> "Figure":
+        """Draw the files' boxes in two columns, and the depth histogram.
+
+        Args:
+            columns: One or two columns; None: the first key columns, or the first columns.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            UsageError: A column has not been analyzed.
+            MissingBackendError: matplotlib is not installed.
+        """
+        return clusters([(self.table, self.files)], columns or [c.column for c in self.columns[:2]])
+
+
+_NAMED = 5
+"""Number of runs whose files are named."""
+_COLUMNS = (
+    *("column", "average depth", "largest", "a filter reads", "constant files"),
+    *("without bounds", "why"),
+)
+
+
+def _column_row(column: ColumnFacts) -> tuple[object, ...]:
+    depth = column.depth
+    return (
+        column.column,
+        None if depth is None else depth.average,
+        None if depth is None else depth.largest,
+        f"{column.share:.1%}",
+        column.constant,
+        sum(column.unbounded.values()),
+        "; ".join(column.unbounded),
+    )
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    """Return the number of runs, and what is in none."""
+    raw = sum(run.totals.files for run in runs if run.layout is None)
+    written = [run for run in runs if run.layout is not None]
+    largest = ", ".join(f"{run.totals.files:,}" for run in written[:_NAMED])
+    more = ", …" if len(written) > _NAMED else ""
+    of = f" of {largest}{more} files" if written else ""
+    return f"{len(written):,}{of}; {raw:,} files in none"

@@ -1,0 +1,89 @@
+"""The value that ``audit`` returns."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from zadapter.base.secrets import mask_fields
+from zadapter.reports.facts import SHOWN, Facts, Listing
+
+FOOTERS, VALUES = "footers", "values"
+"""What the log is compared with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Facts):
+    """What a log says of files, compared with their footers or their values."""
+
+    table: str
+    format: str
+    version: int | None
+    """The version that was read; None: a folder that is not registered as a table."""
+    by: str
+    """``"footers"`` or ``"values"``."""
+    files_audited: int
+    columns: tuple[str, ...]
+    """Columns that were compared."""
+    unsound: int
+    """Number of findings that can make a query miss rows."""
+    missing: int
+    """Number of bounds and counts that the log lacks."""
+    unsure: int
+    """Number of differences that only a comparison with the values can decide."""
+    repaired: tuple[str, ...]
+    """Paths of files whose stats were replaced."""
+    repaired_version: int | None
+    """The version with the new stats; None: nothing was written."""
+    left: Mapping[str, str]
+    """Files that were not repaired, and why."""
+    note: str
+    """What could not be compared or repaired, and why; empty: nothing."""
+    findings: pa.Table = field(repr=False, compare=False)
+    """One row for each finding: ``path``, ``column``, ``kind`` (unsound, missing or unsure),
+    ``what``, and as text what is ``recorded`` and what was ``found``."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
+
+    @property
+    def files(self) -> pa.Table:
+        """The findings, which name the files."""
+        return self.findings
+
+    @property
+    def sound(self) -> bool:
+        """Whether no finding can make a query miss rows."""
+        return self.unsound == 0
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the audit as readable facts, by name."""
+        version = "no version yet" if self.version is None else f"version {self.version}"
+        facts = {
+            "table": f"{self.table} ({self.format}, {version})",
+            "compared": f"{self.files_audited:,} files with their {self.by}, in "
+            f"{len(self.columns)} columns",
+            "unsound": f"{self.unsound:,}",
+            "missing": f"{self.missing:,}",
+        }
+        if self.unsure:
+            facts["unsure"] = f"{self.unsure:,}; deep=True (--deep) decides"
+        if self.repaired_version is not None:
+            facts["repaired"] = f"{len(self.repaired):,} files, version {self.repaired_version}"
+        for why, count in Counter(self.left.values()).items():
+            facts["not repaired"] = f"{count:,} files: {why}"
+        if self.note:
+            facts["note"] = self.note
+        return facts
+
+    def listings(self) -> Sequence[Listing]:
+        """Return the findings, unsound ones first."""
+        ordered = self.findings.sort_by([("kind", "descending"), ("path", "ascending")])
+        columns = tuple(ordered.column_names)
+        first = ordered.slice(0, SHOWN).to_pylist()
+        rows = tuple(tuple(row[name] for name in columns) for row in first)
+        return (Listing("findings", columns, rows, ordered.num_rows),)

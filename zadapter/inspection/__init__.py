@@ -1,0 +1,1 @@
+"""`analyze`, `explain` and `audit`."""

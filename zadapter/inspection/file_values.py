@@ -1,0 +1,72 @@
+"""Stats of files from all of their live values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.base.names import Parts, quote
+from zadapter.inspection.opened import location
+from zadapter.releases.spark_api import to_arrow
+from zadapter.table.file_stats import Bounds, column_type, schema, structs
+
+_STATS = ("low", "high", "nulls", "nans")
+
+
+def of_files(
+    rows: DataFrame, columns: Mapping[Parts, pa.DataType], names: Sequence[str], sizes: pa.Array
+) -> pa.Table:
+    """Return a file table of all values, in one pass over the rows.
+
+    Args:
+        rows: The rows of the files.
+        columns: Columns with an order, and their types.
+        names: Location of each file, as ``location`` shows it.
+        sizes: Bytes of each file.
+    """
+    expressions = [
+        expression.alias(f"{name}{number}")
+        for number, (parts, type_) in enumerate(columns.items())
+        for name, expression in _expressions(F.col(quote(parts)), type_)
+    ]
+    file = F.input_file_name().alias("file")
+    found = to_arrow(rows.groupBy(file).agg(F.count(F.lit(1)).alias("rows"), *expressions))
+    places = {location(uri): at for at, uri in enumerate(found["file"].to_pylist())}
+    at = pa.array([places.get(name) for name in names], pa.int64())
+    found = found.take(at)
+    table_schema = schema(columns, {})
+    stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]
+    arrays = {
+        "path": pa.array(names, pa.string()),
+        "size": sizes,
+        "rows": found["rows"].combine_chunks().fill_null(0).cast(pa.int64()),
+        "stats": structs(stats, table_schema.field("stats").type, len(names)),
+        "partition": structs([], table_schema.field("partition").type, len(names)),
+    }
+    return pa.table(
+        [arrays.get(field.name, pa.nulls(len(names), field.type)) for field in table_schema],
+        schema=table_schema,
+    )
+
+
+def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
+    value, nans = column, F.lit(0).cast("bigint")
+    if pa.types.is_floating(type_):  # Spark orders NaN above all numbers
+        value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
+    yield from zip(
+        _STATS, (F.min(value), F.max(value), F.count_if(column.isNull()), nans), strict=True
+    )
+
+
+def _stats(found: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
+    low, high = (found[f"{name}{number}"].combine_chunks().cast(type_) for name in _STATS[:2])
+    nulls, nans = (
+        found[f"{name}{number}"].combine_chunks().fill_null(0).cast(pa.int64())
+        for name in _STATS[2:]
+    )
+    flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
+    return pa.StructArray.from_arrays(
+        [low, high, nulls, nans, flags], fields=list(column_type(type_))
+    )

@@ -1,0 +1,78 @@
+"""A table that is inspected: its backend, its version, and conditions on it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.arguments.resolve import open_table
+from zadapter.arguments.where import Condition, condition
+from zadapter.backend.contract import Backend, Factory
+from zadapter.base.locations import bare, unescaped
+from zadapter.base.names import Parts, leaves
+from zadapter.layout.layout import orders
+from zadapter.reports.phases import phase
+from zadapter.spark.clone import planned, scratch
+from zadapter.spark.jobs import call
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A version of a table."""
+
+    backend: Backend
+    snapshot: Snapshot
+    session: SparkSession
+    """The caller's session, which evaluates conditions."""
+
+    def condition(self, where: str) -> Condition:
+        """Analyse a condition, with the errors of ``zadapter.arguments.where.condition``."""
+        no_files = file_stats.empty({}, self.snapshot.partition)
+        plan = self.backend.read(self.snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
+        rows: DataFrame = planned(self.session, plan)
+        return condition(where, rows, self.snapshot.schema, later=False)
+
+    def uris(self, files: pa.Table) -> list[str]:
+        """Return the URIs of *files*."""
+        return self.backend.uris(self.snapshot, files["path"].to_pylist())
+
+    @property
+    def columns(self) -> dict[Parts, pa.DataType]:
+        """The columns that have an order, and are no partition columns."""
+        partition = self.snapshot.partition
+        return {
+            parts: type_
+            for parts, type_ in leaves(self.snapshot.schema)
+            if orders(type_) and parts[0] not in partition
+        }
+
+
+@contextmanager
+def opening(
+    function: str, table: str, backend: str | Factory | None, spark: SparkSession | None
+) -> Iterator[Opened]:
+    """Open the current version of a table, within a call of a public function."""
+    session, factory = open_table(table, backend, spark)
+    with (
+        scratch(session) as clone,
+        closing(factory(clone)) as opened,
+        call(function, table, session),
+        phase("plan", table) as step,
+    ):
+        snapshot = opened.snapshot(table)
+        step.note(version=snapshot.version)
+        yield Opened(backend=opened, snapshot=snapshot, session=session)
+
+
+def listed(texts: str | Sequence[str] | None) -> list[str]:
+    """Return texts as a list; one text is a list of one."""
+    return [texts] if isinstance(texts, str) else list(texts or ())
+
+
+def location(uri: str) -> str:
+    """Return a file's URI without scheme, host and escapes, for comparisons."""
+    return bare(unescaped(uri))

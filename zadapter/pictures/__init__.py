@@ -1,0 +1,1 @@
+"""Pictures of tables, with matplotlib, and pages of HTML that hold them."""

@@ -1,0 +1,46 @@
+"""Pages of HTML that need no other file and no network."""
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em;
+  color: #111; background: #fff; }
+table { border-collapse: collapse; margin: 0.6em 0 1.4em; }
+th, td { padding: 0.25em 0.8em; border-bottom: 1px solid #ccc; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+img { max-width: 100%; height: auto; }
+"""
+
+
+def page(title: str, body: str, figures: Sequence["Figure"] = ()) -> str:
+    """Return a page.
+
+    Args:
+        title: The title, as text.
+        body: HTML.
+        figures: Figures of matplotlib, which the page holds as PNG.
+    """
+    pictures = "".join(
+        f'<p><img alt="files of {escape(title)}" src="data:image/png;base64,{_png(each)}"></p>'
+        for each in figures
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{escape(title)}</h1>{body}{pictures}</body></html>\n"
+    )
+
+
+def _png(figure: "Figure") -> str:
+    held = io.BytesIO()
+    figure.savefig(held, format="png", dpi=100)
+    return base64.b64encode(held.getvalue()).decode("ascii")
