@@ -15,7 +15,8 @@ from integration.migration.tables import Lakes
 from integration.pruning.engines import EngineTrial
 from integration.pruning.trials import SESSION
 from zadapter.backend.plugins import load
-from zadapter.errors import UnknownColumnError, UnsupportedError, UsageError
+from zadapter.errors import ConflictError, UnknownColumnError, UnsupportedError, UsageError
+from zadapter_delta.commits.rewrites import refuse_another
 
 ROWS = 4_000
 
@@ -140,6 +141,26 @@ class TestDelta(Insight):
         assert not any("remove" in action for action in actions)
         assert lakes.load("delta", table).where("id = 0").count() == 1
         assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 100
+
+    @pytest.mark.parametrize("vectors", ["false", "true"])
+    def test_a_repair_brings_no_deleted_row_back(self, lakes, spark, monkeypatch, vectors):
+        """Another writer deletes rows after the stats were compared: the repair loses the race."""
+        rows = spark.range(100).selectExpr("id", "id * 3 AS k")
+        table = lakes.make("delta", rows, files=2, enableDeletionVectors=vectors)
+        falsify(table, spark)
+
+        def refuse(jvm, snapshot):
+            refuse_another(jvm, snapshot)
+            gone = "k < 9" if vectors == "true" else "k >= 0"
+            lakes.sql(f"DELETE FROM delta.`{table}` WHERE {gone}")
+
+        monkeypatch.setattr("zadapter_delta.commits.restated.refuse_another", refuse)
+        with pytest.raises(ConflictError):
+            zadapter.audit(table, repair=True, backend="delta", spark=spark)
+
+        left = 97 if vectors == "true" else 0
+        assert lakes.load("delta", table).count() == left
+        assert deltalake.DeltaTable(table).version() == 1
 
 
 class TestIceberg(Insight):
