@@ -71,7 +71,7 @@ def _inner(part: Predicate) -> str:
 def _list(predicate: In, values: tuple[pa.Scalar, ...]) -> str:
     shown = list(map(literal, values[:_LISTED]))
     if len(values) > _LISTED:
-        shown.append(f"… {len(values):,} values")
+        shown.append(f"... {len(values):,} values")
     return ", ".join([*shown, *(["NULL"] if predicate.has_null else [])])
 
 

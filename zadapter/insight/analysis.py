@@ -273,6 +273,6 @@ def _runs(runs: Sequence[Run]) -> str:
     raw = sum(run.totals.files for run in runs if run.layout is None)
     written = [run for run in runs if run.layout is not None]
     largest = ", ".join(f"{run.totals.files:,}" for run in written[:_NAMED])
-    more = ", …" if len(written) > _NAMED else ""
+    more = ", ..." if len(written) > _NAMED else ""
     of = f" of {largest}{more} files" if written else ""
     return f"{len(written):,}{of}; {raw:,} files in none"
