@@ -142,6 +142,20 @@ class TestDelta(Insight):
         assert lakes.load("delta", table).where("id = 0").count() == 1
         assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 100
 
+    def test_a_repair_names_each_file_as_the_log_does(self, lakes, spark):
+        """Under another spelling of its path, a file would be live twice, and so its rows."""
+        rows = spark.range(100).selectExpr("id", "id * 3 AS k", "id % 2 = 0 AS even", "'Zürich' c")
+        table = lakes.make("delta", rows, "c", files=1)
+        falsify(table, spark)
+
+        done = zadapter.audit(table, repair=True, backend="delta", spark=spark)
+
+        added = [json.loads(line) for line in commit(table, 1).read_text().splitlines()]
+        (stats,) = [json.loads(action["add"]["stats"]) for action in added if "add" in action]
+        assert len(done.repaired) == 1
+        assert lakes.load("delta", table).count() == 100
+        assert stats["nullCount"] == {"id": 0, "k": 0, "even": 0}
+
     @pytest.mark.parametrize("vectors", ["false", "true"])
     def test_a_repair_brings_no_deleted_row_back(self, lakes, spark, monkeypatch, vectors):
         """Another writer deletes rows after the stats were compared: the repair loses the race."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.locations import is_relative
-from zadapter.base.names import Parts, leaves, quote
+from zadapter.base.names import Parts, leaves, quote, split
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.releases.spark_api import to_arrow
@@ -221,7 +221,8 @@ class DeltaBackend:
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""
         adds = list(self._live.of(snapshot.handle.snapshot, files["path"].to_pylist()))
-        texts = recorded_stats.texts(self._jvm, snapshot, files, ())
+        columns = [split(each.name) for each in files.schema.field("stats").type]
+        texts = recorded_stats.texts(self._jvm, snapshot, files, columns)
         return restated.commit(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
 
     def at(self, table: str, version: int) -> Snapshot:

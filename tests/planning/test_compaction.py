@@ -74,6 +74,14 @@ def test_limits_hold_and_the_rest_is_left(limits):
     assert (found.files_left, found.bytes_left) == (3, 48 * MIB)
 
 
+@pytest.mark.parametrize("limits", [{"files": 2}, {"bytes": 4 * MIB}])
+def test_small_limits_lead_somewhere(limits):
+    """Each call joins what it may, so that later ones go on."""
+    files = file_table([f"{n:02}" for n in range(64)])
+    found = compaction(files, TARGET, (), Limits(group_bytes=1 << 40, **limits))
+    assert sum(job.files.num_rows for job in found.jobs) > 1
+
+
 def test_jobs_write_few_files_each_and_no_partition_twice():
     """A commit that loses a race is small, and each file of a commit is known by its partition."""
     days = pa.array([str(n % 100) for n in range(1_000)])

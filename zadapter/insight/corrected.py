@@ -17,8 +17,8 @@ def corrected(recorded: pa.Table, found: pa.Table) -> pa.Table:
         found: The same files, in the same order.
     """
     field = recorded.schema.field("stats")
-    children = []
-    for column in field.type:
+    columns, children = list(field.type), list[pa.Array]()
+    for column in columns[:]:
         said, real = child(recorded["stats"], column.name), child(found["stats"], column.name)
         if said is None or real is None or real.type != said.type:
             children.append(pa.nulls(recorded.num_rows, column.type) if said is None else said)
@@ -28,6 +28,11 @@ def corrected(recorded: pa.Table, found: pa.Table) -> pa.Table:
         lacking = said.field("min").is_null()
         better = pc.or_(pc.or_(exact, empty), lacking)
         children.append(pc.if_else(better, real, said))
+    for column in found.schema.field("stats").type:
+        if field.type.get_field_index(column.name) < 0:  # the log may count its nulls
+            columns.append(column)
+            children.append(child(found["stats"], column.name))
+    field = field.with_type(pa.struct(columns))
     stats = structs(children, field.type, recorded.num_rows)
     rows = pa.field("rows", pa.int64())
     counted = replaced(recorded, rows, found["rows"].combine_chunks())

@@ -83,8 +83,7 @@ def _footers(opened: Opened, recorded: pa.Table) -> pa.Table:
 def _values(opened: Opened, recorded: pa.Table) -> pa.Table:
     rows = opened.backend.read(opened.snapshot, recorded)
     names = [location(uri) for uri in opened.uris(recorded)]
-    sizes = recorded["size"].combine_chunks()
-    return file_values.of_files(rows, opened.columns, names, sizes)
+    return file_values.of_files(rows, opened.columns, names, recorded)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, quote
+from zadapter.errors import UnsupportedError
 from zadapter.inspection.opened import location
 from zadapter.releases.spark_api import to_arrow
 from zadapter.table.file_stats import Bounds, column_type, schema, structs
@@ -16,7 +17,10 @@ _STATS = ("low", "high", "nulls", "nans")
 
 
 def of_files(
-    rows: DataFrame, columns: Mapping[Parts, pa.DataType], names: Sequence[str], sizes: pa.Array
+    rows: DataFrame,
+    columns: Mapping[Parts, pa.DataType],
+    names: Sequence[str],
+    recorded: pa.Table,
 ) -> pa.Table:
     """Return a file table of all values, in one pass over the rows.
 
@@ -24,7 +28,10 @@ def of_files(
         rows: The rows of the files.
         columns: Columns with an order, and their types.
         names: Location of each file, as ``location`` shows it.
-        sizes: Bytes of each file.
+        recorded: Their file table in the log.
+
+    Raises:
+        UnsupportedError: Two files have the same location in different stores.
     """
     expressions = [
         expression.alias(f"{name}{number}")
@@ -34,14 +41,21 @@ def of_files(
     file = F.input_file_name().alias("file")
     found = to_arrow(rows.groupBy(file).agg(F.count(F.lit(1)).alias("rows"), *expressions))
     places = {location(uri): at for at, uri in enumerate(found["file"].to_pylist())}
-    at = pa.array([places.get(name) for name in names], pa.int64())
-    found = found.take(at)
+    if len(places) < found.num_rows or len(set(names)) < len(names):
+        raise UnsupportedError(
+            "files of different stores have the same path, so their values cannot be told apart; "
+            "omit deep= (--deep)"
+        )
+    found = found.take(pa.array([places.get(name) for name in names], pa.int64()))
+    counts = found["rows"].combine_chunks().cast(pa.int64())
+    # a file of which no row was read has none only if the log says so
+    none = pc.and_(counts.is_null(), pc.equal(recorded["rows"].combine_chunks(), 0))
     table_schema = schema(columns, {})
     stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]
     arrays = {
         "path": pa.array(names, pa.string()),
-        "size": sizes,
-        "rows": found["rows"].combine_chunks().fill_null(0).cast(pa.int64()),
+        "size": recorded["size"].combine_chunks(),
+        "rows": pc.if_else(none.fill_null(False), 0, counts),  # noqa: FBT003
         "stats": structs(stats, table_schema.field("stats").type, len(names)),
         "partition": structs([], table_schema.field("partition").type, len(names)),
     }
@@ -63,8 +77,7 @@ def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Colu
 def _stats(found: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
     low, high = (found[f"{name}{number}"].combine_chunks().cast(type_) for name in _STATS[:2])
     nulls, nans = (
-        found[f"{name}{number}"].combine_chunks().fill_null(0).cast(pa.int64())
-        for name in _STATS[2:]
+        found[f"{name}{number}"].combine_chunks().cast(pa.int64()) for name in _STATS[2:]
     )
     flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
     return pa.StructArray.from_arrays(

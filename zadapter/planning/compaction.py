@@ -59,11 +59,12 @@ def compaction(
     ordered = ordered[(sizes < SMALL * target)[ordered] | worn[ordered]]
     roots, order, edges = by_partition(files.take(pa.array(ordered)), partition_columns)
     groups, left = list[Group](), list[Ints]()
+    most, many = min(target, limits.size), min(MANY, max(2, limits.files or MANY))
     size = count = 0
     for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
         at, taken = ordered[order[start:stop]], list[Ints]()
-        for joined in (at[part] for part in parts(sizes[at], target, limits.files)):
-            if not (worn[joined].any() or _pays(sizes[joined], target)):
+        for joined in (at[part] for part in parts(sizes[at], most, limits.files)):
+            if not (worn[joined].any() or _pays(sizes[joined], most, many)):
                 continue
             more = size + int(sizes[joined].sum()), count + len(joined)
             if _within(limits, *more):
@@ -95,8 +96,8 @@ def joined_files(job: Job, target: int) -> list[pa.Table]:
     ]
 
 
-def _pays(sizes: Ints, target: int) -> bool:
-    return len(sizes) >= MANY or (len(sizes) > 1 and sizes.sum() >= SMALL * target)
+def _pays(sizes: Ints, target: int, many: int) -> bool:
+    return len(sizes) >= many or (len(sizes) > 1 and sizes.sum() >= SMALL * target)
 
 
 def _order(files: pa.Table) -> Ints:

@@ -26,7 +26,7 @@ ORDERING = 32
 
 @dataclass(frozen=True, kw_only=True)
 class JoiningJob:
-    """A job that joins files, in the order of their rows."""
+    """A job that joins files."""
 
     job: Job
     joined: tuple[pa.Table, ...] = field(repr=False)
@@ -141,7 +141,7 @@ def compaction_plan(
 def write_joined(
     backend: Backend, snapshot: Snapshot, planned: JoiningJob
 ) -> tuple[Written, Clustered]:
-    """Write the rows of files that are joined to one file, in the order of the files."""
+    """Write the rows of each set of files as one file."""
     rows = [backend.read(snapshot, files).coalesce(1) for files in planned.joined]
     computed = [name for name in snapshot.partition if name not in snapshot.schema.names]
     written = reduce(DataFrame.union, rows).drop(*computed)

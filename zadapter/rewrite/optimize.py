@@ -22,7 +22,7 @@ from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.side_by_side import run, threads
+from zadapter.rewrite.side_by_side import possible, run, threads
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
@@ -184,7 +184,7 @@ def _run_jobs(
 
     jobs: Sequence[AnyJob] = rewrite_plan.jobs
     spark = opened.spark
-    if len(jobs) > 1 and options.max_concurrent_jobs > 1:
+    if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(spark):
         with threads(rewrite_plan, options, spark, opened.user_session, opened.factory) as writing:
             return run(writing, spark, tally, late)
     errors = list[ConflictError]()

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
 
+from py4j.clientserver import ClientServer
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import Interrupted
-from zadapter.errors import ConflictError
+from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.rewrite.job import AnyJob, AnyPlan, Ready, Tally, landed, prepared
 from zadapter.spark.clone import activated, scratch
 from zadapter.spark.files import discard
@@ -52,6 +53,12 @@ class Threads:
                 return prepared(plan, job, spark, self.options, tally), tally
         finally:
             self.places.put(place)
+
+
+def possible(spark: SparkSession) -> bool:
+    """Return whether each thread of Python has a thread of Java, with properties of its own."""
+    gateway = spark.sparkContext._gateway  # noqa: SLF001 - as pyspark.util does
+    return isinstance(gateway, ClientServer)
 
 
 @contextmanager
@@ -96,7 +103,8 @@ def run(
         course.discard()
         raise
     if course.failures:
-        raise course.failures[0]
+        unknown = (each for each in course.failures if isinstance(each, UnknownOutcomeError))
+        raise next(unknown, course.failures[0])
     return course.errors
 
 
@@ -125,8 +133,8 @@ class _Course:
 
     def finish(self) -> None:
         """Wait for jobs, and commit those that are ready."""
-        done, self.running = wait(self.running, return_when=FIRST_COMPLETED)
-        for each in done:
+        for each in wait(self.running, return_when=FIRST_COMPLETED).done:
+            self.running.remove(each)  # whatever happens now, its files may be committed
             self._land(each)
 
     def _land(self, done: "Future[Prepared]") -> None:

@@ -60,9 +60,10 @@ def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
     Spark leaves non-ASCII characters in paths, while delta-rs encodes them in remove actions. Such
     a remove does not match the added path: the file stays live, and its rows appear twice.
     """
-    if str(add.path()).isascii():
+    path = str(add.path())
+    if path.isascii():
         return add
-    return _copied(jvm, add)
+    return _copied(jvm, add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
@@ -99,9 +100,11 @@ def as_new(jvm: Jvm, add: JavaObject) -> JavaObject:
 
 
 def _copied(jvm: Jvm, add: JavaObject, **changed: Any) -> JavaObject:
-    """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File")."""
+    """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File").
+
+    The path of a live file stays as it is: under another spelling, the file would be live twice.
+    """
     fields = json.loads(add.json())["add"] | changed
-    fields["path"] = _NOT_ASCII.sub(lambda match: quote(match[0]), fields["path"])
     return jvm.action(add=fields)
 
 

@@ -1,15 +1,18 @@
 """Stats of files that stay: completed as they are registered, and corrected in commits."""
 
+from uuid import uuid4
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from zadapter.errors import UnsupportedError
+from zadapter.errors import ReplacedTableError, UnsupportedError
 from zadapter.table.snapshot import Change, Snapshot
 from zadapter_parquet.format.entries import Operation
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version
+from zadapter_parquet.operations import moving
 from zadapter_parquet.rows import missing_stats
 from zadapter_parquet.store.contract import Files, check_writable
 
@@ -24,6 +27,7 @@ def restate(snapshot: Snapshot, files: pa.Table) -> int:
     Raises:
         UnsupportedError: The folder has no log yet, so that no stats are recorded.
         ConflictError: Another writer committed first; nothing was committed.
+        ReplacedTableError: The table was dropped and created again; nothing was committed.
     """
     version: Version = snapshot.handle.version
     store: Files = snapshot.handle.files
@@ -34,9 +38,14 @@ def restate(snapshot: Snapshot, files: pa.Table) -> int:
         )
     check_writable(store)
     log, base = Log(store, snapshot.table), version.entry
+    if not log.has(base):
+        raise ReplacedTableError(snapshot.table)
+    base = moving.settled(log, store, snapshot.table, base)
     fields = commit_entries.exchanged(store, base, [files], [files])
     fields |= {"rows": base.rows, "size": base.size, "summary": {}}
-    entry = commit_entries.following(log, base, Operation.OPTIMIZE, **fields)
+    entry = commit_entries.following(
+        log, base, Operation.OPTIMIZE, transaction=uuid4().hex, **fields
+    )
     log.claim(entry)
     return entry.version
 
