@@ -116,7 +116,7 @@ def test_differences_are_listed_with_their_cause():
     [
         (
             In(("s",), tuple(map(pa.scalar, "abcdefg"))),
-            "s IN ('a', 'b', 'c', 'd', 'e', … 7 values)",
+            "s IN ('a', 'b', 'c', 'd', 'e', ... 7 values)",
         ),
         (Not(IsNull(("a", "b.c"))), "a.`b.c` IS NOT NULL"),
         (Or((Constant(None), Not(Constant(value=True)))), "NULL OR NOT true"),
