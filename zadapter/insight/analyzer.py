@@ -22,7 +22,7 @@ from zadapter.overlap.depth import Depth, Depths
 from zadapter.overlap.extents import Extent, Space, extent, shares_by_column, space
 from zadapter.overlap.partitions import partition_numbers
 from zadapter.planning.maintenance import Limits
-from zadapter.planning.reading import LINEAR
+from zadapter.planning.reading import filter_weights
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts, total
 from zadapter.table.snapshot import Snapshot
@@ -77,12 +77,7 @@ class Subject:
     @cached_property
     def space(self) -> Space:
         """The boxes of the files in the key columns."""
-        request = self.request
-        weights = None
-        if request is not None and len(set(request.weights)) > 1:
-            weights = request.weights
-        if request is not None and request.curve.value == "linear":
-            weights = tuple(LINEAR**-number for number in range(self.keys))
+        weights = None if self.request is None else filter_weights(self.request)
         every, keys = self.every.boxes, slice(self.keys)
         return Space(replace(every, low=every.low[:, keys], high=every.high[:, keys]), weights)
 

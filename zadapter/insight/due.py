@@ -1,6 +1,5 @@
 """Whether a rewrite is due, by the rule of the maintenance planner, and what it would bring."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.layout.layout import Curve, Request
+from zadapter.layout.layout import Request
 from zadapter.overlap.extents import Space, part
 from zadapter.planning.box_rows import A_CELL, Cells, drawn, rows_of_files, written
 from zadapter.planning.effect import Effect
-from zadapter.planning.file_groups import jobs
+from zadapter.planning.file_groups import jobs, reasons
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
-from zadapter.planning.reading import DRAWN
+from zadapter.planning.reading import DRAWN, filter_weights
 
 PREDICTED = 4
 """Number of rewrites, those of most bytes, whose effect is predicted; others are like them."""
@@ -74,16 +73,13 @@ def due(
         chosen = [each for each in chosen if each.reason is not Reason.FIRST]
         after = _after(request, space, chosen, before)
     groups = groups_of(chosen)
-    reasons = Counter[str]()
-    for each in chosen:
-        reasons[each.reason.value] += len(each.members)
     return Due(
         due=bool(chosen),
         jobs=len(jobs(groups, request, max_group_bytes=limits.group_bytes)),
         files=sum(len(each.members) for each in chosen),
         bytes=sum(each.bytes for each in chosen),
         files_written=sum(each.cut_into for each in chosen),
-        reasons=dict(reasons),
+        reasons=reasons(groups),
         share_before=before,
         share_after=after,
         rows_waiting=_waiting(found),
@@ -98,7 +94,7 @@ def _pays(
     files: pa.Table, request: Request, first: Sequence[Rewrite], before: float, after: float
 ) -> bool:
     """Return whether the first rewrite of files pays, as far as bounds of files say."""
-    if request.curve is Curve.LINEAR or len(set(request.weights)) > 1:
+    if filter_weights(request) is not None:
         return True  # such a layout is for other filters than those that are predicted
     return Effect(
         rows=sum(each.rows for each in first),

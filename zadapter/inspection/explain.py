@@ -19,8 +19,8 @@ from zadapter.insight.parts import explained_files, part_facts
 from zadapter.inspection.analyze import SAMPLE_FILES, check_sample
 from zadapter.inspection.engine import ask
 from zadapter.inspection.opened import Opened, opening
-from zadapter.inspection.sampled_footers import of_row_groups, spread
-from zadapter.table.file_stats import row_counts
+from zadapter.inspection.sampled_footers import of_row_groups
+from zadapter.table.file_stats import row_counts, spread
 
 
 @explained

@@ -11,7 +11,7 @@ from zadapter.base.names import Parts, quote
 from zadapter.errors import UnsupportedError
 from zadapter.inspection.opened import location
 from zadapter.releases.spark_api import to_arrow
-from zadapter.table.file_stats import Bounds, column_type, schema, structs
+from zadapter.table.file_stats import schema, stats_of_values, structs
 
 _STATS = ("low", "high", "nulls", "nans")
 
@@ -79,7 +79,4 @@ def _stats(found: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
     nulls, nans = (
         found[f"{name}{number}"].combine_chunks().cast(pa.int64()) for name in _STATS[2:]
     )
-    flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
-    return pa.StructArray.from_arrays(
-        [low, high, nulls, nans, flags], fields=list(column_type(type_))
-    )
+    return stats_of_values(low, high, nulls, nans)

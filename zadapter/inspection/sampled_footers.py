@@ -32,13 +32,6 @@ class Groups:
     file_of: Ints
 
 
-def spread(files: pa.Table, count: int) -> pa.Table:
-    """Return at most *count* evenly spread files."""
-    if files.num_rows <= count:
-        return files
-    return files.take(pa.array(np.linspace(0, files.num_rows - 1, count).astype(np.int64)))
-
-
 def of_files(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]) -> pa.Table:
     """Return a file table from the footers of files; ``path`` has the numbers of *uris*."""
     found = map_files(lambda uri: _certain(snapshot, *_parsed(spark, uri)), uris)

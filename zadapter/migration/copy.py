@@ -16,12 +16,12 @@ from zadapter.planning.file_groups import Job, every_job
 from zadapter.releases.spark_api import rebalanced
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
-from zadapter.rewrite.verify import live_rows, staged
+from zadapter.rewrite.verify import staged
 from zadapter.rewrite.write import encoding
 from zadapter.spark.files import discarding
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
-from zadapter.table.file_stats import column_type, structs, total
+from zadapter.table.file_stats import column_type, live_rows, structs, total
 from zadapter.table.snapshot import Snapshot, Staged, Written
 from zadapter.table.spec import Definition
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints
 from zadapter.overlap.extents import SAMPLED_FILES, Extent
-from zadapter.planning.box_rows import drawn
+from zadapter.planning.box_rows import drawn, sources
 from zadapter.planning.predict import SEED, Boxes, Floats
 
 POINTS = 512
@@ -116,9 +116,7 @@ def of_boxes(boxes: Boxes, partition: Ints) -> Depth | None:
     low, high, inside = boxes.low[at], boxes.high[at], partition[at]
     rows = np.maximum(boxes.rows[at], 1)
     points = min(POINTS, 16 * files)
-    ends = np.floor(np.cumsum(rows) * (points / max(1, int(rows.sum()))) + 0.5).astype(np.int64)
-    file_of = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
-    drawn_at = drawn(low, high, rows, points)
+    file_of, drawn_at = sources(rows, points), drawn(low, high, rows, points)
     found = np.empty(len(drawn_at), np.int64)
     for number, point in enumerate(drawn_at):
         hit = inside == inside[file_of[number]]

@@ -70,12 +70,16 @@ def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> Ints:
     Returns:
         Positions of the rows, shape (rows, columns), 0 for null.
     """
-    random = np.random.default_rng(SEED)
-    ends = np.floor(np.cumsum(rows) * (count / max(1, int(rows.sum()))) + 0.5).astype(np.int64)
-    file_of = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
+    random, file_of = np.random.default_rng(SEED), sources(rows, count)
     inside = random.random((len(file_of), low.shape[1]))
     span = np.maximum(high - low, 0)[file_of]
     return np.asarray(low[file_of] + (inside * (span + 1)).astype(np.int64))
+
+
+def sources(rows: Ints, count: int) -> Ints:
+    """Return the file of each of about *count* rows, drawn in proportion to the files' rows."""
+    ends = np.floor(np.cumsum(rows) * (count / max(1, int(rows.sum()))) + 0.5).astype(np.int64)
+    return np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
 
 
 def levels_ahead(rows_at: Ints, low: Ints, high: Ints) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ def compaction(
             if not (worn[joined].any() or _pays(sizes[joined], most, many)):
                 continue
             more = size + int(sizes[joined].sum()), count + len(joined)
-            if _within(limits, *more):
+            if limits.allow(*more):
                 taken.append(joined)
                 size, count = more
             else:
@@ -78,12 +78,6 @@ def compaction(
         files_left=len(left),
         bytes_left=sum(int(sizes[joined].sum()) for joined in left),
         owned=owned,
-    )
-
-
-def _within(limits: Limits, size: int, files: int) -> bool:
-    return (limits.bytes is None or size <= limits.bytes) and (
-        limits.files is None or files <= limits.files
     )
 
 

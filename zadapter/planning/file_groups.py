@@ -5,7 +5,8 @@ A file group holds files of one partition. ``maintenance`` chooses the groups of
 pass over the rows and one commit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -73,6 +74,14 @@ class Job:
     def files(self) -> pa.Table:
         """The files to be replaced."""
         return pa.concat_tables([group.files for group in self.groups])
+
+
+def reasons(groups: Iterable[Group]) -> dict[str, int]:
+    """Return the number of files to be replaced, by the reason why."""
+    found = Counter[str]()
+    for group in groups:
+        found[group.reason] += group.files.num_rows
+    return dict(found)
 
 
 def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> list[Job]:

@@ -47,6 +47,11 @@ class Limits:
         most = np.inf if self.files is None else self.files
         return np.less_equal(size, self.size) & np.less_equal(files, most)
 
+    def allow(self, size: int, files: int) -> bool:
+        """Return whether one run may rewrite so many bytes and files in all."""
+        within = self.bytes is None or size <= self.bytes
+        return within and (self.files is None or files <= self.files)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
@@ -217,8 +222,7 @@ def _within(
     size, count = 0, 0
     for each in sorted(chosen, key=lambda each: -_ratio(each)):
         files = len(each.members)
-        fits = limits.bytes is None or size + each.bytes <= limits.bytes
-        if fits and (limits.files is None or count + files <= limits.files):
+        if limits.allow(size + each.bytes, count + files):
             taken.append(each)
             size, count = size + each.bytes, count + files
         else:

@@ -146,7 +146,7 @@ class ByBoxes:
         )
         self._low, self._high = low, high = positions(stats, members.rows)
         self._rows_at = self._drawn(np.ones(len(low), np.bool_))
-        self._ranges = queries(self._rows_at, weights=_weights(request))
+        self._ranges = queries(self._rows_at, weights=filter_weights(request))
         files = np.ones(len(members.rows))
         groups = members.row_groups(request)
         cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
@@ -172,7 +172,7 @@ class ByBoxes:
         return float(cost.sum())
 
 
-def _weights(request: Request) -> Sequence[float] | None:
+def filter_weights(request: Request) -> Sequence[float] | None:
     """Return how often filters are taken to use each column; None: equally often."""
     if request.curve is Curve.LINEAR:
         return [LINEAR**-number for number in range(len(request.columns))]

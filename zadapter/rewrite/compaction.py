@@ -1,6 +1,5 @@
 """Compaction: a rewrite of a table that has no key columns, which joins small files."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
@@ -12,7 +11,7 @@ from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, leaves
 from zadapter.errors import UsageError
 from zadapter.planning.compaction import Compaction, compaction, joined_files
-from zadapter.planning.file_groups import Job
+from zadapter.planning.file_groups import Job, reasons
 from zadapter.planning.file_size import USUAL
 from zadapter.reports.optimize import Plan
 from zadapter.rewrite.shuffle import Clustered
@@ -61,12 +60,8 @@ class CompactionPlan:
     @cached_property
     def prediction(self) -> Plan:
         """The files to join."""
-        reasons = Counter[str]()
-        jobs = self.compaction.jobs
-        for group in (group for job in jobs for group in job.groups):
-            reasons[group.reason] += group.files.num_rows
-        replaced = [self.files.slice(0, 0), *(job.files for job in jobs)]
-        removed = pa.concat_tables(file_stats.narrowed(t, self.files.schema) for t in replaced)
+        groups = [group for job in self.compaction.jobs for group in job.groups]
+        removed = file_stats.totals(group.files for group in groups)
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
@@ -74,16 +69,16 @@ class CompactionPlan:
             columns=(),
             curve="",
             target_file_size=self.target_file_size,
-            groups=sum(len(job.groups) for job in jobs),
+            groups=len(groups),
             files_before=self.files.num_rows,
             files_asked=self.candidates,
-            files_rewritten=removed.num_rows,
-            files_written=sum(group.cut_into for job in jobs for group in job.groups),
-            bytes_rewritten=file_stats.total(removed, "size"),
-            rows=None if removed["rows"].null_count else file_stats.total(removed, "rows"),
+            files_rewritten=removed["files"] or 0,
+            files_written=sum(group.cut_into for group in groups),
+            bytes_rewritten=removed["bytes"] or 0,
+            rows=removed["rows"],
             share_before=0.0,
             share_after=0.0,
-            reasons=dict(reasons),
+            reasons=reasons(groups),
             sort_order=self.snapshot.sort_order,
             files_owned=self.compaction.owned,
             groups_left=self.compaction.files_left,

@@ -25,7 +25,7 @@ from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered
-from zadapter.rewrite.verify import check_contents, check_rows, live_rows, staged
+from zadapter.rewrite.verify import check_contents, check_rows, staged
 from zadapter.rewrite.write import write
 from zadapter.spark.files import discard
 from zadapter.table import file_stats
@@ -167,7 +167,9 @@ def _write(
     size = file_stats.total(planned.job.files, "size")
     with phase("write", options.name, tally.seconds, expected=size) as step:
         written, shuffled = _written(plan, planned, spark, checksum=options.verify == "checksum")
-        step.note(files=len(written.paths), bytes=size, rows=live_rows(planned.job.files))
+        step.note(
+            files=len(written.paths), bytes=size, rows=file_stats.live_rows(planned.job.files)
+        )
     tally.untested = tally.untested or shuffled.untested
     return written, shuffled
 
@@ -229,7 +231,7 @@ def _exchanges(plan: AnyPlan, planned: AnyJob, staged_files: Staged) -> tuple[Ex
 
 def _rows_in(plan: AnyPlan, group: Group) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
-    rows = live_rows(group.files)
+    rows = file_stats.live_rows(group.files)
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 

@@ -1,6 +1,5 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
-from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -19,11 +18,12 @@ from zadapter.errors import MissingStatsError, UnsupportedError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
-from zadapter.layout.layout import Curve, Request
+from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group
-from zadapter.planning.file_groups import Job, jobs
+from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
+from zadapter.planning.reading import filter_weights
 from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
 from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
@@ -114,12 +114,12 @@ class RewritePlan:
             files_rewritten=removed.num_rows,
             files_written=sum(g.cut_into for planned in self.jobs for g in planned.job.groups),
             bytes_rewritten=file_stats.total(removed, "size"),
-            rows=None if removed["rows"].null_count else file_stats.total(removed, "rows"),
+            rows=file_stats.live_rows(removed),
             share_before=self.share_read(self.files),
             share_after=share_then(self.request, self._predicted, kept),
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],
-            reasons=self._reasons,
+            reasons=reasons(group for planned in self.jobs for group in planned.job.groups),
             groups_left=len(self.maintenance.left),
             sort_order=self.snapshot.sort_order,
             files_owned=self.maintenance.owned,
@@ -129,14 +129,6 @@ class RewritePlan:
             saved_anew=self._saved_anew,
             files=self.files,
         )
-
-    @property
-    def _reasons(self) -> dict[str, int]:
-        """Number of files to be replaced, by reason."""
-        found = Counter[str]()
-        for group in (group for planned in self.jobs for group in planned.job.groups):
-            found[group.reason] += group.files.num_rows
-        return dict(found)
 
     @property
     def _anew(self) -> list[Rewrite]:
@@ -282,7 +274,7 @@ def _is_optional(planned: PlannedJob, request: Request) -> bool:
     Jobs of a linear or weighted layout are always run: the predicted filters are on all columns
     alike, and such a layout is for others.
     """
-    is_plain = request.curve is not Curve.LINEAR and len(set(request.weights)) == 1
+    is_plain = filter_weights(request) is None
     return is_plain and all(group.reason == Reason.FIRST for group in planned.job.groups)
 
 

@@ -131,12 +131,12 @@ def _read_row_groups(
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
     few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
-    picked = np.unique(np.linspace(0, files.num_rows - 1, few).astype(np.int64))
+    picked = file_stats.spread(files, few)["path"].to_pylist()
     keys = {parts[0] for parts in request.columns}
     narrow = replace(snapshot, schema=pa.schema([f for f in snapshot.schema if f.name in keys]))
     spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
     with suppress(Exception):
-        uris = backend.uris(snapshot, files["path"].take(pa.array(picked)).to_pylist())
+        uris = backend.uris(snapshot, picked)
         footers = [group for file in read_row_groups(spark, uris) for group in file]
         return file_table(narrow, {str(number): footer for number, footer in enumerate(footers)})
     return None

@@ -15,7 +15,7 @@ from zadapter.errors import VerificationError
 from zadapter.planning.file_groups import Group
 from zadapter.spark.checksum import Totals, whole
 from zadapter.spark.footers import read
-from zadapter.table.file_stats import column, total
+from zadapter.table.file_stats import column
 from zadapter.table.footers import Footer, file_table, typed
 from zadapter.table.snapshot import Snapshot, Staged, Written
 
@@ -170,8 +170,3 @@ def _narrower(files: pa.Table, small: pa.Array, large: pa.Array) -> list[str]:
     left, right = ranks[: len(small)], ranks[len(small) :]
     wrong = (left > right) & (left > 0) & (right > 0)
     return [str(path) for path in files["path"].filter(pa.array(wrong)).to_pylist()]
-
-
-def live_rows(files: pa.Table) -> int | None:
-    """Return the live rows of *files* from the log, or None if a row count is missing."""
-    return None if files["rows"].null_count else total(files, "rows")

@@ -13,10 +13,9 @@ from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import Job
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.shuffle import Clustered, clustered
-from zadapter.rewrite.verify import live_rows
 from zadapter.spark.footers import metadata
 from zadapter.table.encoding import Encoding, dictionary_given_up, dictionary_pays
-from zadapter.table.file_stats import total
+from zadapter.table.file_stats import live_rows, total
 from zadapter.table.snapshot import Snapshot, Written
 
 

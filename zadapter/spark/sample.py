@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -12,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.releases.spark_api import to_arrow, valid_text
-from zadapter.table.file_stats import column
+from zadapter.table.file_stats import column, spread
 
 SEED = 7
 ROWS_A_FILE = 400
@@ -43,9 +42,7 @@ def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
     """
     if files.num_rows <= MIN_FILES or not all(_alike(files, parts) for parts in keys):
         return files
-    count = max(MIN_FILES, -(-files.num_rows // SHARE_OF_FILES))
-    picked = np.linspace(0, files.num_rows - 1, count).astype(np.int64)
-    return files.take(pa.array(picked))
+    return spread(files, max(MIN_FILES, -(-files.num_rows // SHARE_OF_FILES)))
 
 
 def _alike(files: pa.Table, parts: Parts) -> bool:

@@ -30,6 +30,7 @@ owner    string                          the other implementation that clustered
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,17 @@ def column_stats(
     flags = pc.if_else(has_bound, flags, int(Bounds.UNKNOWN)).cast(pa.int8())
     children = [low, high, pc.case_when(certain, live, nulls), nans, flags]
     return pa.StructArray.from_arrays(children, fields=list(column_type(low.type)))
+
+
+def stats_of_values(low: Any, high: Any, nulls: Any, nans: Any) -> pa.StructArray:
+    """Return one column's stats from the extremes and counts of all values, one per file.
+
+    Extremes that are null are unknown.
+    """
+    flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
+    return pa.StructArray.from_arrays(
+        [low, high, nulls, nans, flags], fields=list(column_type(low.type))
+    )
 
 
 def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -185,6 +197,18 @@ def row_counts(files: pa.Table) -> npt.NDArray[np.int64]:
     rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
     guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
+
+
+def live_rows(files: pa.Table) -> int | None:
+    """Return the live rows of *files* from the log, or None if a row count is missing."""
+    return None if files["rows"].null_count else total(files, "rows")
+
+
+def spread(files: pa.Table, count: int) -> pa.Table:
+    """Return at most *count* evenly spread files."""
+    if files.num_rows <= count:
+        return files
+    return files.take(pa.array(np.linspace(0, files.num_rows - 1, count).astype(np.int64)))
 
 
 def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:

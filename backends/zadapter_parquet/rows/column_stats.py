@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, quote
 from zadapter.releases.spark_api import to_arrow
 from zadapter.table.encoding import KEPT
-from zadapter.table.file_stats import Bounds, column_type, schema, structs
+from zadapter.table.file_stats import schema, stats_of_values, structs
 
 
 def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataType]) -> pa.Table:
@@ -51,8 +50,5 @@ def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Colu
 
 def _stats(table: pa.Table, number: int, type_: pa.DataType) -> pa.StructArray:
     low, high = (table[f"{name}{number}"].combine_chunks().cast(type_) for name in ("low", "high"))
-    flags = pc.if_else(low.is_valid(), int(Bounds.EXACT), int(Bounds.UNKNOWN)).cast(pa.int8())
     nulls, nans = (table[f"{name}{number}"].combine_chunks() for name in ("nulls", "nans"))
-    return pa.StructArray.from_arrays(
-        [low, high, nulls, nans, flags], fields=list(column_type(type_))
-    )
+    return stats_of_values(low, high, nulls, nans)
