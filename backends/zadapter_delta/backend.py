@@ -16,6 +16,7 @@ from zadapter.base.names import Parts, leaves, quote, split
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.releases.spark_api import to_arrow
+from zadapter.releases.spark_classes import activated
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spark_scans import scanned_uris
@@ -121,13 +122,13 @@ class DeltaBackend:
             snapshot, self._jvm.seq_of(self._live.of(base, files["path"].to_pylist()))
         )
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
-        with self._jvm.active():
+        with activated(self._spark):
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
 
     def _rows(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
         """Return the rows of a Scala ``Seq`` of AddFile actions as a Spark ``Dataset``."""
         located, base = snapshot.handle
-        with self._jvm.active():
+        with activated(self._spark):
             return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
 
     def write(

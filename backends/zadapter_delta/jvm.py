@@ -6,7 +6,6 @@ call.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -17,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from zadapter.base.java_errors import java_exception
 from zadapter.releases import scala
 from zadapter.releases.spark_api import from_arrow
-from zadapter.releases.spark_classes import sessions
 
 JavaObject = Any
 
@@ -51,20 +49,6 @@ class Jvm:
                 return from_arrow(self.spark, table)
             finally:
                 python._activeSession = previous  # noqa: SLF001
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Activate this session temporarily: Delta uses the thread's active session."""
-        companion = sessions(self.root)
-        previous = companion.getActiveSession()
-        companion.setActiveSession(self.session)
-        try:
-            yield
-        finally:
-            if previous.isDefined():
-                companion.setActiveSession(previous.get())
-            else:
-                companion.clearActiveSession()
 
     @property
     def session(self) -> JavaObject:

@@ -1,5 +1,7 @@
 """Spark's own classes, which Spark 4 has moved to ``org.apache.spark.sql.classic``."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -12,6 +14,21 @@ JavaObject = Any
 def sessions(jvm: JavaObject) -> JavaObject:
     """Return the companion of Spark's session, which knows the thread's active session."""
     return module(_package(jvm), "SparkSession")
+
+
+@contextmanager
+def activated(spark: Any) -> Iterator[None]:
+    """Make *spark* the active session of Java's thread for this one, and restore it on exit."""
+    companion = sessions(spark._jvm)  # noqa: SLF001 - the JVM has no public door
+    before = companion.getActiveSession()
+    companion.setActiveSession(spark._jsparkSession)  # noqa: SLF001
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            companion.setActiveSession(before.get())
+        else:
+            companion.clearActiveSession()
 
 
 def dataset(jvm: JavaObject, session: JavaObject, plan: JavaObject) -> JavaObject:

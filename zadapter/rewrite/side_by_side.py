@@ -20,8 +20,9 @@ from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import Interrupted
 from zadapter.errors import ConflictError, UnknownOutcomeError
+from zadapter.releases.spark_classes import activated
 from zadapter.rewrite.job import AnyJob, AnyPlan, Ready, Tally, landed, prepared
-from zadapter.spark.clone import activated, scratch
+from zadapter.spark.clone import scratch
 from zadapter.spark.files import discard
 
 Place = tuple[SparkSession, Backend]

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.releases.scala import add_all, module
 from zadapter.releases.spark_api import error_loggers
-from zadapter.releases.spark_classes import dataset, sessions
+from zadapter.releases.spark_classes import activated, dataset
 from zadapter.table import rebase_settings
 from zadapter.table.snapshot import Snapshot
 
@@ -98,21 +98,6 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     add_all(registry.functionBuilders(), builtin.functionBuilders())
     with activated(clone), _unlogged():
         yield clone
-
-
-@contextmanager
-def activated(clone: SparkSession) -> Iterator[None]:
-    """Make *clone* the active session of Java's thread for this one, and restore it on exit."""
-    companion = sessions(clone._jvm)  # noqa: SLF001 - the JVM has no public door
-    before = companion.getActiveSession()
-    companion.setActiveSession(clone._jsparkSession)  # noqa: SLF001
-    try:
-        yield
-    finally:
-        if before.isDefined():
-            companion.setActiveSession(before.get())
-        else:
-            companion.clearActiveSession()
 
 
 @contextmanager
