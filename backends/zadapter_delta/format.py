@@ -23,6 +23,7 @@ FORMAT = Format(
     name="delta",
     log="_delta_log",
     migrates=True,
+    dates_files=True,
     inspects=True,
     external_files=True,
     library=Library(

@@ -18,6 +18,7 @@ _SQLITE = "org.xerial:sqlite-jdbc:3.46.1.3"
 FORMAT = Format(
     name="iceberg",
     migrates=True,
+    dates_files=True,
     inspects=True,
     external_files=True,
     field_ids=True,

@@ -2,7 +2,8 @@
 
 A backend's ``format`` declares its capabilities as values. A backend whose format has
 ``own_versions`` is a :class:`VersionedBackend`, one whose format has ``migrates`` is a
-:class:`MigrationBackend`, one whose format has ``inspects`` is an :class:`InspectedBackend`.
+:class:`MigrationBackend`, with ``inspects`` an :class:`InspectedBackend`, and with
+``dates_files`` a :class:`DatedBackend`.
 """
 
 from collections.abc import Sequence
@@ -259,7 +260,7 @@ class Factory(Protocol):
 
 def is_dated(backend: Backend) -> TypeGuard[DatedBackend]:
     """Return whether the backend knows when files were added."""
-    return callable(getattr(backend, "older", None))
+    return backend.format.dates_files
 
 
 def is_versioned(backend: Backend) -> TypeGuard[VersionedBackend]:

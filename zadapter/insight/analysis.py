@@ -13,7 +13,7 @@ from zadapter.insight.due import Due
 from zadapter.overlap.depth import Depth
 from zadapter.pictures.figures import clusters
 from zadapter.planning.effect import NOISE
-from zadapter.reports.facts import Facts, Listing
+from zadapter.reports.facts import Facts, Listing, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,9 +159,8 @@ class Analysis(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the analysis as readable facts, by name."""
-        version = "no version yet" if self.version is None else f"version {self.version}"
         facts = {
-            "table": f"{self.table} ({self.format}, {version})",
+            "table": titled(self.table, self.format, self.version),
             "verdict": self.verdict,
             "contents": str(self.totals),
             "runs": _runs(self.runs),

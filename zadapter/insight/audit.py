@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
-from zadapter.reports.facts import SHOWN, Facts, Listing
+from zadapter.reports.facts import SHOWN, Facts, Listing, titled
 
 FOOTERS, VALUES = "footers", "values"
 """What the log is compared with."""
@@ -62,9 +62,8 @@ class Audit(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the audit as readable facts, by name."""
-        version = "no version yet" if self.version is None else f"version {self.version}"
         facts = {
-            "table": f"{self.table} ({self.format}, {version})",
+            "table": titled(self.table, self.format, self.version),
             "compared": f"{self.files_audited:,} files with their {self.by}, in "
             f"{len(self.columns)} columns",
             "unsound": f"{self.unsound:,}",

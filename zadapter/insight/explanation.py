@@ -13,7 +13,7 @@ from zadapter.filters.column_bounds import Mask
 from zadapter.insight.analysis import Totals
 from zadapter.insight.parts import PartFacts
 from zadapter.pictures.figures import clusters
-from zadapter.reports.facts import SHOWN, Facts, Listing
+from zadapter.reports.facts import SHOWN, Facts, Listing, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,9 +98,8 @@ class Explanation(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the explanation as readable facts, by name."""
-        version = "no version yet" if self.version is None else f"version {self.version}"
         facts = {
-            "table": f"{self.table} ({self.format}, {version})",
+            "table": titled(self.table, self.format, self.version),
             "where": self.where,
             "contents": str(self.totals),
             "kept": str(self.kept),

@@ -72,6 +72,12 @@ class Facts:
         return html(self)
 
 
+def titled(table: str, format_: str, version: int | None) -> str:
+    """Return a table with its format and version as text; a version of None is none yet."""
+    shown_version = "no version yet" if version is None else f"version {version}"
+    return f"{table} ({format_}, {shown_version})"
+
+
 def aligned(facts: Mapping[str, str]) -> str:
     """Format facts as text that any terminal can print, one per line, with aligned values."""
     width = max(len(name) for name in facts)

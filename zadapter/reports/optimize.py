@@ -9,7 +9,7 @@ import pyarrow as pa
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.pictures.figures import clusters
-from zadapter.reports.facts import Facts
+from zadapter.reports.facts import Facts, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,8 +103,7 @@ class Plan(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the plan as readable facts, by name."""
-        version = f"version {self.version}" if self.version is not None else "no version yet"
-        named = f"{self.table} ({self.format}, {version})"
+        named = titled(self.table, self.format, self.version)
         if self.nothing_to_gain:
             reason = f"{self._shares()}; force=True (--force) rewrites"
             return {"table": named, "nothing to gain": reason}

@@ -56,6 +56,9 @@ class Format:
     own_versions: bool = False
     """Whether the backend itself writes rows and keeps versions, since the format has no engine: it
     is a :class:`~zadapter.backend.contract.VersionedBackend`."""
+    dates_files: bool = False
+    """Whether the log knows when files were added: the backend is a
+    :class:`~zadapter.backend.contract.DatedBackend`."""
     inspects: bool = False
     """Whether the backend tells what Spark's own reader plans, and corrects recorded stats: it is
     an :class:`~zadapter.backend.contract.InspectedBackend`."""

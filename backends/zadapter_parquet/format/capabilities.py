@@ -7,5 +7,6 @@ FORMAT = Format(
     log="_zadapter/log",
     migrates=True,
     own_versions=True,
+    dates_files=True,
     inspects=True,
 )
