@@ -69,7 +69,7 @@ HARMLESS = re.compile("|".join(_HARMLESS))
 """Settings that keep the user's values, without the prefix ``_OWN``."""
 _OF_NO_EXPRESSION = re.compile(
     r"(legacy\.)?(parquet|files|sources|variant|analyzer|optimizer|execution\.arrow)\..*"
-    r"|maxBroadcastTableSize"
+    r"|maxBroadcastTableSize|retainGroupColumns"
 )
 """Settings that affect the value of no expression, without the prefix ``_OWN``."""
 
