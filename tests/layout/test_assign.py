@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import fitted, placed, request, tables
 from zadapter.layout import assign
-from zadapter.layout.layout import Curve, Layout, Level
+from zadapter.layout.layout import Curve, Layout
+from zadapter.layout.levels import Level
 
 BY_HAND = Layout(
     request=request(2),

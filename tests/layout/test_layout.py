@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import fitted, placed, request
 from zadapter.errors import UsageError
-from zadapter.layout.layout import Curve, Layout, Level, Request
+from zadapter.layout.layout import Curve, Layout, Request
+from zadapter.layout.levels import Level
 
 EVERY_CURVE = pytest.mark.parametrize("curve", [curve.value for curve in Curve])
 MOMENT = datetime.fromisoformat("0001-01-01T00:00:00.000001")
@@ -118,7 +119,7 @@ def test_a_grid_of_long_texts_is_small(curve):
     assert parts(Layout.from_json(layout.to_json())) == parts(layout)
 
 
-@pytest.mark.parametrize("format_", [None, 0, 3, "1"])
+@pytest.mark.parametrize("format_", [None, 0, 4, "1"])
 def test_another_format_is_refused(format_):
     """With both ways out in the message."""
     data = json.loads(fitted([[1, 2]], 1).to_json())

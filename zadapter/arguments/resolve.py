@@ -21,7 +21,8 @@ from zadapter.errors import (
     ZadapterError,
     extra,
 )
-from zadapter.layout.layout import Curve, Request, orders
+from zadapter.layout.layout import Curve, Request
+from zadapter.layout.levels import orders
 from zadapter.planning.file_size import chosen_file_size
 from zadapter.spark import object_stores
 from zadapter.spark.sessions import default, ensure_format, loadable, running, session

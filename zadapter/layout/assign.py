@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints, rank
-from zadapter.layout.layout import Layout, Level
+from zadapter.layout.layout import Layout
+from zadapter.layout.levels import Level
 
 
 def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
@@ -28,10 +29,13 @@ def nodes(levels: Sequence[Level], columns: Sequence[pa.Array], root_of: Ints) -
     """Return the node of each row below some levels of a layout."""
     node = root_of
     for level in levels:
-        values = columns[level.column]
-        both = rank(pa.concat_arrays([values, level.cuts.cast(values.type)])).ranks
-        value, cut = both[: len(values)], both[len(values) :][node]
-        node = node * 2 + ((value >= cut) & (cut > 0))
+        right = np.zeros(len(node), np.bool_)
+        for each in level.by_column:
+            values = columns[each.column]
+            both = rank(pa.concat_arrays([values, each.cuts.cast(values.type)])).ranks
+            value, cut = both[: len(values)], both[len(values) :][node]
+            right |= (value >= cut) & (cut > 0)
+        node = node * 2 + right
     return node
 
 

@@ -10,7 +10,6 @@ Spark expression small (zadapter/README.md).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,9 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.curves import hilbert_positions, winding
-from zadapter.layout.layout import Curve, Layout, Level, Request
+from zadapter.layout.layout import Curve, Layout, Request
+from zadapter.layout.learned import learn
+from zadapter.layout.levels import Level, Start
 from zadapter.layout.split import Cut, children, cut
 
 TREES = frozenset({Curve.ADAPTIVE, Curve.LINEAR})
@@ -81,23 +82,6 @@ def pattern(weights: Sequence[float]) -> Iterator[int]:
 # ------------------------------------------------------------------ adaptive and linear
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Levels that a tree begins with.
-
-    Attributes:
-        levels: The levels.
-        node: Node of each sampled row below them.
-        budget: Number of files of each node.
-        first: First file of each node.
-    """
-
-    levels: tuple[Level, ...]
-    node: Ints
-    budget: Ints
-    first: Ints
-
-
 def grown(
     request: Request,
     ranked: Sequence[Ranked],
@@ -107,8 +91,10 @@ def grown(
 ) -> Layout:
     """Grow a tree of an adaptive or linear layout; see :func:`fit`."""
     room = int(np.floor(np.log2(MAX_LEAVES / len(roots))))
-    depth, turns = _depth(room, start, request), _turns(request, ahead)
     inner = max(0, int(np.ceil(np.log2(request.row_groups))))
+    if request.filters and len(ranked[0].ranks):
+        start = learn(request, ranked, start, max(0, room - inner - FINER))
+    depth, turns = _depth(room, start, request), _turns(request, ahead)
     node, budget, first = start.node, start.budget, start.first
     levels = list(start.levels)
     below = 0  # levels used below the files, for row groups
@@ -126,15 +112,23 @@ def grown(
         right = (ranked[column].ranks >= level_cut.cuts[node]) & (level_cut.cuts[node] > 0)
         node = node * 2 + right
         budget, first = children(level_cut, budget, first)
-    order = np.tile(winding([level.column for level in levels]), len(roots)).astype(np.int32)
+    wound = start.levels if request.filters else ()
+    order = _wound(levels[len(wound) :], 1 << len(wound))
     return Layout(
         request=request,
         roots=roots,
         levels=tuple(levels),
         first_file=first.astype(np.int32),
         width=np.maximum(budget, 1).astype(np.int32),
-        order=order if request.curve is Curve.ADAPTIVE else None,
+        order=np.tile(order, len(roots)) if request.curve is Curve.ADAPTIVE else None,
     )
+
+
+def _wound(levels: Sequence[Level], boxes: int) -> npt.NDArray[np.int32]:
+    """Return the position of each leaf of a root, where so many boxes are wound each by itself."""
+    walk = winding([level.column for level in levels])
+    first = np.arange(boxes)[:, None] * len(walk)
+    return np.asarray(first + walk, np.int32).ravel()
 
 
 def _depth(room: int, start: Start, request: Request) -> int:

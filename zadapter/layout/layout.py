@@ -18,17 +18,18 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from zadapter.base.key_text import texts, values
 from zadapter.base.names import Parts, join, split
 from zadapter.errors import UsageError
+from zadapter.layout.filters import Filter
+from zadapter.layout.levels import Level, written_once
 
 Files = npt.NDArray[np.int32]
 
-FORMAT = 2
-"""Version of the JSON that :meth:`Layout.to_json` writes. Since version 2, repeated cuts are
-written once, with indices. Both versions are read."""
+FORMAT, WITH_FILTERS = 2, 3
+"""Versions of the JSON that :meth:`Layout.to_json` writes. Since version 2, repeated cuts are
+written once, with indices. Version 3 has filters, and levels of several columns. All versions are
+read."""
 _TREE = 1
 """Version of the JSON that layout ids are digests of."""
 
@@ -59,6 +60,8 @@ class Request:
     """Target size of a written file, in bytes."""
     row_groups: int = 16
     """Target number of row groups in a written file."""
+    filters: tuple[Filter, ...] = ()
+    """Filters that the adaptive curve is fitted to, instead of cutting all columns in turn."""
 
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
@@ -88,6 +91,7 @@ class Request:
             "curve": self.curve.value,
             "target_file_size": self.target_file_size,
             "row_groups": self.row_groups,
+            **({"filters": [each.to_dict() for each in self.filters]} if self.filters else {}),
         }
 
     @classmethod
@@ -99,20 +103,8 @@ class Request:
             curve=Curve(data["curve"]),
             target_file_size=data["target_file_size"],
             row_groups=data["row_groups"],
+            filters=tuple(map(Filter.from_dict, data.get("filters", ()))),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """One bit of the z-value.
-
-    Attributes:
-        column: Index into the request's columns.
-        cuts: One cut per node, of the column's type; null sends every row left.
-    """
-
-    column: int
-    cuts: pa.Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -177,14 +169,7 @@ class Layout:
             "request": self.request.to_dict(),
             "roots": self.roots,
             **({"run": self.run} if self.run else {}),
-            "levels": [
-                {
-                    "column": level.column,
-                    "type": _type_text(level.cuts.type),
-                    "cuts": texts(level.cuts),
-                }
-                for level in self.levels
-            ],
+            "levels": [level.to_dict() for level in self.levels],
         }
 
     def to_json(self) -> str:
@@ -195,8 +180,8 @@ class Layout:
             "order": None if self.order is None else self.order.tolist(),
         }
         tree = self._tree()
-        tree["levels"] = [level | _written_once(level["cuts"]) for level in tree["levels"]]
-        whole = tree | files | {"format": FORMAT}
+        tree["levels"] = [written_once(level) for level in tree["levels"]]
+        whole = tree | files | {"format": WITH_FILTERS if self.request.filters else FORMAT}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -207,16 +192,17 @@ class Layout:
             UsageError: Another version of zadapter wrote the JSON in an unknown format.
         """
         data = json.loads(text)
-        if data.get("format") not in {1, FORMAT}:
+        if data.get("format") not in {1, FORMAT, WITH_FILTERS}:
             raise UsageError(
                 f"the table's layout has format {data.get('format')!r}, but this zadapter reads "
-                f"formats up to {FORMAT}; upgrade zadapter, or pass force=True to fit a new layout"
+                f"formats up to {WITH_FILTERS}; upgrade zadapter, or pass force=True to fit a new "
+                "layout"
             )
         order = data["order"]
         return cls(
             request=Request.from_dict(data["request"]),
             roots=tuple(tuple(root) for root in data["roots"]),
-            levels=tuple(Level(level["column"], _cuts(level)) for level in data["levels"]),
+            levels=tuple(map(Level.from_dict, data["levels"])),
             first_file=np.array(data["first_file"], np.int32),
             width=np.array(data["width"], np.int32),
             order=None if order is None else np.array(order, np.int32),
@@ -253,48 +239,9 @@ class LayoutStore(Protocol):
         """Return the layout with an id, or None if there is none."""
 
 
-def _written_once(cuts: Sequence[str | None]) -> dict[str, Any]:
-    index_of = {text: at for at, text in enumerate(dict.fromkeys(cuts))}
-    if 2 * len(index_of) > len(cuts):
-        return {}
-    return {"cuts": list(index_of), "at": [index_of[text] for text in cuts]}
-
-
-def _cuts(level: Mapping[str, Any]) -> pa.Array:
-    written = values(level["cuts"], _type(level["type"]))
-    return written.take(pa.array(level["at"])) if "at" in level else written
-
-
 def _dumps(data: Mapping[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
 def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(_dumps(data).encode()).hexdigest()[:16]
-
-
-_TYPES: dict[str, pa.DataType] = {
-    str(t): t
-    for t in (
-        pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
-        pa.date32(), pa.string(), pa.binary(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
-    )
-}  # fmt: skip
-
-
-def orders(type_: pa.DataType) -> bool:
-    """Return whether a column of this type can be a key."""
-    return pa.types.is_decimal128(type_) or _type_text(type_) in _TYPES
-
-
-def _type_text(type_: pa.DataType) -> str:
-    if pa.types.is_timestamp(type_) and type_.tz is not None:
-        return str(pa.timestamp("us", "UTC"))
-    return str(type_)
-
-
-def _type(text: str) -> pa.DataType:
-    if text.startswith("decimal128("):
-        precision, scale = text.removeprefix("decimal128(").removesuffix(")").split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return _TYPES[text]

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign
-from zadapter.layout.build import Start, fit, grown
-from zadapter.layout.layout import Layout, Level, Request
+from zadapter.layout.build import fit, grown
+from zadapter.layout.layout import Layout, Request
+from zadapter.layout.levels import Level, Start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,9 @@ class Trunk:
         """Return how often each of so many columns is cut on the way from the root to a box."""
         cut = [0] * columns
         for depth, level in enumerate(self.levels):
-            cut[level.column] += level.cuts[box >> (len(self.levels) - depth)].is_valid
+            node = box >> (len(self.levels) - depth)
+            for each in level.by_column:
+                cut[each.column] += each.cuts[node].is_valid
         return tuple(cut)
 
     def fitted(self, request: Request, sample: Sequence[pa.Array]) -> "Trunk":
@@ -56,7 +59,7 @@ class Trunk:
         ]
         divided = [np.asarray(np.ptp(boxes, axis=1) > 0) for boxes in box_of]
         levels = [
-            Level(level.column, _only(level.cuts, nodes))
+            level.only(nodes)
             for level, nodes in zip(layout.levels, divided, strict=False)
             if nodes.any()
         ]
@@ -82,9 +85,8 @@ def fit_below(
         root: Partition values.
         files: Number of files to write, or that of the boxes if there are more of them.
     """
-    levels = tuple(
-        Level(level.column, level.cuts.cast(sample[level.column].type)) for level in trunk.levels
-    )
+    types = [column.type for column in sample]
+    levels = tuple(level.cast(types) for level in trunk.levels)
     node = assign.nodes(levels, sample, np.zeros(len(sample[0]), np.int64))
     budget, first = _files_of(
         levels, np.bincount(node, minlength=1 << len(levels)), max(files, trunk.boxes)
@@ -115,11 +117,5 @@ def _reached(levels: Sequence[Level]) -> npt.NDArray[np.bool_]:
     """Return which nodes below some levels rows can reach."""
     reached = np.ones(1, np.bool_)
     for level in levels:
-        cut = level.cuts.is_valid().to_numpy(zero_copy_only=False)
-        reached = np.stack([reached, reached & cut], axis=1).ravel()
+        reached = np.stack([reached, reached & level.is_cut], axis=1).ravel()
     return reached
-
-
-def _only(cuts: pa.Array, nodes: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return the cuts of some nodes; the others are not cut."""
-    return cuts.take(pa.array(np.arange(len(cuts)), mask=~nodes))

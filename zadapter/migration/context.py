@@ -17,7 +17,8 @@ from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import overlap
 from zadapter.base.names import join, leaves
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
-from zadapter.layout.layout import Layout, Request, orders
+from zadapter.layout.layout import Layout, Request
+from zadapter.layout.levels import orders
 from zadapter.migration.copy import Transfer, keys_of
 from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import Side, filters_on, prove

@@ -11,7 +11,8 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.backend.contract import MigrationBackend
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
-from zadapter.layout.layout import Layout, Request, orders
+from zadapter.layout.layout import Layout, Request
+from zadapter.layout.levels import orders
 from zadapter.planning.file_groups import Job, every_job
 from zadapter.releases.spark_api import rebalanced
 from zadapter.rewrite.fitting import fitted

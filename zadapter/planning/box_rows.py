@@ -114,7 +114,7 @@ def written(
     """
     count = max(1, min(files, CELLS, len(inside) // (A_CELL // 2)))
     curve = Curve.LINEAR if request.curve is Curve.LINEAR else Curve.ADAPTIVE
-    coarse = replace(request, curve=curve, row_groups=1)
+    coarse = replace(request, curve=curve, row_groups=1, filters=())
     keys = [pa.array(column, mask=column == 0) for column in inside.T]
     here = np.zeros(len(inside), np.int64)
     layout = fit(coarse, keys, [()], here, [count], ahead)

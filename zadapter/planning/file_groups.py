@@ -222,8 +222,9 @@ def _partitions(
 
 def _fits(kept: Layout, files: pa.Table) -> bool:
     """Return whether cuts have the columns' types: a column may have been dropped and re-added."""
-    types = [column_type(level.cuts.type) for level in kept.levels]
-    names = [join(kept.request.columns[level.column]) for level in kept.levels]
+    levels = [each for level in kept.levels for each in level.by_column]
+    types = [column_type(level.cuts.type) for level in levels]
+    names = [join(kept.request.columns[level.column]) for level in levels]
     stats = files.schema.field("stats").type
     positions = [stats.get_field_index(name) for name in names]
     return all(i < 0 or stats.field(i).type == t for i, t in zip(positions, types, strict=True))

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.build import TREES
-from zadapter.layout.layout import Level, Request
+from zadapter.layout.layout import Request
+from zadapter.layout.levels import Level
 from zadapter.layout.trunk import Trunk
 from zadapter.planning.predict import Floats
 

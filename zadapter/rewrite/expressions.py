@@ -2,8 +2,9 @@
 
 All expressions are public API and support code generation. Cuts are passed as one string literal,
 which the optimizer folds into an array of the column's type, so Spark's own comparison applies. A
-level compares one column: a choice of column per node would exceed the JIT's limit of 8 000
-bytecodes per method (zadapter/README.md).
+level compares one column. A level of several columns compares codes of their values, which are
+integers, and looks up the column by the node: one comparison per column would exceed the JIT's
+limit of 8 000 bytecodes per method (zadapter/README.md).
 """
 
 import json
@@ -20,6 +21,10 @@ from zadapter.base.key_text import texts, values
 from zadapter.base.names import Parts, quote
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
+from zadapter.layout.levels import Level
+
+_NEVER = (1 << 31) - 1
+"""Code that no row reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,20 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(position, _root(rows, layout, partition))
     keys = _comparable(rows, layout.request.columns)
+    coded = _coded([level for level in layout.levels if level.others])
+    codes = f"codes-{token}"
+    if coded:
+        ranks = [ranked(keys[at][0], distinct, keys[at][1]) for at, distinct in coded.items()]
+        rows = rows.withColumn(codes, F.array(*ranks))
     for level in layout.levels:
-        column, type_ = keys[level.column]
-        cut = F.get(constant(texts(level.cuts), type_), F.col(position))
-        right = F.coalesce((column >= cut).cast("int"), F.lit(0))
-        rows = rows.withColumn(position, F.col(position) * 2 + right)
+        if level.others:
+            right = _right_by_code(level, coded, codes, F.col(position))
+        else:
+            column, type_ = keys[level.column]
+            right = column >= F.get(constant(texts(level.cuts), type_), F.col(position))
+        step = F.coalesce(right.cast("int"), F.lit(0))
+        rows = rows.withColumn(position, F.col(position) * 2 + step)
+    rows = rows.drop(codes)
     places = layout.places
     if layout.order is not None:
         rows = rows.withColumn(position, F.get(integers(places.tolist()), F.col(position)))
@@ -82,6 +96,36 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         # the place alone does not determine a salted file number, so it is shuffled with the rows
         rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
     return Keyed(rows, target, position, (position, file) if shared else (position,))
+
+
+def _coded(levels: Sequence[Level]) -> dict[int, pa.Array]:
+    """Return the ascending distinct cuts of each column of some levels."""
+    cuts: dict[int, list[pa.Array]] = {}
+    for level in levels:
+        for each in level.by_column:
+            cuts.setdefault(each.column, []).append(each.cuts)
+    return {at: rank(pa.concat_arrays(found)).distinct for at, found in sorted(cuts.items())}
+
+
+def _right_by_code(level: Level, coded: dict[int, pa.Array], codes: str, node: Column) -> Column:
+    """Return whether rows go right at a level of several columns.
+
+    Args:
+        level: The level.
+        coded: Distinct cuts of each column that has codes.
+        codes: Name of the column with the codes: for each coded column, the number of distinct cuts
+            that are not above the row's value.
+        node: The row's node.
+    """
+    place, code = np.zeros((2, len(level.cuts)), np.int64)
+    code[:] = _NEVER
+    for each in level.by_column:
+        distinct = coded[each.column]
+        ranks = rank(pa.concat_arrays([distinct, each.cuts])).ranks[len(distinct) :]
+        place[ranks > 0] = list(coded).index(each.column)
+        code[ranks > 0] = ranks[ranks > 0]
+    row_code = F.get(F.col(codes), F.get(integers(place.tolist()), node))
+    return row_code >= F.get(integers(code.tolist()), node)
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from zadapter.base.names import leaves
-from zadapter.layout.layout import orders
+from zadapter.layout.levels import orders
 from zadapter.table.file_stats import Bounds, column_type, schema, structs
 from zadapter.table.snapshot import Snapshot
 

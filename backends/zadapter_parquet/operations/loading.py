@@ -17,7 +17,7 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
 )
-from zadapter.layout.layout import orders
+from zadapter.layout.levels import orders
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import (

@@ -68,9 +68,9 @@ def _addresses(hosts: np.ndarray) -> pa.Array:
     return pa.array(joined)
 
 
-def connection_filters() -> list[str]:
+def connection_filters(seed: int = 5) -> list[str]:
     """Return filters by hosts and port: equality on one to three of the columns."""
-    draw = random.Random(5)
+    draw = random.Random(seed)
     found = []
     for _ in range(12):
         source, target = (_address(draw.randint(1, 2_000)) for _ in range(2))
@@ -121,9 +121,9 @@ def _hexadecimal(numbers: np.ndarray) -> np.ndarray:
     return np.array([as_bytes]).view("<U8") if numbers.size else np.array([], "<U8")
 
 
-def hot_filters() -> list[str]:
+def hot_filters(seed: int = 6) -> list[str]:
     """Return filters by other tenants, by the hot one within a day, and by coupons."""
-    draw = random.Random(6)
+    draw = random.Random(seed)
     found = []
     for _ in range(20):
         tenant, coupon = draw.randint(0, 9_999), draw.randint(0, 999)
@@ -182,9 +182,9 @@ def taxi(random_: np.random.Generator, rows: int, _: int) -> pa.Table:
     )
 
 
-def taxi_filters() -> list[str]:
+def taxi_filters(seed: int = 8) -> list[str]:
     """Return filters by places, by times of pick-up and drop-off, and by both."""
-    draw = random.Random(8)
+    draw = random.Random(seed)
     found = []
     for _ in range(20):
         first = FIRST + timedelta(days=draw.randint(0, DAYS - 8))

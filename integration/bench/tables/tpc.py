@@ -31,14 +31,14 @@ def _made(family: str, table: str, folder: Path, scale: float) -> None:
         file.rename(folder / file.name)
 
 
-def lineitem_filters() -> list[str]:
+def lineitem_filters(seed: int = 3, each: int = EACH) -> list[str]:
     """Return TPC-H's filters on lineitem, with parameters drawn as in its section 2.4.
 
     Queries 8 and 20 omit the part keys that result from the filter on part, since they are known
     only at run time; query 4 compares two columns.
     """
-    draw = random.Random(3)
-    return [text for _ in range(EACH) for text in _lineitem_filters(draw)]
+    draw = random.Random(seed)
+    return [text for _ in range(each) for text in _lineitem_filters(draw)]
 
 
 def _lineitem_filters(draw: random.Random) -> list[str]:
@@ -91,11 +91,11 @@ def _later(day: date, months: int) -> date:
     return date(number // 12, number % 12 + 1, 1)
 
 
-def store_sales_filters() -> list[str]:
+def store_sales_filters(seed: int = 4, each: int = EACH) -> list[str]:
     """Return TPC-DS's filters on store_sales: queries 9 and 28, and dates and items of joins."""
-    draw = random.Random(4)
+    draw = random.Random(seed)
     found = []
-    for _ in range(EACH * 2):
+    for _ in range(each * 2):
         day, item = 2_450_816 + draw.randint(0, 1_790), draw.randint(1, 17_000)
         price, coupon, cost = draw.randint(0, 190), draw.randint(0, 18_000), draw.randint(0, 80)
         low = draw.choice([0, 6, 11, 16, 21, 26])

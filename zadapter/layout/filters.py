@@ -1,0 +1,174 @@
+"""Filters that a layout is fitted to: boxes over columns, with weights.
+
+A filter is a disjunction of boxes. A box is a conjunction over columns, and the ranges of one
+column in a box are alternatives. So ``a IN (1, 2) AND b < 5`` is one box of three ranges.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zadapter.base.key_text import values
+from zadapter.base.names import Parts, join, split
+from zadapter.base.ranks import Ints, rank
+
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range of a column's values.
+
+    Attributes:
+        column: The column.
+        low: Lowest value as :func:`zadapter.base.key_text.texts` writes it; None: no limit.
+        high: Highest value.
+        closed: Which ends belong to the range: ``both``, ``left``, ``right`` or ``neither``.
+    """
+
+    column: Parts
+    low: str | None = None
+    high: str | None = None
+    closed: str = "both"
+
+
+Box = tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter, and how much it counts."""
+
+    boxes: tuple[Box, ...]
+    weight: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the filter as plain JSON values."""
+        return {
+            "weight": self.weight,
+            "boxes": [
+                [[join(each.column), each.low, each.high, each.closed] for each in box]
+                for box in self.boxes
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Filter":
+        """Create a filter from the result of :meth:`to_dict`."""
+        boxes = tuple(
+            tuple(Range(split(column), low, high, closed) for column, low, high, closed in box)
+            for box in data["boxes"]
+        )
+        return cls(boxes, data["weight"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedFilters:
+    """Filters in ranks, as arrays.
+
+    Attributes:
+        column: Column of each range. Ranges are in the order of filters, boxes and columns.
+        low: Lowest rank of each range. It is above the highest one if no known value is between.
+        high: Highest rank of each range.
+        box: Box of each range, numbered across all filters.
+        filter: Filter of each range.
+        weight: Weight of each filter.
+    """
+
+    column: Ints
+    low: Ints
+    high: Ints
+    box: Ints
+    filter: Ints
+    weight: Floats
+
+    def hits(self, low: Ints, high: Ints) -> Mask:
+        """Return which filters may match rows in some hulls.
+
+        Args:
+            low: Lowest rank in each column, shape (hulls, columns).
+            high: Highest rank, same shape.
+
+        Returns:
+            Shape (hulls, filters).
+        """
+        found = np.zeros((len(low), len(self.weight)), np.bool_)
+        if len(self.column) == 0:
+            return found
+        here = (low[:, self.column] <= self.high) & (high[:, self.column] >= self.low)
+        terms = _starts(self.box, self.column)
+        here = np.logical_or.reduceat(here, terms, axis=1)
+        boxes = _starts(self.box[terms])
+        here = np.logical_and.reduceat(here, boxes, axis=1)
+        of_box = self.filter[terms[boxes]]
+        filters = _starts(of_box)
+        found[:, of_box[filters]] = np.logical_or.reduceat(here, filters, axis=1)
+        return found
+
+    def only(self, filters: Mask) -> "RankedFilters":
+        """Return the ranges of some filters; the numbers of filters stay."""
+        kept = filters[self.filter]
+        arrays = (self.column, self.low, self.high, self.box, self.filter)
+        return RankedFilters(*(array[kept] for array in arrays), self.weight)
+
+
+def rank_filters(
+    filters: Sequence[Filter], columns: Sequence[Parts], distinct: Sequence[pa.Array]
+) -> RankedFilters:
+    """Express filters in the ranks of known values.
+
+    Ranges of other columns are left out. A filter with a box that has no range is never spared a
+    row, and has none.
+
+    Args:
+        filters: The filters.
+        columns: The columns with known values.
+        distinct: Ascending distinct values of each column; the r-th has rank r.
+    """
+    at_column = {column: at for at, column in enumerate(columns)}
+    found: list[tuple[int, int, int, Range]] = []
+    boxes = 0
+    for number, each in enumerate(filters):
+        known = [[part for part in box if part.column in at_column] for box in each.boxes]
+        if all(known):
+            for box in known:
+                found += [(number, boxes, at_column[part.column], part) for part in box]
+                boxes += 1
+    found.sort(key=lambda item: item[:3])
+    low, high = np.zeros((2, len(found)), np.int64)
+    column = np.array([item[2] for item in found], np.int64)
+    for at, known_values in enumerate(distinct):
+        mine = np.flatnonzero(column == at)
+        low[mine], high[mine] = _limits([found[i][3] for i in mine], known_values)
+    return RankedFilters(
+        column=column,
+        low=low,
+        high=high,
+        box=np.array([item[1] for item in found], np.int64),
+        filter=np.array([item[0] for item in found], np.int64),
+        weight=np.array([each.weight for each in filters], np.float64),
+    )
+
+
+def _limits(ranges: Sequence[Range], distinct: pa.Array) -> tuple[Ints, Ints]:
+    """Return the lowest and the highest rank of each range of one column."""
+    written = [each.low for each in ranges] + [each.high for each in ranges]
+    joint = rank(pa.concat_arrays([distinct, values(written, distinct.type)])).ranks
+    of_distinct, limits = joint[: len(distinct)], joint[len(distinct) :].reshape(2, -1)
+    below, above = (np.searchsorted(of_distinct, limits, side=side) for side in ("left", "right"))
+    open_left = np.array([each.closed in {"right", "neither"} for each in ranges], np.bool_)
+    open_right = np.array([each.closed in {"left", "neither"} for each in ranges], np.bool_)
+    low = np.where(open_left, above[0], below[0]) + 1
+    high = np.where(open_right, below[1], above[1])
+    return np.where(limits[0] > 0, low, 1), np.where(limits[1] > 0, high, len(distinct))
+
+
+def _starts(*keys: Ints) -> Ints:
+    """Return where runs of equal keys start."""
+    changes = np.logical_or.reduce([np.diff(key) != 0 for key in keys])
+    return np.flatnonzero(np.concatenate(([True], changes)))
