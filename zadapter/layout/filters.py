@@ -113,8 +113,14 @@ class RankedFilters:
     def only(self, filters: Mask) -> "RankedFilters":
         """Return the ranges of some filters; the numbers of filters stay."""
         kept = filters[self.filter]
-        arrays = (self.column, self.low, self.high, self.box, self.filter)
-        return RankedFilters(*(array[kept] for array in arrays), self.weight)
+        return RankedFilters(
+            column=self.column[kept],
+            low=self.low[kept],
+            high=self.high[kept],
+            box=self.box[kept],
+            filter=self.filter[kept],
+            weight=self.weight,
+        )
 
 
 def rank_filters(

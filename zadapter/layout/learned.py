@@ -3,12 +3,13 @@
 A node is cut where the most rows are spared: rows of either side, times the weight of the filters
 that miss it. Filters are compared with the hull of a side's rows, as engines compare them with a
 file's bounds, so a cut of one column also counts for the columns that follow it. Candidates are the
-ends of the filters' ranges, and the quartiles.
+ends of the filters' ranges, and the quartiles. Filters to come are like the given ones and not the
+same, so a part of the weight counts as if their ranges lay anywhere in the column.
 
 Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, SIGMOD 2020.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,15 @@ from zadapter.layout.layout import Request
 from zadapter.layout.levels import Level, Start
 from zadapter.layout.split import Cut, children
 
-HALF = 0.5
-"""Minimum rows of a file, as a share of the mean."""
+HALF, EVEN = 0.5, 0.75
+"""Minimum rows of a file, and of a file among several that are cut later, in files' means."""
 SIDE = 0.25
 """Minimum share of the rows on each side of a cut below a file."""
-SPARE = 2
-"""Levels beyond those of a balanced tree."""
+LIKE = 0.5
+"""Weight of filters like the given ones, with the same ranges elsewhere in the column."""
+SPARE, DEEPEST = 2, 10
+"""Levels beyond those of a balanced tree, and the maximum number of levels. The generated code of
+more levels would exceed the JIT's limit; the columns are cut in turn below them."""
 CANDIDATES = 40
 """Maximum number of ends of ranges that are tried in one column of a node."""
 SEARCHED = 16_384
@@ -32,6 +36,25 @@ SEARCHED = 16_384
 FEWEST = 8
 """Minimum number of rows of a node that is cut."""
 NO_VALUE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Node:
+    """A node to cut.
+
+    Attributes:
+        ranks: Ranks of its rows, shape (rows, columns).
+        filters: Filters that may match its rows.
+        files: Number of its files.
+        size: Its rows, as a multiple of a file's mean.
+        below: Number of levels below its own one.
+    """
+
+    ranks: Ints
+    filters: RankedFilters
+    files: int
+    size: float
+    below: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,59 +81,55 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
     ranks = np.stack([column.ranks for column in ranked], axis=1)
     filters = rank_filters(request.filters, request.columns, [each.distinct for each in ranked])
     depth = int(np.ceil(np.log2(start.budget.max(initial=1))))
-    depth = min(depth + SPARE if depth else 0, room - len(start.levels))
-    levels, node, budget, first = list(start.levels), start.node, start.budget, start.first
-    alive = dict.fromkeys(range(len(budget)), filters)
-    for left in range(depth - 1, -1, -1):
-        rows_of = _rows_of(node, len(budget))
-        chosen = {
-            at: choice
-            for at, rows in enumerate(rows_of)
-            if at in alive and len(rows) >= FEWEST
-            if (choice := _best(ranks[_thinned(rows)], alive[at], int(budget[at]), left))
-        }
+    depth = min(depth + SPARE if depth else 0, DEEPEST, room - len(start.levels))
+    mean = np.bincount(start.node, minlength=len(start.budget)) / start.budget
+    tree, alive = start, dict.fromkeys(range(len(start.budget)), filters)
+    for level in range(depth):
+        chosen = {}
+        for at, rows in enumerate(_rows_of(tree)):
+            if at not in alive or len(rows) < FEWEST:
+                continue
+            size = len(rows) / mean[at >> level]
+            seen = ranks[rows[:: -(-len(rows) // SEARCHED)]]
+            node = _Node(seen, alive[at], int(tree.budget[at]), float(size), depth - level - 1)
+            choice = _best(node)
+            if choice is not None:
+                chosen[at] = choice
         if not chosen:
             break
-        level_cut, column = _cuts_of(chosen, budget)
-        levels.append(_level(ranked, level_cut.cuts, column))
-        right = (ranks[np.arange(len(node)), column[node]] >= level_cut.cuts[node]) & (
-            level_cut.cuts[node] > 0
-        )
-        node = node * 2 + right
-        budget, first = children(level_cut, budget, first)
-        alive = _narrowed(alive, chosen, ranks, _rows_of(node, len(budget)))
-    return Start(levels=tuple(levels), node=node, budget=budget, first=first)
+        tree = _grown(tree, chosen, ranked, ranks)
+        alive = _narrowed(alive, chosen, ranks, _rows_of(tree))
+    return tree
 
 
-def _rows_of(node: Ints, nodes: int) -> list[Ints]:
-    """Return the rows of each node."""
-    order = np.argsort(node, kind="stable")
-    return np.split(order, np.searchsorted(node[order], np.arange(1, nodes)))
-
-
-def _thinned(rows: Ints) -> Ints:
-    return rows[:: -(-len(rows) // SEARCHED)]
-
-
-def _cuts_of(chosen: dict[int, _Choice], budget: Ints) -> tuple[Cut, Ints]:
-    """Return the cuts of all nodes of a level, and the column of each node."""
-    cuts, column, left_files = np.zeros_like(budget), np.zeros_like(budget), budget.copy()
+def _grown(
+    tree: Start, chosen: Mapping[int, _Choice], ranked: Sequence[Ranked], ranks: Ints
+) -> Start:
+    """Append a level with the chosen cuts."""
+    cuts, column, left_files = np.zeros((3, len(tree.budget)), np.int64)
+    left_files[:] = tree.budget
     for at, choice in chosen.items():
         cuts[at], column[at], left_files[at] = choice.cut, choice.column, choice.left_files
-    return Cut(cuts, left_files, 1.0), column
+    used = sorted({choice.column for choice in chosen.values()})
+    by_column = [Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used]
+    level = Level(by_column[0].column, by_column[0].cuts, tuple(by_column[1:]))
+    value = ranks[np.arange(len(tree.node)), column[tree.node]]
+    right = (value >= cuts[tree.node]) & (cuts[tree.node] > 0)
+    budget, first = children(Cut(cuts, left_files, 1.0), tree.budget, tree.first)
+    levels = (*tree.levels, level)
+    return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 
 
-def _level(ranked: Sequence[Ranked], cuts: Ints, column: Ints) -> Level:
-    used = np.unique(column[cuts > 0]).tolist()
-    first, *others = (
-        Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used
-    )
-    return Level(first.column, first.cuts, tuple(others))
+def _rows_of(tree: Start) -> list[Ints]:
+    """Return the rows of each node."""
+    order = np.argsort(tree.node, kind="stable")
+    bounds = np.searchsorted(tree.node[order], np.arange(1, len(tree.budget)))
+    return list(np.split(order, bounds))
 
 
 def _narrowed(
-    alive: dict[int, RankedFilters],
-    chosen: dict[int, _Choice],
+    alive: Mapping[int, RankedFilters],
+    chosen: Mapping[int, _Choice],
     ranks: Ints,
     rows_of: Sequence[Ints],
 ) -> dict[int, RankedFilters]:
@@ -133,35 +152,25 @@ def _hull(ranks: Ints) -> tuple[Ints, Ints]:
     return np.where(ranks == 0, NO_VALUE, ranks).min(axis=0), ranks.max(axis=0)
 
 
-def _best(ranks: Ints, filters: RankedFilters, files: int, left: int) -> _Choice | None:
-    """Return the cut of a node that spares filters the most rows, or None if none spares any.
-
-    Args:
-        ranks: Ranks of the node's rows, shape (rows, columns).
-        filters: Filters that may match its rows.
-        files: Number of its files.
-        left: Number of levels below the node's own one.
-    """
-    tried = [
-        _best_of_column(ranks, filters, int(column), files, left)
-        for column in np.unique(filters.column)
-    ]
+def _best(node: _Node) -> _Choice | None:
+    """Return the cut of a node that spares filters the most rows, or None if none spares any."""
+    tried = [_best_of_column(node, int(column)) for column in np.unique(node.filters.column)]
     found = [choice for choice in tried if choice is not None and choice.spared > 0]
     return max(found, key=lambda choice: choice.spared) if found else None
 
 
-def _best_of_column(
-    ranks: Ints, filters: RankedFilters, column: int, files: int, left: int
-) -> _Choice | None:
-    ordered = ranks[np.argsort(ranks[:, column], kind="stable")]
-    cuts = _candidates(ordered[:, column], filters, column)
+def _best_of_column(node: _Node, column: int) -> _Choice | None:
+    ordered = node.ranks[np.argsort(node.ranks[:, column], kind="stable")]
+    cuts = _candidates(ordered[:, column], node.filters, column)
     rows = np.searchsorted(ordered[:, column], cuts)
-    left_files, fits = _left_files(rows / len(ordered), files, left)
+    left_files, fits = _left_files(node, rows / len(ordered))
     cuts, rows, left_files = cuts[fits], rows[fits], left_files[fits]
     if len(cuts) == 0:
         return None
-    missed_left, missed_right = _missed(ordered, filters, rows)
+    missed_left, missed_right = _missed(ordered, node.filters, rows)
     spared = rows * missed_left + (len(ordered) - rows) * missed_right
+    by_chance = _spared_by_chance(ordered[:, column], node.filters, column, rows)
+    spared = (1 - LIKE) * spared + LIKE * by_chance
     best = int(np.argmax(spared))
     return _Choice(float(spared[best]), column, int(cuts[best]), int(left_files[best]))
 
@@ -178,15 +187,37 @@ def _candidates(values: Ints, filters: RankedFilters, column: int) -> Ints:
     return np.asarray(cuts[(cuts > max(values[0], 0)) & (cuts <= values[-1])], np.int64)
 
 
-def _left_files(share: Floats, files: int, left: int) -> tuple[Ints, Mask]:
-    """Return the files on the left of each cut, and whether the cut is possible."""
-    if files <= 1:
+def _left_files(node: _Node, share: Floats) -> tuple[Ints, Mask]:
+    """Return the files on the left of each cut, and whether the cut is possible.
+
+    Args:
+        node: The node.
+        share: Share of its rows on the left of each cut.
+    """
+    if node.files <= 1:
         fits = np.minimum(share, 1 - share) >= SIDE
-        return np.full(len(share), files, np.int64), fits
-    exact = files * share
-    near = np.clip(np.rint(exact), 1, files - 1).astype(np.int64)
-    larger = np.maximum(near, files - near)
-    return near, (np.minimum(exact, files - exact) >= HALF) & (larger <= 1 << left)
+        return np.full(len(share), node.files, np.int64), np.asarray(fits)
+    near = np.clip(np.rint(node.files * share), 1, node.files - 1).astype(np.int64)
+    sides = ((near, node.size * share), (node.files - near, node.size * (1 - share)))
+    fits = np.maximum(near, node.files - near) <= 1 << node.below
+    for files, size in sides:
+        fits &= size >= files * np.where(files == 1, HALF, EVEN)
+    return near, fits
+
+
+def _spared_by_chance(values: Ints, filters: RankedFilters, column: int, rows: Ints) -> Floats:
+    """Return the rows that filters would be spared if their ranges lay anywhere in the column.
+
+    A range without width misses the left side as often as it lies on the right one.
+    """
+    mine = filters.column == column
+    first = np.searchsorted(values, filters.low[mine])
+    last = np.searchsorted(values, filters.high[mine], side="right")
+    inside = np.bincount(filters.filter[mine], (last - first) / len(values), len(filters.weight))
+    asks = np.bincount(filters.filter[mine], minlength=len(filters.weight)) > 0
+    outside = float(filters.weight[asks] @ np.clip(1 - inside[asks], 0, 1))
+    share = rows / len(values)
+    return np.asarray(outside * 2 * share * (1 - share) * len(values), np.float64)
 
 
 def _missed(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Floats, Floats]:
@@ -199,5 +230,5 @@ def _missed(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Floats, 
         (np.minimum.accumulate(low[::-1])[::-1][1:], np.maximum.accumulate(high[::-1])[::-1][1:]),
     )
     weight = np.where(np.bincount(filters.filter, minlength=len(filters.weight)), filters.weight, 0)
-    before, behind = (~filters.hits(*side) @ weight for side in sides)
+    before, behind = (np.asarray(~filters.hits(*side) @ weight, np.float64) for side in sides)
     return before, behind

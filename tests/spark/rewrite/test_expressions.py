@@ -1,15 +1,18 @@
 """Spark sends every row where the specification over Arrow does."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
+from zadapter.base.key_text import texts
 from zadapter.base.names import split
 from zadapter.layout import assign
 from zadapter.layout.build import MAX_LEAVES, fit
+from zadapter.layout.filters import Filter, Range
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.file_groups import find_roots, roots_of
 from zadapter.rewrite.expressions import keyed
@@ -79,6 +82,29 @@ def test_spark_and_arrow_agree(rows, table, conf, curve, ansi, zone):
         assert_same(sent(placed), placed, layout, table, names)
 
 
+def asking(table, names, count=40):
+    """Filters on one value of each of the columns in turn, for each as many."""
+    found = []
+    for name in names:
+        column = table[name].combine_chunks().drop_null()
+        some = texts(column.take(pa.array(np.arange(count) * 7 % len(column))))
+        found += [Filter(((Range(split(name), text, text),),), 1.0) for text in some]
+    return tuple(found)
+
+
+@pytest.mark.parametrize("names", MIXED, ids=" ".join)
+def test_a_layout_that_was_learned_from_filters_is_the_same(rows, table, names):
+    """Its levels compare other columns in other nodes."""
+    sample = [table[name].combine_chunks()[::3] for name in names]
+    asked = replace(request(names), filters=asking(table, names))
+    layout = fit(asked, sample, [()], np.zeros(len(sample[0]), np.int64), [8])
+
+    placed = keyed(rows, layout, {})
+
+    assert any(level.others for level in layout.levels)
+    assert_same(sent(placed), placed, layout, table, names)
+
+
 def test_fields_of_structs_are_keys(rows, table):
     """A nested column goes where the same values at the top go."""
     nested = fit(
@@ -140,6 +166,29 @@ def test_generated_methods_stay_small_enough_for_the_jit(rows, capsys):
     assert len(deepest.first_file) == MAX_LEAVES
 
     keyed(rows.withColumn("id2", F.col("big") + 1), deepest, {}).rows.explain("codegen")
+
+    sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
+    assert sizes
+    assert max(map(int, sizes)) < 8000
+
+
+def test_methods_of_learned_layouts_stay_small_too(rows, capsys):
+    """Four columns in each of twelve levels."""
+    random = np.random.default_rng(1)
+    sample = [pa.array(random.integers(0, 1 << 40, 40_000)) for _ in range(4)]
+    names = ["big", "id2", "id3", "id4"]
+    drawn = random.integers(0, 40_000, (4, 100))
+    filters = [
+        Filter(((Range((name,), text, text),),), 1.0)
+        for name, column, some in zip(names, sample, drawn, strict=True)
+        for text in texts(column.take(pa.array(some)))
+    ]
+    asked = replace(request(names, row_groups=8), filters=tuple(filters))
+    layout = fit(asked, sample, [()], np.zeros(40_000, np.int64), [1_024])
+    assert max(len(level.by_column) for level in layout.levels) == 4
+
+    more = {f"id{number}": F.col("big") + number for number in (2, 3, 4)}
+    keyed(rows.withColumns(more), layout, {}).rows.explain("codegen")
 
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert sizes
