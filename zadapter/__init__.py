@@ -8,12 +8,15 @@ from zadapter.errors import MissingBackendError, extra
 
 if TYPE_CHECKING:
     from zadapter.backend.commit import Backoff
+    from zadapter.insight.advice import Advice
     from zadapter.insight.analysis import Analysis
     from zadapter.insight.audit import Audit
     from zadapter.insight.explanation import Explanation
+    from zadapter.inspection.advise import advise
     from zadapter.inspection.analyze import analyze
     from zadapter.inspection.audit import audit
     from zadapter.inspection.explain import explain
+    from zadapter.layout.filters import Keys
     from zadapter.layout.layout import Curve, Layout
     from zadapter.migration.migrate import migrate
     from zadapter.reports.migration import Migration
@@ -27,17 +30,20 @@ if TYPE_CHECKING:
     from zadapter.zvalues.zvalue import zvalue
 
 __all__ = [
+    "Advice",
     "Analysis",
     "Audit",
     "Backoff",
     "Commit",
     "Curve",
     "Explanation",
+    "Keys",
     "Layout",
     "Migration",
     "Plan",
     "Publication",
     "Report",
+    "advise",
     "analyze",
     "append",
     "audit",
@@ -58,6 +64,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "Advice": "zadapter.insight.advice",
+    "advise": "zadapter.inspection.advise",
+    "Keys": "zadapter.layout.filters",
     "Analysis": "zadapter.insight.analysis",
     "Explanation": "zadapter.insight.explanation",
     "Audit": "zadapter.insight.audit",

@@ -8,6 +8,7 @@ from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
 from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.layout.filters import Keys
 from zadapter.layout.layout import Request
 from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
@@ -37,7 +38,7 @@ def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | Non
     _check(request, snapshot, names)
     return replace(
         options,
-        by=dict(zip(names, request.weights, strict=True)),
+        by=Keys(dict(zip(names, request.weights, strict=True)), request.filters),
         curve=request.curve.value,
         row_groups=request.row_groups,
     )

@@ -13,6 +13,7 @@ from zadapter.arguments.ages import parse_age
 from zadapter.backend.commit import Backoff
 from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
+from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve
 from zadapter.planning.maintenance import Limits
 from zadapter.reports.optimize import VERIFICATIONS
@@ -23,7 +24,7 @@ AUTO = "auto"
 ROW_GROUPS = 16
 """Target number of row groups in a written file, unless a caller states one."""
 
-By = str | Sequence[str] | Mapping[str, float]
+By = str | Sequence[str] | Mapping[str, float] | Keys
 
 
 def named(table: object) -> str:
@@ -140,6 +141,11 @@ class Options:
         if self.verify not in VERIFICATIONS:
             choices = ", ".join(VERIFICATIONS)
             raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
+        if self.filters and self.curve != Curve.ADAPTIVE.value:
+            raise UsageError(
+                f"curve={self.curve!r} cannot be fitted to filters; omit curve=, or pass names of "
+                "columns in by="
+            )
         if self.by is not None:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
@@ -197,10 +203,16 @@ class Options:
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weights of the key columns, by name."""
-        by = self.by if isinstance(self.by, Mapping) else dict.fromkeys(_listed(self.by), 1.0)
+        stated = self.by.weights if isinstance(self.by, Keys) else self.by
+        by = stated if isinstance(stated, Mapping) else dict.fromkeys(_listed(stated), 1.0)
         if not by:
             raise UsageError("no key columns; pass one to four columns that filters use")
         return {name: _weight(name, weight) for name, weight in by.items()}
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Filters that the layout is fitted to."""
+        return self.by.filters if isinstance(self.by, Keys) else ()
 
 
 def _check_number(name: str, given: object, kind: type) -> None:

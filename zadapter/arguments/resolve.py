@@ -192,6 +192,7 @@ def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request
         curve=curve,
         target_file_size=size,
         row_groups=int(options.row_groups),
+        filters=options.filters,
     )
 
 

@@ -11,11 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.arguments.clock import calls_clock, reads_clock, without_clock
 from zadapter.arguments.options import check_where
+from zadapter.backend.contract import Backend
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.filters.predicate import And, Constant, Predicate, Unknown
+from zadapter.spark.clone import planned
 from zadapter.spark.conditions import predicate_of, unknown_rows
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Snapshot
 
 JavaObject = Any
 _CALL = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
@@ -118,6 +122,13 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
         return Constant(value=False)
     is_scan = plan.nodeName() == "LogicalRDD"
     return And(tuple(parts)) if is_scan else Unknown(str(plan.nodeName()))
+
+
+def without_rows(backend: Backend, snapshot: Snapshot, spark: SparkSession) -> DataFrame:
+    """Return the columns of a table, without rows, in the session that evaluates conditions."""
+    no_files = file_stats.empty({}, snapshot.partition)
+    analysed = backend.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    return planned(spark, analysed)
 
 
 def check_functions(where: str | None, spark: SparkSession) -> None:

@@ -8,15 +8,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.arguments.resolve import open_table
-from zadapter.arguments.where import Condition, condition
+from zadapter.arguments.where import Condition, condition, without_rows
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.locations import bare, unescaped
 from zadapter.base.names import Parts, leaves
 from zadapter.layout.levels import orders
 from zadapter.reports.phases import phase
-from zadapter.spark.clone import planned, scratch
+from zadapter.spark.clone import scratch
 from zadapter.spark.jobs import call
-from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 
 
@@ -32,9 +31,7 @@ class Opened:
     @property
     def rows(self) -> DataFrame:
         """The table's columns without rows, in the caller's session."""
-        no_files = file_stats.empty({}, self.snapshot.partition)
-        plan = self.backend.read(self.snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
-        return planned(self.session, plan)
+        return without_rows(self.backend, self.snapshot, self.session)
 
     def condition(self, where: str) -> Condition:
         """Analyse a condition, with the errors of ``zadapter.arguments.where.condition``."""

@@ -67,6 +67,22 @@ class Filter:
         return cls(boxes, data["weight"])
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Key columns of a layout, and the filters that it is fitted to.
+
+    Attributes:
+        weights: Weight of each column, by name.
+        filters: The filters; empty: the columns are cut in turn.
+    """
+
+    weights: Mapping[str, float]
+    filters: tuple[Filter, ...] = ()
+
+    def __str__(self) -> str:
+        return ", ".join(self.weights)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedFilters:
     """Filters in ranks, as arrays.

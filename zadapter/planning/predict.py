@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints, Ranked, rank
+from zadapter.layout.filters import RankedFilters
 
 Floats = npt.NDArray[np.float64]
 
 QUERIES = 400
 SEED = 20_210_813
+PAIRS = 1 << 23
+"""Maximum number of pairs of a box and a range that are compared at once."""
 UNBOUNDED = np.iinfo(np.int64).max
 
 
@@ -87,6 +90,22 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
     return float(read / len(ranges))
 
 
+def shares_by_filter(boxes: Boxes, filters: RankedFilters) -> Floats:
+    """Return the share of rows in files that each filter cannot skip.
+
+    Args:
+        boxes: The files.
+        filters: Filters in the same ranks. One without ranges reads everything.
+    """
+    read = np.zeros(len(filters.weight))
+    step = max(1, PAIRS // max(1, len(filters.column)))
+    for start in range(0, len(boxes.rows), step):
+        some = slice(start, start + step)
+        read += boxes.rows[some] @ filters.hits(boxes.low[some], boxes.high[some])
+    read[np.bincount(filters.filter, minlength=len(read)) == 0] = boxes.rows.sum()
+    return np.asarray(read / max(1, boxes.rows.sum()), np.float64)
+
+
 def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
     """Return the box of each file, estimated from sampled rows.
 
@@ -119,22 +138,35 @@ def boxes_of_stats(
     Returns:
         The sample's ranks, shape (rows, columns), and the files' boxes in the same ranks.
     """
-    ranks, low, high = [], [], []
+    ranked, boxes = ranked_with_stats(sample, stats, rows)
+    return np.stack([each.ranks for each in ranked], axis=1), boxes
+
+
+def ranked_with_stats(
+    sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
+) -> tuple[list[Ranked], Boxes]:
+    """Rank a sample together with the bounds of files, as :func:`boxes_of_stats` does.
+
+    Returns:
+        For each column the ranks of the sample and all distinct values; and the files' boxes.
+    """
+    ranked, low, high = list[Ranked](), list[Ints](), list[Ints]()
     for values, bounds in zip(sample, stats, strict=True):
         if bounds is None:
-            ranks.append(rank(values).ranks)
+            ranked.append(rank(values))
             low.append(np.zeros(len(rows), np.int64))
             high.append(np.full(len(rows), UNBOUNDED))
             continue
         lows, highs, nulls = bounds.flatten()[:3]
         both = pa.concat_arrays([values, lows.cast(values.type), highs.cast(values.type)])
-        joint = rank(both).ranks
-        ranks.append(joint[: len(values)])
+        of_both = rank(both)
+        joint = of_both.ranks
+        ranked.append(Ranked(joint[: len(values)], of_both.distinct))
         low.append(joint[len(values) : len(values) + len(rows)])
         top = joint[len(values) + len(rows) :]
         empty = nulls.fill_null(-1).to_numpy(zero_copy_only=False) == rows
         high.append(np.where(top > 0, top, np.where(empty, -1, UNBOUNDED)))
-    return np.stack(ranks, axis=1), Boxes(np.stack(low, axis=1), np.stack(high, axis=1), rows)
+    return ranked, Boxes(np.stack(low, axis=1), np.stack(high, axis=1), rows)
 
 
 def joined(parts: Sequence[Boxes]) -> Boxes:

@@ -23,7 +23,7 @@ from zadapter.querylog.entries import OTHER_TABLE, Grouped, of_rows, of_texts
 from zadapter.querylog.json_lines import entries_of_lines
 from zadapter.querylog.spelling import statements, without_comments
 
-Queries: TypeAlias = "str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame"
+Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
 """What is passed as a log."""
 _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 """Ends of the names of event logs in the containers of Spark's own codecs."""

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.advice.advise import advise_on
 from zadapter.arguments.options import AUTO, By, Options
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
@@ -17,7 +18,8 @@ from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
-from zadapter.errors import ConflictError
+from zadapter.errors import ConflictError, UsageError
+from zadapter.querylog.sources import Queries
 from zadapter.reports.optimize import Plan, Report
 from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
 from zadapter.rewrite.planner import prepare
@@ -35,6 +37,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
     by: By | None = None,
+    queries: Queries | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -61,7 +64,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
         by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
             columns to weights assigns more bits of the z-value to heavier columns. None: those that
-            the table is clustered by; if it is not, its small files are joined.
+            the table is clustered by; if it is not, its small files are joined. ``"auto"``: what
+            :func:`zadapter.advise` finds best for *queries*.
+        queries: A query log, as for :func:`zadapter.advise`.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -89,7 +94,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     """
     backoff = Backoff() if backoff is None else backoff
     options = Options.of(locals())
-    with _opened(options, backend, spark) as opened:
+    with _opened(options, backend, spark, queries) as (options, opened):
         return _run(options, opened)
 
 
@@ -98,6 +103,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
     by: By | None = None,
+    queries: Queries | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -127,7 +133,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     """
     options = Options.of(locals())
     with (
-        _opened(options, backend, spark) as opened,
+        _opened(options, backend, spark, queries) as (options, opened),
         call("plan", options.name, opened.spark),
     ):
         return prepare(options, opened.backend, {}, write=False).prediction
@@ -145,9 +151,14 @@ class _Opened:
 
 @contextmanager
 def _opened(
-    options: Options, backend: str | Factory | None, spark: SparkSession | None
-) -> Iterator[_Opened]:
-    """Open the table in a clone of the user's session."""
+    options: Options,
+    backend: str | Factory | None,
+    spark: SparkSession | None,
+    queries: Queries | None,
+) -> Iterator[tuple[Options, _Opened]]:
+    """Open the table in a clone of the user's session, and choose the keys by the queries."""
+    if queries is not None and options.by != AUTO:
+        raise UsageError("queries= has an effect with by='auto' only; omit one of them")
     user_session, factory = open_table(options.name, backend, spark)
     check_functions(options.where, user_session)
     with (
@@ -155,7 +166,14 @@ def _opened(
         scratch(user_session, expressions=options.where is not None) as clone,
         closing(factory(clone)) as opened,
     ):
-        yield _Opened(backend=opened, spark=clone, user_session=user_session, factory=factory)
+        if queries is not None:
+            snapshot = opened.snapshot(options.name)
+            advice = advise_on(opened, snapshot, user_session, queries)
+            options = replace(options, by=advice.best)
+        yield (
+            options,
+            _Opened(backend=opened, spark=clone, user_session=user_session, factory=factory),
+        )
 
 
 def _run(options: Options, opened: _Opened) -> Report:

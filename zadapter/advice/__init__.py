@@ -1,0 +1,1 @@
+"""Advice on key columns, from the filters of a query log."""

@@ -1,0 +1,214 @@
+"""Choice of a layout by the filters of a query log."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.advice.candidates import filtered, in_boxes, in_turn, learned
+from zadapter.advice.judging import SampledTable
+from zadapter.advice.sampling import sampled
+from zadapter.arguments.where import without_rows
+from zadapter.backend.contract import Backend
+from zadapter.base.names import Parts, join, leaves
+from zadapter.errors import UsageError
+from zadapter.filters.query_log import LoggedFilter, QueryLog
+from zadapter.insight.advice import Advice, Candidate, QueryEffect
+from zadapter.layout.filters import Filter, Floats, Keys
+from zadapter.layout.layout import Request
+from zadapter.layout.levels import orders
+from zadapter.planning.effect import NOISE
+from zadapter.querylog.read import read_log
+from zadapter.querylog.sources import Queries
+from zadapter.table.file_stats import row_counts, total
+from zadapter.table.snapshot import Snapshot
+
+HOLDOUT = 0.5
+"""Share of the log that layouts are judged by, unless a caller states one."""
+TODAY = "as it is"
+REFITTED = "today's keys, fitted anew"
+IN_TURN = "most filtered columns, in turn"
+LEARNED = "learned from the log"
+
+
+def advise_on(
+    backend: Backend,
+    snapshot: Snapshot,
+    spark: SparkSession,
+    queries: Queries,
+    *,
+    asked: Mapping[str, Keys] | None = None,
+    holdout: float = HOLDOUT,
+) -> Advice:
+    """Compare layouts by the filters that a log applies to a table.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The table.
+        spark: The user's session, which plans the queries.
+        queries: The log.
+        asked: Layouts to compare, besides those that follow from the log, by name.
+        holdout: Share of the log that layouts are judged by; they are learned from the older rest.
+
+    Raises:
+        UsageError: The log is invalid, or has no filter on a column that can be a key.
+    """
+    asked = asked or {}
+    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
+    older, newer = log.split(holdout)
+    train, usable = in_boxes(older.filters), _usable(snapshot)
+    weights = filtered(train, usable)
+    if not weights:
+        raise UsageError(_no_filters(snapshot, log))
+    named = [column for keys in asked.values() for column in _parts(keys, usable)]
+    table, request = sampled(backend, snapshot, tuple(dict.fromkeys((*weights, *named))))
+    judge = _Judge(table, train, in_boxes(newer.filters))
+    given = _present(request, table) | {**asked}
+    found = [judge.of(name, keys) for name, keys in judge.tried(weights, given).items()]
+    found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
+    # the first that beats the table as it is; its own row groups are not known
+    least = judge.now.candidate.share * (1 - NOISE)
+    found.sort(key=lambda each: each.candidate.share >= least)
+    best = found[0] if found[0].candidate.share < least else judge.now
+    return Advice(
+        table=snapshot.table,
+        format=snapshot.format,
+        version=snapshot.version,
+        entries=log.entries,
+        filters=len(log.filters),
+        learned_from=len(older.filters),
+        judged_by=len(newer.filters),
+        unused=dict(log.unused),
+        rows=int(row_counts(table.files).sum()),
+        sampled=len(table.root_of),
+        files=int(table.budget.sum()),
+        candidates=(judge.now.candidate, *(each.candidate for each in found)),
+        best=_of_all(best.candidate.keys, in_boxes(log.filters), usable),
+        queries=_effects(newer.filters, judge.now.shares, best.shares),
+    )
+
+
+def _usable(snapshot: Snapshot) -> list[Parts]:
+    """Return the columns that can be keys."""
+    excluded = {*snapshot.without_bounds, *snapshot.without_stats}
+    return [
+        parts
+        for parts, type_ in leaves(snapshot.schema)
+        if orders(type_)
+        and not pa.types.is_boolean(type_)
+        and parts[0] not in snapshot.partition
+        and parts not in excluded
+    ]
+
+
+def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
+    """Return the columns of a layout.
+
+    Raises:
+        UsageError: A column does not exist, or cannot be a key.
+    """
+    by_name = {join(column): column for column in usable}
+    for name in keys.weights:
+        if name not in by_name:
+            raise UsageError(
+                f"candidates= has {name!r}, which is no column that can be a key; the table has: "
+                f"{', '.join(by_name)}"
+            )
+    return [by_name[name] for name in keys.weights]
+
+
+def _no_filters(snapshot: Snapshot, log: QueryLog) -> str:
+    reasons = "; ".join(f"{count:,} {reason}" for reason, count in list(log.unused.items())[:5])
+    detail = f" ({reasons})" if reasons else ""
+    return (
+        f"no query of the log filters {snapshot.table} by a column that can be a key{detail}; pass "
+        "queries that name this table, or conditions on its columns"
+    )
+
+
+def _present(request: Request | None, table: SampledTable) -> dict[str, Keys]:
+    """Return the layout that most of the table has."""
+    if request is None or not set(request.columns) <= set(table.columns):
+        return {}
+    names = [join(column) for column in request.columns]
+    return {REFITTED: Keys(dict(zip(names, request.weights, strict=True)), request.filters)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """A candidate, and what each filter of the newer part reads of it by file."""
+
+    candidate: Candidate
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """A sampled table, and the older and the newer filters of the log."""
+
+    table: SampledTable
+    train: Sequence[Filter]
+    test: Sequence[Filter]
+
+    @cached_property
+    def now(self) -> _Judged:
+        """The table as it is."""
+        shares = self.table.now(self.test)
+        found = Candidate(
+            name=TODAY,
+            keys=None,
+            share=_mean(shares, self.test),
+            row_group_share=None,
+            share_learned=_mean(self.table.now(self.train), self.train),
+            bytes_rewritten=0,
+        )
+        return _Judged(found, shares)
+
+    def of(self, name: str, keys: Keys) -> _Judged:
+        """Judge a layout."""
+        shares, of_groups = self.table.then(keys, self.test)
+        found = Candidate(
+            name=name,
+            keys=keys,
+            share=_mean(shares, self.test),
+            row_group_share=_mean(of_groups, self.test),
+            share_learned=_mean(self.table.then(keys, self.train)[0], self.train),
+            bytes_rewritten=total(self.table.files, "size"),
+        )
+        return _Judged(found, shares)
+
+    def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
+        """Return the layouts to compare, by name."""
+        turns = in_turn(weights)
+        shares = [_mean(self.table.then(keys, self.train)[1], self.train) for keys in turns]
+        found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
+        from_log = learned(self.train, weights)
+        return found | ({} if from_log is None else {LEARNED: from_log})
+
+
+def _of_all(keys: Keys | None, filters: Sequence[Filter], usable: Sequence[Parts]) -> Keys | None:
+    """Return a learned layout as the whole log asks for it, and others as they are."""
+    if keys is None or not keys.filters:
+        return keys
+    return learned(filters, filtered(filters, usable))
+
+
+def _mean(shares: Floats, filters: Sequence[Filter]) -> float:
+    return float(np.average(shares, weights=[each.weight for each in filters]))
+
+
+def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
+    """Return the effects on filters, the largest gain of all entries first."""
+    gains = (now - then) * np.array([each.weight for each in logged])
+    return tuple(
+        QueryEffect(
+            where=logged[at].sql,
+            weight=logged[at].weight,
+            before=float(now[at]),
+            after=float(then[at]),
+        )
+        for at in np.argsort(-gains, kind="stable").tolist()
+    )
