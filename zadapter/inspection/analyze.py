@@ -21,10 +21,10 @@ from zadapter.insight.analysis import Analysis, RowGroups
 from zadapter.insight.analyzer import Subject, analysis, query
 from zadapter.insight.columns import reason_without
 from zadapter.inspection.opened import Opened, listed, opening
-from zadapter.inspection.sampled_footers import of_row_groups
 from zadapter.layout.layout import Request
 from zadapter.overlap.extents import extent, space
 from zadapter.planning.file_size import target_file_size
+from zadapter.spark.footers import of_row_groups
 from zadapter.table.file_stats import narrowed, row_counts, spread, total
 
 MOST_COLUMNS = 32

@@ -17,8 +17,9 @@ from zadapter.filters.column_bounds import Mask, mask
 from zadapter.insight.audit import FOOTERS, VALUES, Audit
 from zadapter.insight.comparison import BYTES, MISSING, UNSOUND, UNSURE, findings
 from zadapter.insight.corrected import corrected
-from zadapter.inspection import file_values, sampled_footers
+from zadapter.inspection import file_values
 from zadapter.inspection.opened import Opened, location, opening
+from zadapter.spark import footers
 
 _DELETES = "the file has row-level deletes, which its stats may include"
 _SIZE = "the file has another size than the log says, so it is another file"
@@ -77,7 +78,7 @@ def audit(
 
 def _footers(opened: Opened, recorded: pa.Table) -> pa.Table:
     uris = opened.uris(recorded)
-    return sampled_footers.of_files(opened.session, opened.snapshot, uris)
+    return footers.of_files(opened.session, opened.snapshot, uris)
 
 
 def _values(opened: Opened, recorded: pa.Table) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,9 @@ from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.spark.footers import read_row_groups
+from zadapter.spark.footers import of_row_groups
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
-from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Snapshot
 
 FOOTERS = 16
@@ -84,7 +82,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     files = planned.job.files
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
-    row_groups = _read_row_groups(backend, snapshot, request, files)
+    row_groups = _row_groups(backend, snapshot, request, files)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         groups_before = share_now(request, [planned], row_groups)
         groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
@@ -122,7 +120,7 @@ def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 
-def _read_row_groups(
+def _row_groups(
     backend: Backend, snapshot: Snapshot, request: Request, files: pa.Table
 ) -> pa.Table | None:
     """Return evenly spread *files* by row group, as a file table with stats of the key columns.
@@ -131,12 +129,9 @@ def _read_row_groups(
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
     few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
-    picked = file_stats.spread(files, few)["path"].to_pylist()
-    keys = {parts[0] for parts in request.columns}
-    narrow = replace(snapshot, schema=pa.schema([f for f in snapshot.schema if f.name in keys]))
+    picked = file_stats.spread(files, few)
     spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
     with suppress(Exception):
-        uris = backend.uris(snapshot, picked)
-        footers = [group for file in read_row_groups(spark, uris) for group in file]
-        return file_table(narrow, {str(number): footer for number, footer in enumerate(footers)})
+        uris = backend.uris(snapshot, picked["path"].to_pylist())
+        return of_row_groups(spark, snapshot, picked, uris, request.columns).table
     return None
