@@ -63,11 +63,14 @@ class Insight:
         asked, by = self.asked(spark), ["id", "k"]
         queries = ["k < 100", "upper(s) = 'A'", "CAST(id AS STRING) = '7'"]
         before = zadapter.analyze(table, by=by, queries=queries, row_groups=True, **asked)
-        assert zadapter.analyze(table, **asked).rewrite is None  # no keys yet
+        unkeyed = zadapter.analyze(table, **asked)
+        joined = zadapter.plan(table, **asked)
 
         report = zadapter.optimize(table, by=by, target_file_size="16KB", **asked)
         after = zadapter.analyze(table, queries=queries, row_groups=True, sample_files=3, **asked)
 
+        assert (unkeyed.by, unkeyed.rewrite.gain) == ((), 0)
+        assert unkeyed.due == (not joined.nothing_to_do)
         assert before.due
         assert before.share == before.row_groups.share_by_file == 1
         assert before.columns[0].depth.largest == 6

@@ -36,8 +36,10 @@ def analyzed(files, *, by=2, queries=(), note="", partition=()):
         request=request(by) if by else None,
         limits=Limits(group_bytes=256 * GIB),
         target_file_size=MIB,
+        left_out={},
+        note=note,
     )
-    return analysis(subject, where=None, queries=queries, row_groups=None, left_out={}, note=note)
+    return analysis(subject, where=None, queries=queries, row_groups=None, rewrite=subject.due())
 
 
 def test_a_table_in_order_of_arrival_is_due():

@@ -12,7 +12,7 @@ import zadapter
 from zadapter.arguments.options import Options, check_where
 from zadapter.cli.calls import Call
 from zadapter.cli.options import Backend, Table, Where
-from zadapter.cli.parsing import parse_by, parse_pairs
+from zadapter.cli.parsing import parse_by
 from zadapter.cli.results import Result, facts, listing
 from zadapter.errors import UsageError
 from zadapter.insight.audit import Audit
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from zadapter.insight.analysis import Analysis
     from zadapter.insight.explanation import Explanation
 
-DUE = 3
-"""Exit code if a rewrite is due that gains as much as ``--check`` asks for."""
+FOUND = 3
+"""Exit code if a rewrite is due that gains what ``--check`` asks for, or if stats are unsound."""
 SAMPLE_FILES = 64
 """Default of :func:`zadapter.analyze`."""
 _PICTURES = (".png", ".svg")
@@ -51,7 +51,7 @@ _Check = Annotated[
     str | None,
     typer.Option(
         metavar="gain=SHARE",
-        help="Exit with 3 if a rewrite is due that saves this share of what filters read.",
+        help="Exit with 3 if plan would rewrite, and save this share of what filters read.",
     ),
 ]
 _Plot = Annotated[
@@ -71,6 +71,9 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     queries: _Queries = None,
     row_groups: _RowGroups = False,
     sample_files: _SampleFiles = SAMPLE_FILES,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Judge a rewrite as plan does, by a sample of the rows.")
+    ] = False,
     check: _Check = None,
     plot: _Plot = None,
     html: _Html = None,
@@ -92,12 +95,13 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
             queries=queries,
             row_groups=row_groups,
             sample_files=sample_files,
+            plan=plan or least is not None,
             backend=backend,
             spark=spark,
         )
         done = found.rewrite
         due = least is not None and done is not None and done.due and done.gain >= least
-        return replace(_shown(found, plot, html), exit_code=DUE if due else 0)
+        return replace(_shown(found, plot, html), exit_code=FOUND if due else 0)
 
     return Call(function="analyze", tables=(table,), backend=backend, run=run)
 
@@ -142,12 +146,12 @@ def audit(
     html: _Html = None,
     backend: Backend = None,
 ) -> Call:
-    """Compare the bounds and counts in the log of TABLE with its files."""
+    """Compare the bounds and counts in the log of TABLE with its files; 3 is: some are wrong."""
     _check_files(None, html)
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.audit(table, deep=deep, repair=repair, backend=backend, spark=spark)
-        return _shown(found, None, html)
+        return replace(_shown(found, None, html), exit_code=0 if found.sound_now else FOUND)
 
     return Call(function="audit", tables=(table,), backend=backend, run=run)
 
@@ -158,13 +162,15 @@ def _gain(text: str) -> float:
     Raises:
         UsageError: It is not a share.
     """
-    pairs = parse_pairs([text], "--check")
+    name, _, share = map(str.strip, text.partition("="))
     try:
-        gain = float(pairs["gain"]) if set(pairs) == {"gain"} else -1.0
+        gain = float(share) if name == "gain" else -1.0
     except ValueError:
         gain = -1.0
     if not 0 <= gain <= 1:
-        raise UsageError(f"--check must be gain= and a share from 0 to 1, not {text!r}")
+        raise UsageError(
+            f"--check must be gain= and a share from 0 to 1, such as gain=0.2, not {text!r}"
+        )
     return gain
 
 

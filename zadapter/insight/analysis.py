@@ -121,7 +121,7 @@ class Analysis(Facts):
     worst: tuple[Partition, ...]
     """The partitions whose files overlap most, at most ten."""
     rewrite: Due | None
-    """What ``optimize`` would rewrite; None: no key columns."""
+    """What ``optimize`` would rewrite; None: the columns cannot be keys, or there are no files."""
     note: str
     """What could not be told, and why; empty: nothing."""
     files: pa.Table = field(repr=False, compare=False)
@@ -145,6 +145,8 @@ class Analysis(Facts):
         done = self.rewrite
         if not done.due:
             waits = f"; {done.rows_waiting:,} new rows wait" if done.rows_waiting else ""
+            if not self.by:
+                return f"no rewrite is due: too few small files; {self.note}"
             return f"no rewrite is due: a filter reads {done.share_before:.1%} of the rows{waits}"
         rewrite = f"a rewrite of {done.files:,} files ({show(done.bytes)}) would"
         if done.gain < NOISE:
@@ -200,7 +202,7 @@ class Analysis(Facts):
             facts["rewrite"] = (
                 f"{self.rewrite.jobs:,} jobs, {self.rewrite.files:,} files of "
                 f"{show(self.rewrite.bytes)} -> {self.rewrite.files_written:,}, gain "
-                f"{self.rewrite.gain:.0%}"
+                f"{self.rewrite.gain:.0%}{'' if self.rewrite.planned else _BY_BOUNDS}"
             )
         if self.left_out:
             facts["not analyzed"] = "; ".join(f"{k}: {why}" for k, why in self.left_out.items())
@@ -246,6 +248,7 @@ class Analysis(Facts):
         return clusters([(self.table, self.files)], columns or [c.column for c in self.columns[:2]])
 
 
+_BY_BOUNDS = " by the bounds of files alone; plan=True (--check) also samples rows"
 _NAMED = 5
 """Number of runs whose files are named."""
 _COLUMNS = (

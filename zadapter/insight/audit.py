@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.base.secrets import mask_fields
+from zadapter.insight.comparison import UNSOUND
 from zadapter.reports.facts import SHOWN, Facts, Listing, titled
 
 FOOTERS, VALUES = "footers", "values"
@@ -56,6 +58,12 @@ class Audit(Facts):
     def sound(self) -> bool:
         """Whether no finding can make a query miss rows."""
         return self.unsound == 0
+
+    @property
+    def sound_now(self) -> bool:
+        """Whether the table is sound, perhaps because of the repair."""
+        wrong = self.findings.filter(pc.equal(self.findings["kind"], UNSOUND))
+        return set(wrong["path"].to_pylist()) <= set(self.repaired)
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_

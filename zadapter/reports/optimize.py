@@ -36,6 +36,8 @@ class Plan(Facts):
     """Target size of a written file, in bytes."""
     groups: int
     """Number of file groups to rewrite."""
+    jobs: int = 0
+    """Number of jobs: file groups that are rewritten in one pass, and published by one commit."""
     groups_declined: int = 0
     """Number of file groups that are kept, since a rewrite is predicted to bring nothing."""
     files_before: int
@@ -61,6 +63,9 @@ class Plan(Facts):
     now, according to some footers; None: unknown."""
     row_group_share_after: float | None = None
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
+    gain: float = 0.0
+    """Share of what filters read that the rewrite saves, from 0 to 1: of the rows in row groups
+    where these shares are known and change, else of the rows in files."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
     sort_order: str = ""

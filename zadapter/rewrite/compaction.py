@@ -70,6 +70,7 @@ class CompactionPlan:
             curve="",
             target_file_size=self.target_file_size,
             groups=len(groups),
+            jobs=len(self.compaction.jobs),
             files_before=self.files.num_rows,
             files_asked=self.candidates,
             files_rewritten=removed["files"] or 0,

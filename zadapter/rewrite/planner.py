@@ -19,7 +19,7 @@ from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
 from zadapter.layout.layout import Request
-from zadapter.planning.effect import Effect, by_row_group
+from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
@@ -100,6 +100,9 @@ class RewritePlan:
         kept = chosen(self.files, set(self.files["path"].to_pylist()) - removed_paths)
         removed = chosen(self.files, removed_paths if self.jobs else set())
         groups = by_row_group(self.effects)
+        before = self.share_read(self.files)
+        after = share_then(self.request, self._predicted, kept)
+        gain = saved(self.effects, before, after, int(file_stats.row_counts(self.files).sum()))
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
@@ -108,6 +111,7 @@ class RewritePlan:
             curve=self.request.curve.value,
             target_file_size=self.request.target_file_size,
             groups=sum(len(planned.job.groups) for planned in self.jobs),
+            jobs=len(self.jobs),
             groups_declined=sum(len(planned.job.groups) for planned in self.declined),
             files_before=self.files.num_rows,
             files_asked=self.candidates,
@@ -115,8 +119,9 @@ class RewritePlan:
             files_written=sum(g.cut_into for planned in self.jobs for g in planned.job.groups),
             bytes_rewritten=file_stats.total(removed, "size"),
             rows=file_stats.live_rows(removed),
-            share_before=self.share_read(self.files),
-            share_after=share_then(self.request, self._predicted, kept),
+            share_before=before,
+            share_after=after,
+            gain=gain if self.jobs else 0.0,
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],
             reasons=reasons(group for planned in self.jobs for group in planned.job.groups),
