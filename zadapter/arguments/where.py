@@ -153,6 +153,10 @@ class _Expressions:
         """Return the escape character of a ``Like``."""
         return str(self.tree.apply(number).escapeChar())
 
+    def sql(self, number: int) -> str:
+        """Return a node as SQL."""
+        return str(self.tree.apply(number).sql())
+
 
 def check_functions(where: str | None, spark: SparkSession) -> None:
     """Refuse a condition that calls a function which replaces a built-in function of Spark.

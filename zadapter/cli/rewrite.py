@@ -28,7 +28,8 @@ from zadapter.reports.optimize import VERIFICATIONS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zadapter.reports.optimize import Plan, Report
+    from zadapter.reports.optimize import Report
+    from zadapter.reports.plan import Plan
 
 SOME_FAILED = 3
 """Exit code if a table of a file failed."""
@@ -45,7 +46,8 @@ _Keys = Annotated[
     typer.Option(
         metavar="COLUMNS",
         help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
-        "instead of 1. Without it, the keys that the table is clustered by.",
+        "instead of 1. Without it, the keys that the table is clustered by; small files of a table "
+        "that has none are joined.",
     ),
 ]
 _Config = Annotated[

@@ -94,6 +94,8 @@ class Analysis(Facts):
     where: str | None
     """The condition that files of the analysis may match."""
     totals: Totals
+    table_files: int
+    """Number of live files of the table, without the condition."""
     row_groups: RowGroups | None
     """None: no footers were read."""
     columns: tuple[ColumnFacts, ...]
@@ -139,7 +141,8 @@ class Analysis(Facts):
     def verdict(self) -> str:
         """One sentence: what a rewrite would bring."""
         if not self.totals.files:
-            return "the table has no files"
+            none = "no file may hold rows that match the condition"
+            return none if self.table_files else "the table has no files"
         if self.rewrite is None:
             return f"no rewrite is judged: {self.note}"
         done = self.rewrite

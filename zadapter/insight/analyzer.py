@@ -41,6 +41,8 @@ class Subject:
     """The columns to analyze, the key columns first."""
     request: Request | None
     """The layout of the key columns; None: no key columns."""
+    table_files: int
+    """Number of live files of the table, of which *files* are those that may match a condition."""
     limits: Limits
     target_file_size: int
     left_out: Mapping[str, str]
@@ -199,6 +201,7 @@ def analysis(
         by=tuple(map(join, subject.columns[: subject.keys])),
         where=where,
         totals=totals(files),
+        table_files=subject.table_files,
         row_groups=row_groups,
         columns=subject.column_facts(),
         left_out=subject.left_out,

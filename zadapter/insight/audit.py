@@ -32,6 +32,8 @@ class Audit(Facts):
     """Number of findings that can make a query miss rows."""
     missing: int
     """Number of bounds and counts that the log lacks."""
+    untold: int
+    """Number of pairs of bounds that the log lacks and footers do not tell, either."""
     unsure: int
     """Number of differences that only a comparison with the values can decide."""
     repaired: tuple[str, ...]
@@ -77,6 +79,11 @@ class Audit(Facts):
             "unsound": f"{self.unsound:,}",
             "missing": f"{self.missing:,}",
         }
+        if self.untold:
+            facts["not told"] = (
+                f"{self.untold:,} pairs of bounds are neither in the log nor in the footers; "
+                "deep=True (--deep) finds them"
+            )
         if self.unsure:
             facts["unsure"] = f"{self.unsure:,}; deep=True (--deep) decides"
         if self.repaired_version is not None:

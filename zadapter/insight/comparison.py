@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts, join
-from zadapter.filters.column_bounds import Mask, mask
+from zadapter.filters.column_bounds import Mask, gather, mask
 from zadapter.filters.texts import bounds_text
 from zadapter.table.file_stats import Bounds, child
 
@@ -44,6 +44,23 @@ def findings(
             tables += compared.wrong()
             tables += compared.missing() if column not in lacking else []
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
+
+
+def untold(
+    recorded: pa.Table, found: pa.Table, columns: Sequence[Parts], *, lacking: frozenset[Parts]
+) -> int:
+    """Return how many pairs of bounds both tables lack, of columns that may have values.
+
+    The arguments are those of :func:`findings`.
+    """
+    count = 0
+    for column in columns:
+        if column in lacking or child(recorded["stats"], join(column)) is None:
+            continue
+        said, real = gather(recorded, column), gather(found, column)
+        neither = pc.and_(said.low.is_null(), real.low.is_null())
+        count += int((said.regular & real.regular & mask(neither, default=False)).sum())
+    return count
 
 
 def _counts(recorded: pa.Table, found: pa.Table, paths: pa.Array, deletes: Mask) -> list[pa.Table]:

@@ -15,7 +15,7 @@ from zadapter.planning.file_groups import jobs, reasons
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.planning.reading import DRAWN, filter_weights
-from zadapter.reports.optimize import Plan
+from zadapter.reports.plan import Plan
 
 PREDICTED = 4
 """Number of rewrites, those of most bytes, whose effect is predicted; others are like them."""

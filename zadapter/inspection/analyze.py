@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.arguments.asked import Asked
 from zadapter.arguments.intent import laid
 from zadapter.arguments.options import By, Options, check_flags, check_where, named
 from zadapter.arguments.resolve import key_columns, request_of
@@ -118,6 +119,7 @@ def _subject(
     if lacking:
         wanted = (*lacking, *wanted)
         files = opened.backend.files(snapshot, wanted)
+    table_files = files.num_rows
     if where is not None:
         files = files.filter(pa.array(matching(where, files)))
     first = () if request is None else request.columns
@@ -128,6 +130,7 @@ def _subject(
         files=files,
         columns=(*first, *others),
         request=request,
+        table_files=table_files,
         limits=options.limits,
         target_file_size=_target(files, request, snapshot.target_file_size),
         left_out=left_out,
@@ -194,10 +197,9 @@ def _joined(opened: Opened, options: Options, where: Predicate | None, note: str
     used = () if where is None else sorted(columns_of(where))
     columns = tuple(dict.fromkeys((*ordering_columns(opened.snapshot), *used)))
     files = opened.backend.files(opened.snapshot, columns)
-    asked = files if where is None else files.filter(pa.array(matching(where, files)))
-    return planned(
-        compaction_plan(options, opened.backend, opened.snapshot, files, asked).prediction
-    )
+    candidates = files if where is None else files.filter(pa.array(matching(where, files)))
+    found = Asked(files=files, candidates=candidates)
+    return planned(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
 
 
 def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:

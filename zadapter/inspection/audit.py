@@ -15,7 +15,7 @@ from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError
 from zadapter.filters.column_bounds import Mask, mask
 from zadapter.insight.audit import FOOTERS, VALUES, Audit
-from zadapter.insight.comparison import BYTES, MISSING, UNSOUND, UNSURE, findings
+from zadapter.insight.comparison import BYTES, MISSING, UNSOUND, UNSURE, findings, untold
 from zadapter.insight.corrected import corrected
 from zadapter.inspection import file_values
 from zadapter.inspection.opened import Opened, location, opening
@@ -67,6 +67,7 @@ def audit(
             columns=tuple(map(join, columns)),
             unsound=kinds.count(UNSOUND),
             missing=kinds.count(MISSING),
+            untold=untold(recorded, found, tuple(columns), lacking=lacking),
             unsure=kinds.count(UNSURE),
             repaired=done.paths,
             repaired_version=done.version,
