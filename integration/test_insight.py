@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import deltalake
 import pyarrow as pa
@@ -113,6 +114,30 @@ class Insight:
             assert (found.unsound, found.missing, found.unsure) == (0, 0, 0)
             assert found.repaired_version is None
             assert "id" in found.columns
+
+    def test_an_audit_lists_the_files_that_are_lost(self, lakes, spark):
+        """One is missing, one is damaged; the others are compared."""
+        table = lakes.make(self.format, lakes.spark.range(40).selectExpr("id", "id AS k"), files=4)
+        backend = load(self.format)(spark)
+        snapshot = backend.snapshot(table)
+        paths = backend.files(snapshot)["path"].to_pylist()
+        first, second = (
+            Path(unquote(urlparse(uri).path)) for uri in backend.uris(snapshot, paths[:2])
+        )
+        first.unlink()
+        second.write_bytes(second.read_bytes()[:-9])
+        second.with_name(f".{second.name}.crc").unlink(missing_ok=True)
+
+        for deep in (False, True):
+            found = zadapter.audit(table, deep=deep, **self.asked(spark))
+
+            assert (found.unreadable, found.files_audited) == (2, 2)
+            assert not found.sound_now
+            lost = [row for row in found.findings.to_pylist() if row["kind"] == "unreadable"]
+            assert [row["path"] for row in lost] == paths[:2]
+            assert "is missing" in lost[0]["found"]
+            assert "is damaged" in lost[1]["found"]
+            assert first.name in str(found)
 
 
 class TestDelta(Insight):

@@ -10,6 +10,7 @@ import pytest
 from tests.kit.builders import MIB, file_table, request, snapshot
 from zadapter.filters.predicate import And, Comparison, IsNull, Not, Unknown
 from zadapter.insight.analyzer import Subject, analysis, query
+from zadapter.pictures.figures import BOXES
 from zadapter.planning.maintenance import Limits
 
 GIB = 1 << 30
@@ -179,6 +180,24 @@ def test_every_form_has_the_same_facts():
     assert "files" not in document
     assert len(found.to_dict(files=True)["files"]) == 4
     assert found.files["depth"].to_pylist() == [{"c0": 4.0, "c1": 4.0}] * 4
+
+
+@pytest.mark.parametrize(
+    ("files", "drawn"),
+    [
+        (table([0, 5], [4, 9]), True),
+        (table([0] * (BOXES + 1), [9] * (BOXES + 1)), False),
+        (table([None], [None]), False),
+        (table([], []), False),
+    ],
+    ids=["boxes", "too many for a notebook", "no bounds", "no files"],
+)
+def test_a_notebook_shows_the_picture_of_a_few_files(files, drawn):
+    """As SVG within the page; without matplotlib, or bounds, the facts stand alone."""
+    page = analyzed(files)._repr_html_()
+
+    assert page.startswith("<table>")
+    assert page.count("<svg") == page.count("</svg>") == int(drawn)
 
 
 def test_deletes_and_small_files_are_counted():

@@ -11,9 +11,10 @@ from zadapter.base.sizes import show
 from zadapter.insight.columns import ColumnFacts
 from zadapter.insight.due import Due
 from zadapter.overlap.depth import Depth
-from zadapter.pictures.figures import clusters
+from zadapter.pictures.figures import BOXES, clusters
+from zadapter.pictures.pages import drawing
 from zadapter.planning.effect import NOISE
-from zadapter.reports.facts import Facts, Listing, titled
+from zadapter.reports.facts import Facts, Listing, html, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,6 +162,10 @@ class Analysis(Facts):
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
+
+    def _repr_html_(self) -> str:
+        picture = drawing(self.plot) if 0 < self.totals.files <= BOXES else ""
+        return html(self) + picture
 
     def facts(self) -> Mapping[str, str]:
         """Return the analysis as readable facts, by name."""

@@ -12,7 +12,8 @@ from zadapter.filters.column_bounds import Mask, gather, mask
 from zadapter.filters.texts import bounds_text
 from zadapter.table.file_stats import Bounds, child
 
-UNSOUND, MISSING, UNSURE = "unsound", "missing", "unsure"
+UNREADABLE, UNSOUND, UNSURE, MISSING = KINDS = "unreadable", "unsound", "unsure", "missing"
+"""Kinds of findings, the worst first."""
 LOWER, UPPER, NULLS, BYTES = "lower bound", "upper bound", "number of nulls", "bytes"
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("path", "column", "kind", "what", "recorded", "found")]
@@ -44,6 +45,19 @@ def findings(
             tables += compared.wrong()
             tables += compared.missing() if column not in lacking else []
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
+
+
+def unreadable(files: pa.Table, reasons: Sequence[str]) -> pa.Table:
+    """Return that some files of a log cannot be read.
+
+    Args:
+        files: The file table of these files.
+        reasons: Why, for each.
+    """
+    paths, count = files["path"].combine_chunks(), files.num_rows
+    labels = [pa.array([text] * count, pa.string()) for text in ("", UNREADABLE, "file")]
+    columns = [paths, *labels, pa.nulls(count, pa.string()), pa.array(reasons, pa.string())]
+    return pa.table(columns, schema=SCHEMA)
 
 
 def untold(

@@ -3,9 +3,9 @@
 Tables from footers have only the columns that are certainly those of the table.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 from zadapter.base.java_file import JavaFile
 from zadapter.base.locations import map_files
 from zadapter.base.names import Parts
+from zadapter.base.translate_errors import explain, is_foreign, texts
+from zadapter.errors import DataFileError
 from zadapter.filters.row_groups import Groups, groups_of
 from zadapter.table.footers import Footer, file_table, parse, row_groups
 from zadapter.table.snapshot import Snapshot
@@ -33,10 +35,35 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
     return list(map_files(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
-def of_files(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]) -> pa.Table:
-    """Return a file table from the footers of files; ``path`` has the numbers of *uris*."""
-    found = map_files(lambda uri: _certain(snapshot, *_parsed(spark, uri)), uris)
-    return file_table(snapshot, {str(number): footer for number, footer in enumerate(found)})
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What footers say of files.
+
+    Attributes:
+        table: The file table; ``path`` has the number of each file.
+        lost: Why other files cannot be read, by number.
+    """
+
+    table: pa.Table
+    lost: Mapping[int, str]
+
+
+def of_files(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]) -> Found:
+    """Return a file table from the footers of the files that are there and are undamaged."""
+
+    def read_footer(uri: str) -> Footer | DataFileError:
+        try:
+            return _certain(snapshot, *_parsed(spark, uri))
+        except Exception as error:
+            found = explain(snapshot.table, texts(error)) if is_foreign(error) else error
+            if isinstance(found, DataFileError):
+                return found
+            raise
+
+    read = dict(enumerate(map_files(read_footer, uris)))
+    known = {str(number): each for number, each in read.items() if isinstance(each, Footer)}
+    lost = {number: str(each) for number, each in read.items() if isinstance(each, DataFileError)}
+    return Found(file_table(snapshot, known), lost)
 
 
 def of_row_groups(

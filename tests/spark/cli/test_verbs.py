@@ -211,3 +211,30 @@ def test_an_audit_fails_until_wrong_stats_are_repaired(spark, tmp_path):
     assert tell("audit", str(table), code=3)["unsound"] == 1
     assert tell("audit", str(table), "--repair")["repaired_version"] == 1
     assert tell("audit", str(table))["unsound"] == 0
+
+
+def test_a_rewrite_is_drawn_before_and_after(plain, tmp_path):
+    """And told in a page; a rewrite of nothing to draw is no failure, a plan of it is one."""
+    asked = ("--backend", "parquet", "--target-file-size", "8KB")
+    picture, page = tmp_path / "now.svg", tmp_path / "page.html"
+    say("plan", plain, "--by", "n", *asked, "--plot", str(picture))
+    assert "now: 6 files" in picture.read_text(encoding="utf-8")
+
+    say("optimize", plain, "--by", "n", *asked, "--html", str(page), "--plot", str(picture))
+    assert "after:" in picture.read_text(encoding="utf-8")
+    assert "<h1>zadapter report</h1>" in page.read_text(encoding="utf-8")
+    assert "data:image/png" in page.read_text(encoding="utf-8")
+    assert "exclude each other" in CliRunner().invoke(app, ["plan", "--config", "x.toml", "--plot",
+                                                            str(picture)]).stderr  # fmt: skip
+
+
+def test_what_cannot_be_drawn_is_a_note_behind_a_rewrite(spark, tmp_path):
+    """The rewrite is done all the same."""
+    folder, picture = str(tmp_path / "none"), tmp_path / "none.png"
+    spark.range(10).selectExpr("array(id) AS list").repartition(6).write.parquet(folder)
+
+    assert "is not written" in say(
+        "optimize", folder, "--backend", "parquet", "--plot", str(picture)
+    )
+    say("plan", folder, "--backend", "parquet", "--plot", str(picture), code=2)
+    assert not picture.exists()
