@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from zadapter.layout.layout import Curve, Layout
     from zadapter.migration.migrate import migrate
     from zadapter.reports.migration import Migration
-    from zadapter.reports.optimize import Plan, Report
+    from zadapter.reports.optimize import Report
+    from zadapter.reports.plan import Plan
     from zadapter.reports.progress import progress
     from zadapter.rewrite.optimize import optimize, plan
     from zadapter.table.snapshot import Commit, Publication
@@ -78,7 +79,7 @@ _HOME = {
     "Curve": "zadapter.layout.layout",
     "Layout": "zadapter.layout.layout",
     "Migration": "zadapter.reports.migration",
-    "Plan": "zadapter.reports.optimize",
+    "Plan": "zadapter.reports.plan",
     "Publication": "zadapter.table.snapshot",
     "Report": "zadapter.reports.optimize",
     "append": "zadapter.tables.dml",

@@ -59,6 +59,9 @@ class UnknownColumnError(UsageError):
         near = get_close_matches(column.lower(), [name.lower() for name in known], n=1)
         nearest = next((name for name in known if near and name.lower() == near[0]), None)
         hint = f"did you mean {nearest!r}?" if nearest else f"available: {', '.join(known)}"
+        listed = [part.strip() for part in column.strip("`").split(",")]
+        if len(listed) > 1 and {part.lower() for part in listed} <= {n.lower() for n in known}:
+            hint = f"several columns are a list: {listed!r}"
         super().__init__(f"the table has no column {column!r}; {hint}")
 
 

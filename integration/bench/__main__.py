@@ -86,7 +86,7 @@ def main(
     rivals = _chosen(only, RIVALS) if only else []
     run = report.Run(command=sys.argv[1:], folder=save)
     if METADATA in named:
-        run.metadata = {**metadata.planning(), **metadata.seen(), **metadata.log()}
+        run.metadata = {**metadata.seen(), **metadata.planning(), **metadata.log()}
     races = list(product([name for name in named if name in WORKLOADS], chosen))
     with ExitStack() as stack:
         made = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zadapter-bench-")))

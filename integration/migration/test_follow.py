@@ -56,7 +56,7 @@ def test_appends_are_carried_in_one_commit_each_time(lakes, spark, format_, to):
         assert ids(lakes, to, target) == list(range(first + 20))
 
     idle = lakes.migrate(format_, table, to, target, follow=True)
-    assert (idle.target_version, idle.files) == (None, 0)
+    assert (idle.target_version, idle.file_count) == (None, 0)
     assert commits(lakes, to, target) == before + 2
 
 
@@ -222,6 +222,6 @@ def test_what_would_follow_is_told(lakes, spark):
     report = lakes.migrate("delta", table, "parquet", target, follow=True, dry_run=True)
 
     assert (report.target_version, report.proof) == (None, None)
-    assert report.files > 0
+    assert report.file_count > 0
     entry = max(Path(target, "_zadapter", "log").glob("*.json")).read_text().splitlines()[0]
     assert json.loads(entry)["rows"] == 20

@@ -23,8 +23,8 @@ OWN = {
     "analyze": {"check", "plot", "html"},
     "audit": {"html"},
     "explain": {"plot", "html"},
-    "optimize": {"context", "config"},
-    "plan": {"context", "config"},
+    "optimize": {"context", "config", "plot", "html"},
+    "plan": {"context", "config", "plot", "html"},
     "read": {"limit"},
     "append": {"form", "schema", "option"},
     "overwrite": {"form", "schema", "option"},
@@ -33,7 +33,7 @@ OWN = {
 OTHERWISE = {"older_than": "7d", "table": None}
 """Defaults that are written otherwise, or that a file of tables replaces."""
 WRONG = [
-    ("analyze t --check 0.2", "--check must be key=value"),
+    ("analyze t --check 0.2", "from 0 to 1, such as gain=0.2, not '0.2'"),
     ("analyze t --check gain=2", "--check must be gain= and a share from 0 to 1"),
     ("analyze t --check loss=0.1", "--check must be gain= and a share from 0 to 1"),
     ("analyze t --plot a.pdf", "must end in .png or .svg"),

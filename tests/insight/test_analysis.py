@@ -1,6 +1,7 @@
 """An analysis says what the bounds of files say, and what it could not tell."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +10,11 @@ import pytest
 from tests.kit.builders import MIB, file_table, request, snapshot
 from zadapter.filters.predicate import And, Comparison, IsNull, Not, Unknown
 from zadapter.insight.analyzer import Subject, analysis, query
+from zadapter.pictures.figures import BOXES
 from zadapter.planning.maintenance import Limits
 
 GIB = 1 << 30
+CAST, UPPER = Unknown("cast(c0 AS INT) = 1", "a cast"), Unknown("upper(c1) = 'A'")
 
 
 def table(lows, highs, *, other=None, **options):
@@ -34,10 +37,13 @@ def analyzed(files, *, by=2, queries=(), note="", partition=()):
         files=files,
         columns=(("c0",), ("c1",)),
         request=request(by) if by else None,
+        table_files=files.num_rows,
         limits=Limits(group_bytes=256 * GIB),
         target_file_size=MIB,
+        left_out={},
+        note=note,
     )
-    return analysis(subject, where=None, queries=queries, row_groups=None, left_out={}, note=note)
+    return analysis(subject, where=None, queries=queries, row_groups=None, rewrite=subject.due())
 
 
 def test_a_table_in_order_of_arrival_is_due():
@@ -119,6 +125,13 @@ def test_few_files_are_no_error(count):
     json.dumps(found.to_dict())
 
 
+def test_a_condition_that_excludes_all_files_leaves_the_table_its_files():
+    """That is no table without files."""
+    found = replace(analyzed(table([], [])), table_files=3, where="c0 < 0")
+
+    assert found.verdict == "no file may hold rows that match the condition"
+
+
 def test_columns_without_any_bounds_are_no_error():
     """A filter on them reads everything; the other column is analyzed all the same."""
     found = analyzed(table([None, None], [None, None], other=([0, 10], [9, 19])))
@@ -142,13 +155,15 @@ def test_a_query_names_the_parts_that_exclude_nothing():
     """A cast and an unknown function exclude no file; IS NOT NULL that Spark adds is left out."""
     files = table([0, 5], [4, 9])
     five = Comparison(("c0",), ">=", pa.scalar(5))
-    found = query("…", And((Not(IsNull(("c0",))), five, Unknown("Cast"), Unknown("Upper"))), files)
+    found = query("…", And((Not(IsNull(("c0",))), five, CAST, UPPER)), files)
 
     assert found.read.files == 1
     assert found.share == 0.5
     assert len(found.unused) == 2
-    assert "cast" in found.unused[0]
-    assert "Upper" in found.unused[1]
+    assert found.unused == (
+        "cast(c0 AS INT) = 1: a cast",
+        "upper(c1) = 'A': upper(c1) = 'A', which is evaluated with the rows",
+    )
 
 
 def test_every_form_has_the_same_facts():
@@ -165,6 +180,24 @@ def test_every_form_has_the_same_facts():
     assert "files" not in document
     assert len(found.to_dict(files=True)["files"]) == 4
     assert found.files["depth"].to_pylist() == [{"c0": 4.0, "c1": 4.0}] * 4
+
+
+@pytest.mark.parametrize(
+    ("files", "drawn"),
+    [
+        (table([0, 5], [4, 9]), True),
+        (table([0] * (BOXES + 1), [9] * (BOXES + 1)), False),
+        (table([None], [None]), False),
+        (table([], []), False),
+    ],
+    ids=["boxes", "too many for a notebook", "no bounds", "no files"],
+)
+def test_a_notebook_shows_the_picture_of_a_few_files(files, drawn):
+    """As SVG within the page; without matplotlib, or bounds, the facts stand alone."""
+    page = analyzed(files)._repr_html_()
+
+    assert page.startswith("<table>")
+    assert page.count("<svg") == page.count("</svg>") == int(drawn)
 
 
 def test_deletes_and_small_files_are_counted():

@@ -8,7 +8,7 @@ import pytest
 from tests.kit.file_tables import ANY, bounds, table_of
 from zadapter.filters.predicate import Comparison
 from zadapter.filters.pruning import matching
-from zadapter.insight.comparison import MISSING, SCHEMA, UNSOUND, UNSURE, findings
+from zadapter.insight.comparison import MISSING, SCHEMA, UNSOUND, UNSURE, findings, untold
 from zadapter.insight.corrected import corrected
 from zadapter.table.file_stats import Bounds
 
@@ -99,3 +99,16 @@ def test_no_files_have_no_findings():
     empty = table_of(x=pa.int64())
 
     assert findings(empty, empty, X, lacking=NONE).schema == SCHEMA
+
+
+def test_bounds_that_footers_do_not_tell_are_counted():
+    """Only the values tell them: no finding, but no soundness either."""
+    log, footers = (
+        table_of({"x": ANY}, {"x": bounds(None, None, nulls=10)}, {"x": bounds(1, 2)}, {"x": ANY},
+                 x=pa.int64()),
+        table_of({"x": ANY}, {"x": ANY}, {"x": ANY}, {"x": bounds(1, 2)}, x=pa.int64()),
+    )  # fmt: skip
+
+    assert untold(log, footers, X, lacking=NONE) == 1
+    assert untold(log, footers, X, lacking=frozenset(X)) == 0
+    assert untold(log, footers, [("y",)], lacking=NONE) == 0

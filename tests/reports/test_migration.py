@@ -18,7 +18,7 @@ PLAN = Migration(
     why="",
     items=(),
     layout="adaptive by a, kept",
-    files=2,
+    file_count=2,
     size=3 << 20,
     seconds={},
 )

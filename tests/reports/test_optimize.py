@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
+from tests.kit.builders import file_table
+from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.reports.facts import aligned
-from zadapter.reports.optimize import Plan, Report, Verification
+from zadapter.reports.optimize import Report, Verification
+from zadapter.reports.plan import Plan
 
 PLAN = Plan(
     table="sales.orders",
@@ -162,3 +166,51 @@ def test_a_report_knows_what_was_before():
 def test_facts_stand_below_one_another():
     """Values begin in one column."""
     assert aligned({"a": "1", "long": "2"}) == "a     1\nlong  2"
+
+
+NO_KEYS = "too few small files; the table is not clustered, pass by= (--by) to cluster it"
+
+
+def files(rows=10, *, bounds=True):
+    """Return two files with bounds of ts, or without."""
+    low = pa.array([1, 5] if bounds else [None, None], pa.int64())
+    return file_table(["a", "b"], rows=rows, stats={"ts": (low, low, pa.array([0, 0]))})
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "already clustered"),
+        ({"files_asked": 0}, "no file matches the condition"),
+        ({"files_asked": 0, "files_young": 7}, "all files are too young"),
+        ({"files_before": 0, "files_asked": 0}, "the table has no files"),
+        ({"files": files(rows=0), "groups_declined": 1}, "the table has no rows"),
+        ({"files": files(rows=0)}, "the table has no rows"),
+        ({"columns": ()}, NO_KEYS),
+    ],
+)
+def test_a_plan_without_work_says_why(facts, reason):
+    """Files that are too young are no files that a condition excludes; a table may be empty."""
+    found = replace(PLAN, groups=0, rows=0, **facts).facts()
+
+    assert found["nothing to do"] == reason
+    assert ("too young" in found) == ("files_young" in facts)
+
+
+def test_a_plan_can_be_drawn():
+    """By its key columns, or, without keys, by the first columns that have bounds."""
+    for columns in (("ts",), ()):
+        figure = replace(PLAN, columns=columns, files=files()).plot()
+        assert figure.axes[0].get_xlabel().startswith("ts")
+
+    for unknown in (None, files(bounds=False)):
+        with pytest.raises(UsageError, match=r"nothing to draw|no file has bounds"):
+            replace(PLAN, columns=(), files=unknown).plot()
+
+
+def test_a_list_of_columns_in_one_text_is_noticed():
+    """As on the command line; the hint is the list that Python takes."""
+    said = str(UnknownColumnError("`device, ts`", ["ts", "Device", "page"]))
+
+    assert said.endswith("several columns are a list: ['device', 'ts']")
+    assert "available" in str(UnknownColumnError("`device,nosuch`", ["ts", "Device"]))

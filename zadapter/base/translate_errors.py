@@ -92,7 +92,8 @@ _KINDS = (
     ),
     _kind(
         r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
-        r"|is not a Parquet file|ChecksumException|Checksum error|could not verify page"
+        r"|is not a Parquet file|Parquet file size is 0|ChecksumException|Checksum error"
+        r"|could not verify page"
         r"|FAILED_TO_UNCOMPRESS|ZstdException|ZstdIOException|magic bytes not found"
         r"|Couldn't deserialize thrift|can not read class org.apache.parquet|InvalidAvroMagic"
         r"|Not an Avro data file|Invalid sync|AvroRuntimeException|Not a data file",

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,6 +51,14 @@ Version = Annotated[
         metavar="VERSION",
         help="A version number, or a time such as 2025-01-31T12:00:00; else the current version.",
     ),
+]
+
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a picture of the files: .png or .svg.")
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the result as a page of HTML that needs no network."),
 ]
 
 # options of every command

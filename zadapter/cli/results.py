@@ -4,18 +4,33 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from zadapter.errors import MissingBackendError, UsageError, extra
+from zadapter.pictures.pages import page
+from zadapter.reports.facts import Facts
+from zadapter.reports.facts import html as html_of
+from zadapter.reports.optimize import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 """Characters that could move the cursor of a terminal."""
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_PICTURES = (".png", ".svg")
+_WITH_FILES = {"Explanation", "Audit"}
+"""Results whose JSON lists files."""
 _WIDE = 10_000
 """Columns of output that is not a terminal, so that rows are not broken."""
 
@@ -49,6 +64,67 @@ def facts(document: Any, readable: Mapping[str, str], note: str = "") -> Result:
     for name, value in readable.items():
         table.add_row(Text(printable(name), style="bold"), Text(printable(value)))
     return Result(documents=[as_json(document)], table=table, note=note)
+
+
+def check_paths(plot: Path | None, html: Path | None) -> None:
+    """Check what pictures and pages are written to.
+
+    Raises:
+        UsageError: A picture has another suffix, or a folder does not exist.
+        MissingBackendError: matplotlib is not installed.
+    """
+    if plot is not None and plot.suffix.lower() not in _PICTURES:
+        raise UsageError(f"--plot: {plot} must end in {' or '.join(_PICTURES)}")
+    if plot is not None and find_spec("matplotlib") is None:
+        raise MissingBackendError(f"--plot requires matplotlib; {extra('plot')}")
+    for path in (plot, html):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.absolute().parent}")
+
+
+def with_pages(found: Facts, table: str, plot: Path | None, html: Path | None) -> Result:
+    """Return a result in all its forms, and write its picture and its page.
+
+    A rewrite that is done is shown all the same if there is nothing to draw.
+
+    Args:
+        found: The result.
+        table: The table, for the page.
+        plot: File of the picture.
+        html: File of the page.
+    """
+    name = type(found).__name__
+    figure, note = _drawn(found, asked=plot is not None) if plot or html else (None, "")
+    if plot is not None and figure is not None:
+        figure.savefig(plot)
+    if html is not None:
+        body = f"<p>{escape(table)}</p>{html_of(found)}"
+        figures = [] if figure is None else [figure]
+        html.write_text(page(f"zadapter {name.lower()}", body, figures), encoding="utf-8")
+    shown = facts(
+        found.to_dict(files=name in _WITH_FILES),
+        found.facts(),
+        f"{plot} is not written: {note}" if note and plot is not None else "",
+    )
+    listed = [each for each in found.listings() if each.rows]
+    return replace(shown, more=[listing(e.columns, e.texts, e.heading) for e in listed])
+
+
+def _drawn(found: Facts, *, asked: bool) -> tuple["Figure | None", str]:
+    """Return the picture of a result, or why there is none.
+
+    Raises:
+        UsageError: The user asked for a picture that there is not, and nothing else was done.
+    """
+    draw: Callable[[], Figure] | None = getattr(found, "plot", None)
+    if draw is None or find_spec("matplotlib") is None:
+        return None, ""
+    try:
+        return draw(), ""
+    except UsageError as error:
+        if asked and not isinstance(found, Report):
+            raise
+        return None, str(error)
 
 
 def as_json(document: Any) -> str:

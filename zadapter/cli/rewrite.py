@@ -17,18 +17,21 @@ from zadapter.cli.options import (
     TARGET_FILE_SIZE,
     Backend,
     Curve,
+    Html,
+    Plot,
     RowGroups,
     TargetFileSize,
 )
 from zadapter.cli.parsing import parse_by, parse_pairs
-from zadapter.cli.results import Result, as_json, facts, listing
+from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
 from zadapter.reports.optimize import VERIFICATIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zadapter.reports.optimize import Plan, Report
+    from zadapter.reports.optimize import Report
+    from zadapter.reports.plan import Plan
 
 SOME_FAILED = 3
 """Exit code if a table of a file failed."""
@@ -45,7 +48,8 @@ _Keys = Annotated[
     typer.Option(
         metavar="COLUMNS",
         help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
-        "instead of 1. Without it, the keys that the table is clustered by.",
+        "instead of 1. Without it, the keys that the table is clustered by; small files of a table "
+        "that has none are joined.",
     ),
 ]
 _Config = Annotated[
@@ -118,6 +122,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
+    plot: Plot = None,
+    html: Html = None,
 ) -> Call:
     """Check the arguments, and return the call for one table or for the tables of a file."""
     function = str(context.info_name)
@@ -145,7 +151,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         verify=verify,
     )
     keywords = {key: getattr(options, key) for key in KEYWORDS} | {"backend": backend}
-    return _call(function, [TableOptions(table, keywords)])
+    check_paths(plot, html)
+    return _call(function, [TableOptions(table, keywords)], pages=(plot, html))
 
 
 def _refuse_others(context: typer.Context) -> None:
@@ -156,14 +163,19 @@ def _refuse_others(context: typer.Context) -> None:
             raise UsageError(f"{shown} and --config exclude each other; set options in the file")
 
 
-def _call(function: str, tables: Sequence[TableOptions], config: Path | None = None) -> Call:
+def _call(
+    function: str,
+    tables: Sequence[TableOptions],
+    config: Path | None = None,
+    pages: tuple[Path | None, Path | None] = (None, None),
+) -> Call:
     backends = {options.keywords.get("backend") for options in tables}
 
     def run(spark: "SparkSession") -> Result:
         if config is not None:
             return _together(_one_by_one(function, tables, spark))
         result = _made(function, tables[0], spark)
-        return facts(result.to_dict(), result.facts())
+        return with_pages(result, tables[0].table, *pages)
 
     return Call(
         function=function,

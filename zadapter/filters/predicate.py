@@ -98,6 +98,9 @@ class Unknown:
     """A condition that zadapter cannot evaluate; it may be true, false or null for any row."""
 
     sql: str
+    """The condition as SQL."""
+    why: str = ""
+    """What in it hinders; empty: the condition as a whole."""
 
 
 Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | And | Or | Not | Constant | Unknown

@@ -7,12 +7,12 @@ as a list in pre-order. Some fifteen classes become predicates, all others :clas
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from zadapter.base.names import Parts
+from zadapter.base.names import Parts, join
 from zadapter.filters.predicate import (
     And,
     Comparison,
@@ -40,6 +40,13 @@ _OPERATORS = {
     "GreaterThanOrEqual": ">=",
 }
 _WILDCARDS = "%_"
+_FUNCTION = "a function whose results bounds do not limit"
+_COMPARISON = "a comparison of a column with something that is not a constant of its type"
+_WHY = {
+    "Cast": "a cast of a column, whose order bounds do not keep",
+    **dict.fromkeys((*_OPERATORS, "In", "InSet"), _COMPARISON),
+}
+"""Why an expression is no predicate, by its class."""
 
 
 class Expressions(Protocol):
@@ -53,6 +60,9 @@ class Expressions(Protocol):
 
     def escape(self, number: int) -> str:
         """Return the escape character of a ``Like``."""
+
+    def sql(self, number: int) -> str:
+        """Return a node as SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +82,18 @@ class _Value:
         return not self.scalar.is_valid
 
 
-_Read = _Column | _Value | Predicate
-"""Result of converting a node; unsupported nodes become Unknown."""
+@dataclass(frozen=True, slots=True)
+class _Opaque:
+    """A node that is no predicate, and the innermost node in it that is none."""
+
+    number: int
+    inner: int
+    name: str
+    """The class of the innermost node."""
+
+
+_Read = _Column | _Value | _Opaque | Predicate
+"""Result of converting a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +112,27 @@ class _NodeContext:
         return str(self.node["class"]).removeprefix(_EXPRESSIONS)
 
     @property
-    def unknown(self) -> Unknown:
-        """The node as an unknown condition, named after its innermost unknown part."""
-        inner = (child for child in self.children if isinstance(child, Unknown))
-        return next(inner, Unknown(self.name))
+    def unknown(self) -> _Opaque:
+        """The node as one that is no predicate, for the reason of the innermost such node."""
+        for child in self.children:
+            if isinstance(child, _Opaque):
+                return replace(child, number=self.number)
+        return _Opaque(self.number, self.number, self.name)
+
+    def truth(self, read: _Read) -> Predicate:
+        """Convert the result of a node to a predicate."""
+        match read:
+            case _Column(parts, type_, _) if pa.types.is_boolean(type_):
+                return Comparison(parts, "=", pa.scalar(value=True))
+            case _Column(parts, _, _):
+                return Unknown(join(parts))
+            case _Value(scalar):
+                is_truth_value = pa.types.is_boolean(scalar.type) or not scalar.is_valid
+                return Constant(scalar.as_py()) if is_truth_value else Unknown(str(scalar))
+            case _Opaque(number, inner, name):
+                sql = self.expressions.sql
+                return Unknown(sql(number), f"{sql(inner)}, {_WHY.get(name, _FUNCTION)}")
+        return read
 
 
 def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions) -> Predicate:
@@ -112,37 +149,23 @@ def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions
         children = tuple(stack.pop() for _ in range(node["num-children"]))
         context = _NodeContext(node, number, children, schema, expressions)
         stack.append(_READERS.get(context.name, _unknown)(context))
-    return _truth(stack.pop())
+    return context.truth(stack.pop())
 
 
 def _unknown(context: _NodeContext) -> _Read:
     return context.unknown
 
 
-def _truth(read: _Read) -> Predicate:
-    """Convert the result of a node to a predicate."""
-    match read:
-        case _Column(parts, type_, _):
-            is_boolean = pa.types.is_boolean(type_)
-            return (
-                Comparison(parts, "=", pa.scalar(value=True)) if is_boolean else Unknown(str(parts))
-            )
-        case _Value(scalar):
-            is_truth_value = pa.types.is_boolean(scalar.type) or not scalar.is_valid
-            return Constant(scalar.as_py()) if is_truth_value else Unknown(str(scalar))
-    return read
-
-
 def _and(context: _NodeContext) -> _Read:
-    return And(tuple(map(_truth, context.children)))
+    return And(tuple(map(context.truth, context.children)))
 
 
 def _or(context: _NodeContext) -> _Read:
-    return Or(tuple(map(_truth, context.children)))
+    return Or(tuple(map(context.truth, context.children)))
 
 
 def _not(context: _NodeContext) -> _Read:
-    return Not(_truth(context.children[0]))
+    return Not(context.truth(context.children[0]))
 
 
 def _attribute(context: _NodeContext) -> _Read:
@@ -237,7 +260,7 @@ def _like(context: _NodeContext) -> _Read:
         return context.unknown
     ends = _WILDCARDS + context.expressions.escape(context.number)
     prefix = re.split(f"[{re.escape(ends)}]", begins.prefix, maxsplit=1)[0]
-    return And((StartsWith(begins.column, prefix), context.unknown))
+    return And((StartsWith(begins.column, prefix), context.truth(context.unknown)))
 
 
 def _is_null(context: _NodeContext) -> _Read:
@@ -246,7 +269,8 @@ def _is_null(context: _NodeContext) -> _Read:
 
 
 def _is_not_null(context: _NodeContext) -> _Read:
-    return Not(_truth(_is_null(context)))
+    (child,) = context.children
+    return Not(IsNull(child.parts)) if isinstance(child, _Column) else context.unknown
 
 
 def _is_nan(context: _NodeContext) -> _Read:

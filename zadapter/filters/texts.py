@@ -21,11 +21,10 @@ from zadapter.filters.predicate import (
 
 SHOWN = 60
 """Maximum number of characters of a value."""
+_LONGEST = 2 * SHOWN
+"""Maximum number of characters of a condition."""
 _LISTED = 5
 """Maximum number of values of a list."""
-_COMPARES = {"EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",
-             "GreaterThanOrEqual", "In", "InSet"}  # fmt: skip
-"""Expressions of Spark that become predicates if they compare a column with constants."""
 
 
 def text(predicate: Predicate) -> str:
@@ -36,7 +35,7 @@ def text(predicate: Predicate) -> str:
         case Constant(value):
             return "NULL" if value is None else str(value).lower()
         case Unknown(sql):
-            return f"[{sql}]"
+            return _cut(sql)
         case leaf:
             return f"{join(leaf.column)} {_compared(leaf)}"
 
@@ -108,7 +107,16 @@ def conjuncts(predicate: Predicate) -> list[Predicate]:
 
 def causes(predicate: Predicate) -> list[str]:
     """Return why parts of a predicate say nothing about files, once each."""
-    return list(dict.fromkeys(map(_cause, _unknown(predicate))))
+    return list(
+        dict.fromkeys(
+            _cut(found.why) if found.why else f"{_cut(found.sql)}, which is evaluated with the rows"
+            for found in _unknown(predicate)
+        )
+    )
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
 
 
 def _unknown(predicate: Predicate) -> Iterator[Unknown]:
@@ -121,13 +129,3 @@ def _unknown(predicate: Predicate) -> Iterator[Unknown]:
                 pending.append(part)
             case Unknown() as found:
                 yield found
-
-
-def _cause(unknown: Unknown) -> str:
-    if unknown.sql == "Cast":
-        return "a cast of a column, whose order bounds do not keep"
-    if unknown.sql in _COMPARES:
-        return "a comparison of a column with something that is not a constant of its type"
-    if unknown.sql.isidentifier():
-        return f"{unknown.sql}, a function whose results bounds do not limit"
-    return f"{unknown.sql[:SHOWN]}, which is evaluated with the rows"

@@ -11,9 +11,10 @@ from zadapter.base.sizes import show
 from zadapter.insight.columns import ColumnFacts
 from zadapter.insight.due import Due
 from zadapter.overlap.depth import Depth
-from zadapter.pictures.figures import clusters
+from zadapter.pictures.figures import BOXES, clusters
+from zadapter.pictures.pages import drawing
 from zadapter.planning.effect import NOISE
-from zadapter.reports.facts import Facts, Listing, titled
+from zadapter.reports.facts import Facts, Listing, html, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,6 +95,8 @@ class Analysis(Facts):
     where: str | None
     """The condition that files of the analysis may match."""
     totals: Totals
+    table_files: int
+    """Number of live files of the table, without the condition."""
     row_groups: RowGroups | None
     """None: no footers were read."""
     columns: tuple[ColumnFacts, ...]
@@ -121,7 +124,7 @@ class Analysis(Facts):
     worst: tuple[Partition, ...]
     """The partitions whose files overlap most, at most ten."""
     rewrite: Due | None
-    """What ``optimize`` would rewrite; None: no key columns."""
+    """What ``optimize`` would rewrite; None: the columns cannot be keys, or there are no files."""
     note: str
     """What could not be told, and why; empty: nothing."""
     files: pa.Table = field(repr=False, compare=False)
@@ -139,12 +142,15 @@ class Analysis(Facts):
     def verdict(self) -> str:
         """One sentence: what a rewrite would bring."""
         if not self.totals.files:
-            return "the table has no files"
+            none = "no file may hold rows that match the condition"
+            return none if self.table_files else "the table has no files"
         if self.rewrite is None:
             return f"no rewrite is judged: {self.note}"
         done = self.rewrite
         if not done.due:
             waits = f"; {done.rows_waiting:,} new rows wait" if done.rows_waiting else ""
+            if not self.by:
+                return f"no rewrite is due: too few small files; {self.note}"
             return f"no rewrite is due: a filter reads {done.share_before:.1%} of the rows{waits}"
         rewrite = f"a rewrite of {done.files:,} files ({show(done.bytes)}) would"
         if done.gain < NOISE:
@@ -156,6 +162,10 @@ class Analysis(Facts):
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
+
+    def _repr_html_(self) -> str:
+        picture = drawing(self.plot) if 0 < self.totals.files <= BOXES else ""
+        return html(self) + picture
 
     def facts(self) -> Mapping[str, str]:
         """Return the analysis as readable facts, by name."""
@@ -200,7 +210,7 @@ class Analysis(Facts):
             facts["rewrite"] = (
                 f"{self.rewrite.jobs:,} jobs, {self.rewrite.files:,} files of "
                 f"{show(self.rewrite.bytes)} -> {self.rewrite.files_written:,}, gain "
-                f"{self.rewrite.gain:.0%}"
+                f"{self.rewrite.gain:.0%}{'' if self.rewrite.planned else _BY_BOUNDS}"
             )
         if self.left_out:
             facts["not analyzed"] = "; ".join(f"{k}: {why}" for k, why in self.left_out.items())
@@ -246,6 +256,7 @@ class Analysis(Facts):
         return clusters([(self.table, self.files)], columns or [c.column for c in self.columns[:2]])
 
 
+_BY_BOUNDS = " by the bounds of files alone; plan=True (--check) also samples rows"
 _NAMED = 5
 """Number of runs whose files are named."""
 _COLUMNS = (

@@ -41,8 +41,14 @@ class Subject:
     """The columns to analyze, the key columns first."""
     request: Request | None
     """The layout of the key columns; None: no key columns."""
+    table_files: int
+    """Number of live files of the table, of which *files* are those that may match a condition."""
     limits: Limits
     target_file_size: int
+    left_out: Mapping[str, str]
+    """Columns that are not analyzed, and why."""
+    note: str
+    """What could not be told, and why."""
 
     @cached_property
     def rows(self) -> Ints:
@@ -95,8 +101,8 @@ class Subject:
         return depths.of_boxes(self.space.boxes, number) if self.keys else None
 
     def due(self) -> Due | None:
-        """Return what ``optimize`` would rewrite."""
-        if self.request is None:
+        """Return what ``optimize`` would rewrite, as far as bounds of files say."""
+        if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)
         return due(self.files, self.request, names, self.limits, self.space)
@@ -174,8 +180,7 @@ def analysis(
     where: str | None,
     queries: Sequence[Query],
     row_groups: RowGroups | None,
-    left_out: Mapping[str, str],
-    note: str,
+    rewrite: Due | None,
 ) -> Analysis:
     """Return the analysis of a table.
 
@@ -184,8 +189,7 @@ def analysis(
         where: The condition that they may match.
         queries: What conditions read.
         row_groups: What filters read by row group, if footers were read.
-        left_out: Columns that are not analyzed, and why.
-        note: What could not be told, and why.
+        rewrite: What would be rewritten, if that is known.
     """
     files, snapshot = subject.files, subject.snapshot
     partitions, worst = subject.worst()
@@ -197,9 +201,10 @@ def analysis(
         by=tuple(map(join, subject.columns[: subject.keys])),
         where=where,
         totals=totals(files),
+        table_files=subject.table_files,
         row_groups=row_groups,
         columns=subject.column_facts(),
-        left_out=left_out,
+        left_out=subject.left_out,
         depth=subject.depth() if keys else None,
         share=subject.space.share_now if keys else None,
         sampled=bool(keys) and subject.space.sampled,
@@ -211,8 +216,8 @@ def analysis(
         target_file_size=subject.target_file_size,
         partitions=partitions,
         worst=worst,
-        rewrite=subject.due() if keys else None,
-        note=note,
+        rewrite=rewrite if files.num_rows else None,
+        note=subject.note,
         files=_with_depth(subject),
     )
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.base.secrets import mask_fields
+from zadapter.insight.comparison import KINDS, UNSOUND
 from zadapter.reports.facts import SHOWN, Facts, Listing, titled
 
 FOOTERS, VALUES = "footers", "values"
@@ -26,10 +28,14 @@ class Audit(Facts):
     files_audited: int
     columns: tuple[str, ...]
     """Columns that were compared."""
+    unreadable: int
+    """Number of files of the log that are missing or damaged; they are not compared."""
     unsound: int
     """Number of findings that can make a query miss rows."""
     missing: int
     """Number of bounds and counts that the log lacks."""
+    untold: int
+    """Number of pairs of bounds that the log lacks and footers do not tell, either."""
     unsure: int
     """Number of differences that only a comparison with the values can decide."""
     repaired: tuple[str, ...]
@@ -54,8 +60,14 @@ class Audit(Facts):
 
     @property
     def sound(self) -> bool:
-        """Whether no finding can make a query miss rows."""
-        return self.unsound == 0
+        """Whether no finding can make a query miss rows or fail."""
+        return self.unsound == self.unreadable == 0
+
+    @property
+    def sound_now(self) -> bool:
+        """Whether the table is sound, perhaps because of the repair."""
+        wrong = self.findings.filter(pc.equal(self.findings["kind"], UNSOUND))
+        return not self.unreadable and set(wrong["path"].to_pylist()) <= set(self.repaired)
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -66,9 +78,15 @@ class Audit(Facts):
             "table": titled(self.table, self.format, self.version),
             "compared": f"{self.files_audited:,} files with their {self.by}, in "
             f"{len(self.columns)} columns",
+            **({"unreadable": self._unreadable} if self.unreadable else {}),
             "unsound": f"{self.unsound:,}",
             "missing": f"{self.missing:,}",
         }
+        if self.untold:
+            facts["not told"] = (
+                f"{self.untold:,} pairs of bounds are neither in the log nor in the footers; "
+                "deep=True (--deep) finds them"
+            )
         if self.unsure:
             facts["unsure"] = f"{self.unsure:,}; deep=True (--deep) decides"
         if self.repaired_version is not None:
@@ -79,9 +97,19 @@ class Audit(Facts):
             facts["note"] = self.note
         return facts
 
+    @property
+    def _unreadable(self) -> str:
+        return (
+            f"{self.unreadable:,} files, which are missing or damaged; restore them, or the table "
+            "to a version without them"
+        )
+
     def listings(self) -> Sequence[Listing]:
-        """Return the findings, unsound ones first."""
-        ordered = self.findings.sort_by([("kind", "descending"), ("path", "ascending")])
+        """Return the findings, the worst first."""
+        worst = pc.index_in(self.findings["kind"], pa.array(KINDS))
+        keys = pa.table({"kind": worst, "path": self.findings["path"]})
+        order = pc.sort_indices(keys, [("kind", "ascending"), ("path", "ascending")])
+        ordered = self.findings.take(order)
         columns = tuple(ordered.column_names)
         first = ordered.slice(0, SHOWN).to_pylist()
         rows = tuple(tuple(row[name] for name in columns) for row in first)

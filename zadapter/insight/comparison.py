@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts, join
-from zadapter.filters.column_bounds import Mask, mask
+from zadapter.filters.column_bounds import Mask, gather, mask
 from zadapter.filters.texts import bounds_text
 from zadapter.table.file_stats import Bounds, child
 
-UNSOUND, MISSING, UNSURE = "unsound", "missing", "unsure"
+UNREADABLE, UNSOUND, UNSURE, MISSING = KINDS = "unreadable", "unsound", "unsure", "missing"
+"""Kinds of findings, the worst first."""
 LOWER, UPPER, NULLS, BYTES = "lower bound", "upper bound", "number of nulls", "bytes"
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("path", "column", "kind", "what", "recorded", "found")]
@@ -44,6 +45,36 @@ def findings(
             tables += compared.wrong()
             tables += compared.missing() if column not in lacking else []
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
+
+
+def unreadable(files: pa.Table, reasons: Sequence[str]) -> pa.Table:
+    """Return that some files of a log cannot be read.
+
+    Args:
+        files: The file table of these files.
+        reasons: Why, for each.
+    """
+    paths, count = files["path"].combine_chunks(), files.num_rows
+    labels = [pa.array([text] * count, pa.string()) for text in ("", UNREADABLE, "file")]
+    columns = [paths, *labels, pa.nulls(count, pa.string()), pa.array(reasons, pa.string())]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def untold(
+    recorded: pa.Table, found: pa.Table, columns: Sequence[Parts], *, lacking: frozenset[Parts]
+) -> int:
+    """Return how many pairs of bounds both tables lack, of columns that may have values.
+
+    The arguments are those of :func:`findings`.
+    """
+    count = 0
+    for column in columns:
+        if column in lacking or child(recorded["stats"], join(column)) is None:
+            continue
+        said, real = gather(recorded, column), gather(found, column)
+        neither = pc.and_(said.low.is_null(), real.low.is_null())
+        count += int((said.regular & real.regular & mask(neither, default=False)).sum())
+    return count
 
 
 def _counts(recorded: pa.Table, found: pa.Table, paths: pa.Array, deletes: Mask) -> list[pa.Table]:

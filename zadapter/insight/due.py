@@ -10,11 +10,12 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.overlap.extents import Space, part
 from zadapter.planning.box_rows import A_CELL, Cells, drawn, rows_of_files, written
-from zadapter.planning.effect import Effect
+from zadapter.planning.effect import Effect, saved
 from zadapter.planning.file_groups import jobs, reasons
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.planning.reading import DRAWN, filter_weights
+from zadapter.reports.plan import Plan
 
 PREDICTED = 4
 """Number of rewrites, those of most bytes, whose effect is predicted; others are like them."""
@@ -37,14 +38,31 @@ class Due:
     share_before: float
     """Mean share of the table's rows, from 0 to 1, in files that a range filter reads now."""
     share_after: float
-    """The share after the rewrite, predicted from the bounds of files alone."""
+    """The predicted share after the rewrite."""
+    gain: float
+    """Share of what filters read that the rewrite saves, from 0 to 1."""
+    planned: bool
+    """Whether this is what :func:`zadapter.plan` says; otherwise the effect is predicted from the
+    bounds of files alone, so that a first rewrite may be judged otherwise."""
     rows_waiting: int
     """Number of new rows that are not worth a rewrite yet."""
 
-    @property
-    def gain(self) -> float:
-        """Share of what filters read that the rewrite saves, from 0 to 1."""
-        return max(0.0, 1 - self.share_after / self.share_before) if self.share_before else 0.0
+
+def planned(plan: Plan) -> Due:
+    """Return what a plan would rewrite."""
+    return Due(
+        due=not plan.nothing_to_do,
+        jobs=plan.jobs,
+        files=plan.files_rewritten,
+        bytes=plan.bytes_rewritten,
+        files_written=plan.files_written,
+        reasons=plan.reasons,
+        share_before=plan.share_before,
+        share_after=plan.share_before if plan.nothing_to_do else plan.share_after,
+        gain=plan.gain,
+        planned=True,
+        rows_waiting=plan.rows_waiting,
+    )
 
 
 def due(
@@ -82,6 +100,8 @@ def due(
         reasons=reasons(groups),
         share_before=before,
         share_after=after,
+        gain=saved((), before, after, 0),
+        planned=False,
         rows_waiting=_waiting(found),
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.arguments.asked import Asked
 from zadapter.arguments.intent import laid
 from zadapter.arguments.options import By, Options, check_flags, check_where, named
 from zadapter.arguments.resolve import key_columns, request_of
@@ -20,11 +21,14 @@ from zadapter.filters.pruning import matching
 from zadapter.insight.analysis import Analysis, RowGroups
 from zadapter.insight.analyzer import Subject, analysis, query
 from zadapter.insight.columns import reason_without
+from zadapter.insight.due import Due, planned
 from zadapter.inspection.opened import Opened, listed, opening
-from zadapter.inspection.sampled_footers import of_row_groups
 from zadapter.layout.layout import Request
 from zadapter.overlap.extents import extent, space
 from zadapter.planning.file_size import target_file_size
+from zadapter.rewrite.compaction import compaction_plan, ordering_columns
+from zadapter.rewrite.optimize import plan as predicted
+from zadapter.spark.footers import of_row_groups
 from zadapter.table.file_stats import narrowed, row_counts, spread, total
 
 MOST_COLUMNS = 32
@@ -45,6 +49,7 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     queries: str | Sequence[str] | None = None,
     row_groups: bool = False,
     sample_files: int = SAMPLE_FILES,
+    plan: bool = False,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Analysis:
@@ -58,6 +63,8 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
         queries: Conditions. The analysis has the share of files and rows that each has to read.
         row_groups: Also read footers, and compare the row groups.
         sample_files: Maximum number of files whose footers are read.
+        plan: Judge a rewrite by :func:`zadapter.plan`, which samples rows and reads footers;
+            otherwise by the bounds of files alone.
         backend: The format, or a backend's class; None: detect it.
         spark: A Spark session; None: the running session, or a new one.
 
@@ -65,24 +72,26 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
         UsageError: There is no such table or column, or a condition is invalid.
     """
     check_where(where)
-    check_flags(row_groups=row_groups)
+    check_flags(row_groups=row_groups, plan=plan)
     check_sample(sample_files)
     for text in listed(queries):
         check_where(text)
-    options = Options(table=table, by=by)
+    options = Options(table=table, by=by, where=where)
+    told = None
+    if plan:
+        told = planned(predicted(table, by=by, where=where, backend=backend, spark=spark))
     with opening("analyze", named(table), backend, spark) as opened:
         asked = [(text, opened.condition(text).predicate) for text in listed(queries)]
         filtered = None if where is None else opened.condition(where).predicate
         conditions = [predicate for _, predicate in asked]
         conditions += [] if filtered is None else [filtered]
-        subject, left_out, note = _subject(opened, options, filtered, conditions)
+        subject = _subject(opened, options, filtered, conditions)
         return analysis(
             subject,
             where=where,
             queries=[query(text, predicate, subject.files) for text, predicate in asked],
             row_groups=_row_groups(opened, subject, sample_files) if row_groups else None,
-            left_out=left_out,
-            note=note,
+            rewrite=told or subject.due() or _joined(opened, options, filtered, subject.note),
         )
 
 
@@ -98,8 +107,8 @@ def check_sample(sample_files: object) -> None:
 
 def _subject(
     opened: Opened, options: Options, where: Predicate | None, conditions: Sequence[Predicate]
-) -> tuple[Subject, dict[str, str], str]:
-    """Return the files to analyze, the columns that are left out, and what could not be told."""
+) -> Subject:
+    """Return the files to analyze, and what is known of the table."""
     snapshot = opened.snapshot
     keys = () if options.by is None else _keys(options, opened)
     used = [column for each in conditions for column in sorted(columns_of(each))]
@@ -110,20 +119,23 @@ def _subject(
     if lacking:
         wanted = (*lacking, *wanted)
         files = opened.backend.files(snapshot, wanted)
+    table_files = files.num_rows
     if where is not None:
         files = files.filter(pa.array(matching(where, files)))
     first = () if request is None else request.columns
     partition = snapshot.partition
     others = tuple(c for c in wanted if c not in first and c[0] not in partition)
-    subject = Subject(
+    return Subject(
         snapshot=snapshot,
         files=files,
         columns=(*first, *others),
         request=request,
+        table_files=table_files,
         limits=options.limits,
         target_file_size=_target(files, request, snapshot.target_file_size),
+        left_out=left_out,
+        note=note,
     )
-    return subject, left_out, note
 
 
 def _target(files: pa.Table, request: Request | None, limit: int | None) -> int:
@@ -176,6 +188,18 @@ def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request
         return request_of(stated, opened.snapshot, files), ""
     except UsageError as error:
         return None, str(error).removeprefix(f"{opened.snapshot.table}: ")
+
+
+def _joined(opened: Opened, options: Options, where: Predicate | None, note: str) -> Due | None:
+    """Return which small files would be joined, of a table without key columns."""
+    if note != _NO_KEYS:
+        return None
+    used = () if where is None else sorted(columns_of(where))
+    columns = tuple(dict.fromkeys((*ordering_columns(opened.snapshot), *used)))
+    files = opened.backend.files(opened.snapshot, columns)
+    candidates = files if where is None else files.filter(pa.array(matching(where, files)))
+    found = Asked(files=files, candidates=candidates)
+    return planned(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
 
 
 def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:

@@ -15,10 +15,19 @@ from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError
 from zadapter.filters.column_bounds import Mask, mask
 from zadapter.insight.audit import FOOTERS, VALUES, Audit
-from zadapter.insight.comparison import BYTES, MISSING, UNSOUND, UNSURE, findings
+from zadapter.insight.comparison import (
+    BYTES,
+    MISSING,
+    UNSOUND,
+    UNSURE,
+    findings,
+    unreadable,
+    untold,
+)
 from zadapter.insight.corrected import corrected
-from zadapter.inspection import file_values, sampled_footers
+from zadapter.inspection import file_values
 from zadapter.inspection.opened import Opened, location, opening
+from zadapter.spark import footers
 
 _DELETES = "the file has row-level deletes, which its stats may include"
 _SIZE = "the file has another size than the log says, so it is another file"
@@ -51,8 +60,10 @@ def audit(
     check_flags(deep=deep, repair=repair)
     with opening("audit", named(table), backend, spark) as opened:
         columns = opened.columns
-        recorded = opened.backend.files(opened.snapshot, tuple(columns))
-        found = _values(opened, recorded) if deep else _footers(opened, recorded)
+        every = opened.backend.files(opened.snapshot, tuple(columns))
+        recorded, found, lost = _footers(opened, every)
+        if deep:
+            found = _values(opened, recorded)
         lacking = opened.snapshot.without_stats | opened.snapshot.without_bounds
         differ = findings(recorded, found, tuple(columns), lacking=lacking)
         done = _repaired(opened, recorded, found, differ) if repair else _Repair((), None, {}, "")
@@ -63,21 +74,28 @@ def audit(
             version=opened.snapshot.version,
             by=VALUES if deep else FOOTERS,
             files_audited=recorded.num_rows,
+            unreadable=lost.num_rows,
             columns=tuple(map(join, columns)),
             unsound=kinds.count(UNSOUND),
             missing=kinds.count(MISSING),
+            untold=untold(recorded, found, tuple(columns), lacking=lacking),
             unsure=kinds.count(UNSURE),
             repaired=done.paths,
             repaired_version=done.version,
             left=done.left,
             note=done.note,
-            findings=differ,
+            findings=pa.concat_tables([lost, differ]),
         )
 
 
-def _footers(opened: Opened, recorded: pa.Table) -> pa.Table:
-    uris = opened.uris(recorded)
-    return sampled_footers.of_files(opened.session, opened.snapshot, uris)
+def _footers(opened: Opened, recorded: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Return the files that can be read, the same from their footers, and why others cannot."""
+    found = footers.of_files(opened.session, opened.snapshot, opened.uris(recorded))
+    readable = pa.array(
+        [number not in found.lost for number in range(recorded.num_rows)], pa.bool_()
+    )
+    lost = unreadable(recorded.filter(pc.invert(readable)), list(found.lost.values()))
+    return recorded.filter(readable), found.table, lost
 
 
 def _values(opened: Opened, recorded: pa.Table) -> pa.Table:

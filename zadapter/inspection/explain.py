@@ -19,7 +19,7 @@ from zadapter.insight.parts import explained_files, part_facts
 from zadapter.inspection.analyze import SAMPLE_FILES, check_sample
 from zadapter.inspection.engine import ask
 from zadapter.inspection.opened import Opened, opening
-from zadapter.inspection.sampled_footers import of_row_groups
+from zadapter.spark.footers import of_row_groups
 from zadapter.table.file_stats import row_counts, spread
 
 

@@ -263,7 +263,8 @@ def report(
         why=reason,
         items=(*carried(source_table.before, definition), *definition.items),
         layout=_intended_layout(source_table, mode, refit=context.options is not None),
-        files=files.num_rows,
+        file_count=files.num_rows,
+        files=files,
         size=total(files, "size"),
         seconds=context.seconds,
     )

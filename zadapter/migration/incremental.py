@@ -65,7 +65,8 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         ) from error
     return replace(
         plan,
-        files=staged_files.files.num_rows,
+        file_count=staged_files.files.num_rows,
+        files=staged_files.files,
         size=total(staged_files.files, "size"),
         target_version=head.version,
         proof=proven,

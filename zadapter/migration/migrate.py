@@ -120,7 +120,7 @@ def _run(
 ) -> Migration:
     with call("migrate", context.table, context.spark, context.seconds) as whole:
         migrated = migration(context, dry_run=dry_run)
-        whole.note(version=migrated.target_version, files=migrated.files, bytes=migrated.size)
+        whole.note(version=migrated.target_version, files=migrated.file_count, bytes=migrated.size)
     return migrated
 
 
@@ -152,7 +152,8 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     return replace(
         plan,
         layout=describe_layout(layouts, source_table.transfer.snapshot),
-        files=files.num_rows,
+        file_count=files.num_rows,
+        files=files,
         size=total(files, "size"),
         target_version=head.version,
         proof=proven,

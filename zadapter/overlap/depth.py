@@ -75,26 +75,49 @@ def depths(extent: Extent, partition: Ints) -> Depths:
     most[known] = begun - np.searchsorted(last, begins[known], side="left")
     mean = most.astype(np.float64)
     wide = known[extent.widths[known] > 0]
-    covered = _covered(extent, first, size, ends[wide]) - _covered(extent, last, size, ends[wide])
-    covered -= _covered(extent, first, size, begins[wide])
-    covered += _covered(extent, last, size, begins[wide])
-    mean[wide] = np.maximum(1.0, covered / extent.widths[wide])
+    upper = wide[np.argsort(ends[wide])]  # keys in order are found in half of the time
+    covered = np.zeros(len(low))
+    for bounds, sign in ((first, 1), (last, -1)):
+        distances = _Distances.of(extent, bounds, size)
+        covered[upper] += sign * distances.before(ends[upper], partition[upper], high[upper])
+        covered[wide] -= sign * distances.before(begins[wide], partition[wide], low[wide])
+    mean[wide] = np.maximum(1.0, covered[wide] / extent.widths[wide])
     return Depths(mean, most)
 
 
-def _covered(extent: Extent, bounds: Ints, size: int, at: Ints) -> Floats:
-    """Return, at each key *at*, the summed distances from the *bounds* before it in its partition.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Distances:
+    """Distances from bounds of files, which are sorted by partition.
 
-    The difference of this for lower and upper bounds, taken between two values, is the sum of what
-    the files cover of the range between them.
+    Attributes:
+        bounds: Partition and rank of each bound, as one number.
+        inner: The value at each rank, from 0.
+        sums: Sum of the values of all bounds before each.
+        starts: Index of each partition's first bound.
     """
-    inner = np.concatenate([extent.number[:1], extent.number, extent.number[-1:]])
-    number = inner[np.clip(bounds % size, 0, size - 1)] - inner[0]
-    sums = np.append(0, np.cumsum(number))
-    start = np.searchsorted(bounds, at // size * size, side="left")
-    stop = np.searchsorted(bounds, at, side="left")
-    value = inner[at % size] - inner[0]
-    return np.asarray((stop - start) * value - (sums[stop] - sums[start]))
+
+    bounds: Ints
+    inner: Floats
+    sums: Floats
+    starts: Ints
+
+    @classmethod
+    def of(cls, extent: Extent, bounds: Ints, size: int) -> "_Distances":
+        """Return the distances in a column of *size* ranks."""
+        number = np.concatenate([extent.number[:1], extent.number, extent.number[-1:]])
+        inner = number - number[0]
+        starts = np.searchsorted(bounds, np.arange(int(bounds[-1]) // size + 2) * size)
+        return cls(bounds, inner, np.append(0, np.cumsum(inner[bounds % size])), starts)
+
+    def before(self, keys: Ints, partition: Ints, rank: Ints) -> Floats:
+        """Return, at each key, the summed distances from the bounds before in its partition.
+
+        The difference of this for lower and upper bounds, taken between two values, is the sum of
+        what the files cover of the range between them.
+        """
+        start, stop = self.starts[partition], np.searchsorted(self.bounds, keys)
+        summed = self.sums[stop] - self.sums[start]
+        return np.asarray((stop - start) * self.inner[rank] - summed)
 
 
 def histogram(depth: Floats | Ints) -> tuple[tuple[int, int], ...]:

@@ -54,8 +54,12 @@ def clusters(tables: Sequence[tuple[str, pa.Table]], columns: Sequence[str]) -> 
     """
     figure = _figure()
     parts = [split(name) for name in ([columns] if isinstance(columns, str) else columns)]
-    if len(parts) not in {1, 2}:
+    if not parts:
+        raise UsageError("no file has bounds of a column, so there is nothing to draw")
+    if len(parts) > 2:  # noqa: PLR2004 - the sides of a picture
         raise UsageError(f"columns= must name one or two columns, not {len(parts)}")
+    if not tables:
+        raise UsageError("the files are not known, so there is nothing to draw")
     grid = figure.add_gridspec(2, len(tables), height_ratios=(2.2, 1))
     sides = [_sides([files for _, files in tables], column) for column in parts]
     first = None
@@ -67,6 +71,12 @@ def clusters(tables: Sequence[tuple[str, pa.Table]], columns: Sequence[str]) -> 
         axes.set_title(f"{_plain(title)}: {files.num_rows:,} files{lacking}", loc="left")
     _histogram(figure.add_subplot(grid[1, :]), tables, parts)
     return figure
+
+
+def with_bounds(files: pa.Table | None) -> list[str]:
+    """Return the first two columns of which a file has both bounds."""
+    names = [] if files is None else [field.name for field in files.schema.field("stats").type]
+    return [name for name in names if files and extent(files, split(name)).known.any()][:2]
 
 
 def _plain(title: str) -> str:

@@ -2,9 +2,12 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from zadapter.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +41,23 @@ def page(title: str, body: str, figures: Sequence["Figure"] = ()) -> str:
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}{pictures}</body></html>\n"
     )
+
+
+def drawing(draw: Callable[[], "Figure"]) -> str:
+    """Return a picture as SVG to be put into a page; empty if there is nothing to draw it with.
+
+    Args:
+        draw: Makes a figure of matplotlib.
+    """
+    if find_spec("matplotlib") is None:
+        return ""
+    held = io.StringIO()
+    try:
+        draw().savefig(held, format="svg", metadata={"Date": None})
+    except UsageError:  # no column has bounds
+        return ""
+    text = held.getvalue()
+    return f'<div style="max-width:1200px">{text[text.index("<svg") :]}</div>'
 
 
 def _png(figure: "Figure") -> str:

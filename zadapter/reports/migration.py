@@ -1,8 +1,10 @@
 """Report of a migration, or of its dry run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
@@ -58,7 +60,7 @@ class Migration(Facts):
     """Parts of the table that are carried, translated, lost or refused."""
     layout: str
     """Description of the new table's layout."""
-    files: int
+    file_count: int
     """Number of migrated files in the new table; for a dry run, in the old table."""
     size: int
     """Bytes of these files."""
@@ -69,6 +71,8 @@ class Migration(Facts):
     """Notes on shared files."""
     seconds: Mapping[str, float]
     """Seconds by phase."""
+    files: pa.Table | None = field(default=None, repr=False, compare=False)
+    """These files."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -96,7 +100,7 @@ class Migration(Facts):
             if parts:
                 facts[status.value] = "; ".join(parts)
         facts["layout"] = self.layout
-        facts["files"] = f"{self.files} of {show(self.size)}"
+        facts["files"] = f"{self.file_count} of {show(self.size)}"
         if self.notes:
             facts["shared files"] = "; ".join(self.notes)
         if self.proof is not None:

@@ -6,6 +6,7 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from zadapter.arguments.asked import Asked
 from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, leaves
@@ -13,7 +14,7 @@ from zadapter.errors import UsageError
 from zadapter.planning.compaction import Compaction, compaction, joined_files
 from zadapter.planning.file_groups import Job, reasons
 from zadapter.planning.file_size import USUAL
-from zadapter.reports.optimize import Plan
+from zadapter.reports.plan import Plan
 from zadapter.rewrite.shuffle import Clustered
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
@@ -38,12 +39,15 @@ class CompactionPlan:
 
     backend: Backend
     snapshot: Snapshot
-    files: pa.Table = field(repr=False)
-    """All live files of the table."""
-    candidates: int
-    """Number of live files that may hold rows matching ``where``."""
+    asked: Asked
+    """The files, with stats of the columns that may order them, and those that may be joined."""
     target_file_size: int
     compaction: Compaction
+
+    @property
+    def files(self) -> pa.Table:
+        """All live files of the table."""
+        return self.asked.files
 
     @property
     def jobs(self) -> tuple[JoiningJob, ...]:
@@ -70,8 +74,10 @@ class CompactionPlan:
             curve="",
             target_file_size=self.target_file_size,
             groups=len(groups),
+            jobs=len(self.compaction.jobs),
             files_before=self.files.num_rows,
-            files_asked=self.candidates,
+            files_asked=self.asked.candidates.num_rows,
+            files_young=self.asked.young,
             files_rewritten=removed["files"] or 0,
             files_written=sum(group.cut_into for group in groups),
             bytes_rewritten=removed["bytes"] or 0,
@@ -81,6 +87,7 @@ class CompactionPlan:
             reasons=reasons(groups),
             sort_order=self.snapshot.sort_order,
             files_owned=self.compaction.owned,
+            files=self.files,
             groups_left=self.compaction.files_left,
             bytes_left=self.compaction.bytes_left,
         )
@@ -102,8 +109,7 @@ def compaction_plan(
     options: Options,
     backend: Backend,
     snapshot: Snapshot,
-    files: pa.Table,
-    candidates: pa.Table,
+    asked: Asked,
 ) -> CompactionPlan:
     """Plan a compaction.
 
@@ -111,8 +117,7 @@ def compaction_plan(
         options: The caller's options.
         backend: The table's backend.
         snapshot: The version that is read.
-        files: All live files, with stats of the columns that may order them.
-        candidates: Those that may hold rows matching ``where``.
+        asked: The files, with stats of the columns that may order them, and those to join.
 
     Raises:
         UsageError: The caller asks for new cuts.
@@ -126,10 +131,9 @@ def compaction_plan(
     return CompactionPlan(
         backend=backend,
         snapshot=snapshot,
-        files=files,
-        candidates=candidates.num_rows,
+        asked=asked,
         target_file_size=target,
-        compaction=compaction(candidates, target, tuple(snapshot.partition), options.limits),
+        compaction=compaction(asked.candidates, target, tuple(snapshot.partition), options.limits),
     )
 
 

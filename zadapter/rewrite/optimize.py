@@ -20,7 +20,8 @@ from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError, UsageError
 from zadapter.querylog.sources import Queries
-from zadapter.reports.optimize import Plan, Report
+from zadapter.reports.optimize import Report
+from zadapter.reports.plan import Plan
 from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.self_test import before_writing

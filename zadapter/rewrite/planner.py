@@ -1,31 +1,26 @@
 """Planning of a rewrite: snapshot, files, sample, layouts and prediction."""
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from zadapter.arguments.asked import Asked, asked, predicate_of
 from zadapter.arguments.intent import followed
 from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import key_columns, request_of
-from zadapter.arguments.where import condition
-from zadapter.backend.contract import Backend, is_dated
+from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join
-from zadapter.errors import MissingStatsError, UnsupportedError
-from zadapter.filters.predicate import Predicate
-from zadapter.filters.predicate import columns as columns_of
-from zadapter.filters.pruning import matching
+from zadapter.errors import MissingStatsError
 from zadapter.layout.layout import Request
-from zadapter.planning.effect import Effect, by_row_group
+from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Rewrite, groups_of
 from zadapter.planning.reading import filter_weights
-from zadapter.reports.optimize import Plan
 from zadapter.reports.phases import phase
+from zadapter.reports.plan import Plan
 from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
 from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
@@ -52,15 +47,18 @@ class RewritePlan:
 
     backend: Backend
     snapshot: Snapshot
-    files: pa.Table = field(repr=False)
-    """All live files of the table, with stats of the key columns."""
-    candidates: int
-    """Number of live files that may hold rows matching ``where``."""
+    asked: Asked
+    """The files, with stats of the key columns, and those that may be rewritten."""
     request: Request
     maintenance: Maintenance
     """What was chosen to be rewritten, and what was not."""
     judged: tuple[Judged, ...]
     """All jobs that could be run."""
+
+    @property
+    def files(self) -> pa.Table:
+        """All live files of the table, with stats of the key columns."""
+        return self.asked.files
 
     @cached_property
     def jobs(self) -> tuple[PlannedJob, ...]:
@@ -100,6 +98,9 @@ class RewritePlan:
         kept = chosen(self.files, set(self.files["path"].to_pylist()) - removed_paths)
         removed = chosen(self.files, removed_paths if self.jobs else set())
         groups = by_row_group(self.effects)
+        before = self.share_read(self.files)
+        after = share_then(self.request, self._predicted, kept)
+        gain = saved(self.effects, before, after, int(file_stats.row_counts(self.files).sum()))
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
@@ -108,15 +109,18 @@ class RewritePlan:
             curve=self.request.curve.value,
             target_file_size=self.request.target_file_size,
             groups=sum(len(planned.job.groups) for planned in self.jobs),
+            jobs=len(self.jobs),
             groups_declined=sum(len(planned.job.groups) for planned in self.declined),
             files_before=self.files.num_rows,
-            files_asked=self.candidates,
+            files_asked=self.asked.candidates.num_rows,
+            files_young=self.asked.young,
             files_rewritten=removed.num_rows,
             files_written=sum(g.cut_into for planned in self.jobs for g in planned.job.groups),
             bytes_rewritten=file_stats.total(removed, "size"),
             rows=file_stats.live_rows(removed),
-            share_before=self.share_read(self.files),
-            share_after=share_then(self.request, self._predicted, kept),
+            share_before=before,
+            share_after=after,
+            gain=gain if self.jobs else 0.0,
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],
             reasons=reasons(group for planned in self.jobs for group in planned.job.groups),
@@ -164,21 +168,21 @@ def prepare(
     """
     with phase("plan", options.name, seconds) as step:
         snapshot = backend.snapshot(options.name)
-        predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
+        predicate = predicate_of(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)
         if keyed is None:
             columns = ordering_columns(snapshot)
-            files, candidates = _files(options, backend, snapshot, columns, predicate)
-            compacting = compaction_plan(options, backend, snapshot, files, candidates)
+            found = asked(options, backend, snapshot, columns, predicate)
+            compacting = compaction_plan(options, backend, snapshot, found)
             step.note(version=snapshot.version, **compacting.replaced)
             return compacting
         options, columns = keyed, key_columns(keyed, snapshot)
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
-        files, candidates = _files(options, backend, snapshot, columns, predicate)
-        request = request_of(options, snapshot, files)
+        found = asked(options, backend, snapshot, columns, predicate)
+        request = request_of(options, snapshot, found.files)
         partition = tuple(snapshot.partition)
         maintained = maintenance(
-            candidates, request, partition, options.limits, force=options.force
+            found.candidates, request, partition, options.limits, force=options.force
         )
         jobs_to_fit = jobs(
             groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
@@ -190,45 +194,13 @@ def prepare(
         plan = RewritePlan(
             backend=backend,
             snapshot=snapshot,
-            files=files,
-            candidates=candidates.num_rows,
+            asked=found,
             request=request,
             maintenance=maintained,
             judged=judged,
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan
-
-
-def _files(
-    options: Options,
-    backend: Backend,
-    snapshot: Snapshot,
-    columns: Sequence[Parts],
-    predicate: Predicate | None,
-) -> tuple[pa.Table, pa.Table]:
-    """Return the live files with stats of *columns*, and those that may be rewritten."""
-    used = () if predicate is None else sorted(columns_of(predicate))
-    files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
-    candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    return files, _settled(options, backend, snapshot, candidates)
-
-
-def _settled(options: Options, backend: Backend, snapshot: Snapshot, files: pa.Table) -> pa.Table:
-    """Return the files that are as old as ``settle`` asks for.
-
-    Raises:
-        UnsupportedError: The backend does not know the age of files.
-    """
-    if options.settled_age is None:
-        return files
-    if not is_dated(backend):
-        raise UnsupportedError(
-            f"{snapshot.table}: the backend of this format does not know the age of files; omit "
-            "settle="
-        )
-    before = datetime.now(timezone.utc) - options.settled_age
-    return files.filter(pc.is_in(files["path"], backend.older(snapshot, before)))
 
 
 def _with_stats(
@@ -272,15 +244,7 @@ def _is_optional(planned: PlannedJob, request: Request) -> bool:
 
     These are the first rewrites of files. Whether others pay was predicted when they were chosen.
     Jobs of a linear or weighted layout are always run: the predicted filters are on all columns
-    alike, and such a layout is for others.
+    alike, and such a layout is for others. Jobs of a learned layout are judged by its own filters.
     """
-    is_plain = filter_weights(request) is None
+    is_plain = bool(request.filters) or filter_weights(request) is None
     return is_plain and all(group.reason == Reason.FIRST for group in planned.job.groups)
-
-
-def _predicate(where: str, backend: Backend, snapshot: Snapshot) -> Predicate:
-    """Convert the condition to a predicate for the files of the current snapshot."""
-    no_files = file_stats.empty({}, snapshot.partition)
-    return condition(
-        where, backend.read(snapshot, no_files), snapshot.schema, later=False
-    ).predicate

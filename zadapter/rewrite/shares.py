@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from zadapter.backend.contract import Backend
-from zadapter.base.ranks import Ints
+from zadapter.base.ranks import Ints, Ranked
 from zadapter.layout import assign
+from zadapter.layout.filters import rank_filters
 from zadapter.layout.layout import Request
 from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.spark.footers import read_row_groups
+from zadapter.spark.footers import of_row_groups
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
-from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Snapshot
 
 FOOTERS = 16
@@ -35,8 +34,8 @@ def share_now(request: Request, planned: Sequence[PlannedJob], files: pa.Table) 
     """Return the mean share of the rows of *files* that a range filter on the sample reads."""
     if not _sampled(planned):
         return 0.0
-    ranks, boxes = _ranked(request, planned, files)
-    return predict.share_read(boxes, predict.queries(ranks))
+    ranked, boxes = _ranked(request, planned, files)
+    return _share(request, ranked, boxes)
 
 
 def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
@@ -70,13 +69,13 @@ def share_then(
     """
     if not _sampled(planned):
         return 0.0
-    ranks, boxes = _ranked(request, planned, kept)
-    parts, at = [boxes], 0
+    ranked, boxes = _ranked(request, planned, kept)
+    ranks, parts, at = _of_rows(ranked), [boxes], 0
     for each in planned:
         rows = len(each.root_of)
         parts.append(predicted(each, ranks[at : at + rows]))
         at += rows
-    return predict.share_read(predict.joined(parts), predict.queries(ranks))
+    return _share(request, ranked, predict.joined(parts))
 
 
 def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: PlannedJob) -> Effect:
@@ -84,7 +83,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     files = planned.job.files
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
-    row_groups = _read_row_groups(backend, snapshot, request, files)
+    row_groups = _row_groups(backend, snapshot, request, files)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         groups_before = share_now(request, [planned], row_groups)
         groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
@@ -107,13 +106,26 @@ def _sampled(planned: Sequence[PlannedJob]) -> bool:
     return any(len(each.root_of) for each in planned)
 
 
+def _share(request: Request, ranked: Sequence[Ranked], boxes: predict.Boxes) -> float:
+    """Return the mean share that filters read: those of the request, or ranges of the columns."""
+    if not request.filters:
+        return predict.share_read(boxes, predict.queries(_of_rows(ranked)))
+    asked = rank_filters(request.filters, request.columns, [each.distinct for each in ranked])
+    return float(np.average(predict.shares_by_filter(boxes, asked), weights=asked.weight))
+
+
+def _of_rows(ranked: Sequence[Ranked]) -> Ints:
+    """Return the ranks of the sampled rows, shape (rows, columns)."""
+    return np.stack([each.ranks for each in ranked], axis=1)
+
+
 def _ranked(
     request: Request, planned: Sequence[PlannedJob], files: pa.Table
-) -> tuple[Ints, predict.Boxes]:
+) -> tuple[list[Ranked], predict.Boxes]:
     parts = [each.keys for each in planned]
     sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
     stats = [file_stats.column(files, parts) for parts in request.columns]
-    return predict.boxes_of_stats(sample, stats, row_counts(files))
+    return predict.ranked_with_stats(sample, stats, row_counts(files))
 
 
 def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
@@ -122,7 +134,7 @@ def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 
-def _read_row_groups(
+def _row_groups(
     backend: Backend, snapshot: Snapshot, request: Request, files: pa.Table
 ) -> pa.Table | None:
     """Return evenly spread *files* by row group, as a file table with stats of the key columns.
@@ -131,12 +143,9 @@ def _read_row_groups(
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
     few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
-    picked = file_stats.spread(files, few)["path"].to_pylist()
-    keys = {parts[0] for parts in request.columns}
-    narrow = replace(snapshot, schema=pa.schema([f for f in snapshot.schema if f.name in keys]))
+    picked = file_stats.spread(files, few)
     spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
     with suppress(Exception):
-        uris = backend.uris(snapshot, picked)
-        footers = [group for file in read_row_groups(spark, uris) for group in file]
-        return file_table(narrow, {str(number): footer for number, footer in enumerate(footers)})
+        uris = backend.uris(snapshot, picked["path"].to_pylist())
+        return of_row_groups(spark, snapshot, picked, uris, request.columns).table
     return None

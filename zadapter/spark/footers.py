@@ -1,7 +1,11 @@
-"""Reading of Parquet footers from every store that Spark can read."""
+"""Reading of Parquet footers from every store that Spark can read.
 
-from collections.abc import Sequence
+Tables from footers have only the columns that are certainly those of the table.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -11,7 +15,14 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.java_file import JavaFile
 from zadapter.base.locations import map_files
-from zadapter.table.footers import Footer, parse, row_groups
+from zadapter.base.names import Parts
+from zadapter.base.translate_errors import explain, is_foreign, texts
+from zadapter.errors import DataFileError
+from zadapter.filters.row_groups import Groups, groups_of
+from zadapter.table.footers import Footer, file_table, parse, row_groups
+from zadapter.table.snapshot import Snapshot
+
+_FIELD_ID = b"PARQUET:field_id"
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
@@ -24,9 +35,52 @@ def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
     return list(map_files(lambda uri: parse(*metadata(spark, uri)), uris))
 
 
-def read_row_groups(spark: SparkSession, uris: Sequence[str]) -> list[list[Footer]]:
-    """Read one footer per row group of the files *uris*, with the errors of :func:`read`."""
-    return list(map_files(lambda uri: row_groups(*metadata(spark, uri)), uris))
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What footers say of files.
+
+    Attributes:
+        table: The file table; ``path`` has the number of each file.
+        lost: Why other files cannot be read, by number.
+    """
+
+    table: pa.Table
+    lost: Mapping[int, str]
+
+
+def of_files(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]) -> Found:
+    """Return a file table from the footers of the files that are there and are undamaged."""
+
+    def read_footer(uri: str) -> Footer | DataFileError:
+        try:
+            return _certain(snapshot, *_parsed(spark, uri))
+        except Exception as error:
+            found = explain(snapshot.table, texts(error)) if is_foreign(error) else error
+            if isinstance(found, DataFileError):
+                return found
+            raise
+
+    read = dict(enumerate(map_files(read_footer, uris)))
+    known = {str(number): each for number, each in read.items() if isinstance(each, Footer)}
+    lost = {number: str(each) for number, each in read.items() if isinstance(each, DataFileError)}
+    return Found(file_table(snapshot, known), lost)
+
+
+def of_row_groups(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    files: pa.Table,
+    uris: Sequence[str],
+    columns: Collection[Parts],
+) -> Groups:
+    """Return the row groups of *files*, with stats of the outermost columns of *columns*."""
+
+    def read_groups(uri: str) -> list[Footer]:
+        size, footer = metadata(spark, uri)
+        return [_certain(snapshot, group, footer) for group in row_groups(size, footer)]
+
+    names = {parts[0] for parts in columns}
+    return groups_of(snapshot, files, list(map_files(read_groups, uris)), names)
 
 
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
@@ -51,3 +105,35 @@ def _opened(spark: SparkSession, uri: str) -> JavaFile:
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
     size = int(files.getFileStatus(path).getLen())
     return JavaFile(files.open(path), size)
+
+
+def _parsed(spark: SparkSession, uri: str) -> tuple[Footer, pq.FileMetaData]:
+    size, footer = metadata(spark, uri)
+    return parse(size, footer), footer
+
+
+def _certain(snapshot: Snapshot, footer: Footer, metadata: pq.FileMetaData) -> Footer:
+    """Return a footer without columns that have the name of a table's column, but another id."""
+    if not snapshot.field_ids:
+        return footer
+    ids = dict(_ids(metadata.schema.to_arrow_schema(), ()))
+    wanted = {".".join(snapshot.physical.get(p, p)): n for p, n in snapshot.field_ids.items()}
+    kept = {
+        path: column
+        for path, column in footer.columns.items()
+        if ids.get(path) is None or ids.get(path) == wanted.get(path)
+    }
+    return replace(footer, columns=kept)
+
+
+def _ids(fields: pa.Schema | pa.StructType, above: Parts) -> list[tuple[str, int]]:
+    """Return the id of each column that has one, by its path in the file."""
+    found = []
+    for field in fields:
+        path = (*above, field.name)
+        number = (field.metadata or {}).get(_FIELD_ID)
+        if number is not None:
+            found.append((".".join(path), int(number)))
+        if pa.types.is_struct(field.type):
+            found += _ids(field.type, path)
+    return found

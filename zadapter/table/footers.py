@@ -9,7 +9,7 @@ a NaN max leaves the min valid, and a NaN min means that all values are NaN.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any
@@ -63,7 +63,9 @@ class Footer:
     columns: Mapping[str, ColumnFooter]
 
 
-def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
+def file_table(
+    snapshot: Snapshot, footers: Mapping[str, Footer], names: Collection[str] | None = None
+) -> pa.Table:
     """Return a file table with size, rows, and stats of every column with one value per row.
 
     Partition values are left to the format.
@@ -71,12 +73,15 @@ def file_table(snapshot: Snapshot, footers: Mapping[str, Footer]) -> pa.Table:
     Args:
         snapshot: The table's version, for its columns and their names in the files.
         footers: Footers by path.
+        names: The outermost columns whose stats are wanted; None: all.
     """
     parsed = list(footers.values())
     columns = {
         parts: type_
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] not in snapshot.partition and orders(type_)
+        if parts[0] not in snapshot.partition
+        and orders(type_)
+        and (names is None or parts[0] in names)
     }
     stats = []
     paths = {p: ".".join(snapshot.physical.get(p, p)) for p, _ in leaves(snapshot.schema)}

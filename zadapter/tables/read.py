@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from os import PathLike
 from urllib.parse import unquote, urlparse
 
@@ -29,8 +28,6 @@ from zadapter.spark import footers
 from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
-from zadapter.table.file_stats import replaced
-from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Snapshot
 
 
@@ -236,16 +233,11 @@ def _row_groups(
     spark: SparkSession,
 ) -> list[list[int]]:
     """Return the numbers of the row groups of each file that may hold matching rows."""
-    read = footers.read_row_groups(spark, uris)
-    if predicate is None:
-        return [list(range(len(groups))) for groups in read]
-    of_file = np.repeat(np.arange(len(read)), [len(groups) for groups in read])
-    every = chain.from_iterable(read)
-    groups = file_table(snapshot, {str(number): group for number, group in enumerate(every)})
-    values = matching_files["partition"].combine_chunks().take(pa.array(of_file))
-    groups = replaced(groups, matching_files.schema.field("partition"), values)
-    may = matching(predicate, groups)
-    return [np.flatnonzero(may[of_file == number]).tolist() for number in range(len(read))]
+    columns = () if predicate is None else columns_of(predicate)
+    groups = footers.of_row_groups(spark, snapshot, matching_files, uris, columns)
+    every = np.ones(groups.table.num_rows, np.bool_)
+    may = every if predicate is None else matching(predicate, groups.table)
+    return [np.flatnonzero(may[groups.file_of == n]).tolist() for n in range(len(uris))]
 
 
 def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Snapshot:

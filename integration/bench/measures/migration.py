@@ -75,7 +75,7 @@ def _in_place(spark: SparkSession, place: Path) -> Iterator[Goal]:
             )
             for number in range(2)
         ][-1]  # the first one loads classes
-        rate = found.files / _without_proof(found)
+        rate = found.file_count / _without_proof(found)
         what = f"in place, {FILES} files, {old} to {to}: files a second"
         said = f"{rate:,.0f}; {_said(found)}"
         said += "; footers are read" if old == "parquet" else ""

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from zadapter.cli.app import app
 
+SPREAD = "id * 7919 % 6007 AS n"
+
 
 def say(*arguments, code=0, charset="utf-8"):
     """Run the command line; return what it prints, and check the exit code."""
@@ -164,3 +166,75 @@ def test_rows_of_another_type_are_refused(spark, clustered, tmp_path):
 
     assert answer.stderr == "error: column 'n' is string, but bigint in the table; cast it\n"
     assert answer.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "by", "least", "due"),
+    [
+        ((1, SPREAD), "n", "0.5", True),
+        ((4, "if(id % 500 = 0, id, 0L) AS n"), "n", "0.05", False),
+        ((8, SPREAD), None, "0", True),
+        ((8, SPREAD), None, "0.01", False),
+        ((1, SPREAD), None, "0", False),
+    ],
+    ids=["row groups", "one value", "small files", "no gain", "one file"],
+)
+def test_a_check_asks_what_plan_would_do(spark, tmp_path, table, by, least, due):
+    """Also where bounds of files cannot tell: row groups, skewed values; and without keys."""
+    folder, (files, column) = str(tmp_path / "plain"), table
+    rows = spark.range(6_000).selectExpr(column, "sha(string(id)) AS page")
+    rows.repartition(files).write.parquet(folder)
+    asked = (folder, "--backend", "parquet", *(() if by is None else ("--by", by)))
+
+    plan = tell("plan", *asked)
+    found = tell("analyze", *asked, "--check", f"gain={least}", code=3 if due else 0)["rewrite"]
+
+    assert found["due"] == (not plan["nothing_to_do"])
+    assert found["planned"]
+    assert (found["gain"], found["files"]) == (plan["gain"], plan["files_rewritten"])
+    if by is None:
+        assert tell("analyze", *asked)["rewrite"] == found  # the log is enough to join files
+
+
+def test_an_audit_fails_until_wrong_stats_are_repaired(spark, tmp_path):
+    """A scheduler sees by the exit code that a query can miss rows."""
+    table = tmp_path / "orders"
+    spark.range(100).coalesce(1).write.format("delta").save(str(table))
+    entry = table / "_delta_log" / f"{0:020}.json"
+    assert say("audit", str(table))
+    entry.write_text(entry.read_text().replace('{\\"id\\":0}', '{\\"id\\":90}', 1))
+    (table / "_delta_log" / f".{0:020}.json.crc").unlink()
+    for checksum in entry.parent.glob("*.crc"):
+        checksum.unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001
+
+    assert tell("audit", str(table), code=3)["unsound"] == 1
+    assert tell("audit", str(table), "--repair")["repaired_version"] == 1
+    assert tell("audit", str(table))["unsound"] == 0
+
+
+def test_a_rewrite_is_drawn_before_and_after(plain, tmp_path):
+    """And told in a page; a rewrite of nothing to draw is no failure, a plan of it is one."""
+    asked = ("--backend", "parquet", "--target-file-size", "8KB")
+    picture, page = tmp_path / "now.svg", tmp_path / "page.html"
+    say("plan", plain, "--by", "n", *asked, "--plot", str(picture))
+    assert "now: 6 files" in picture.read_text(encoding="utf-8")
+
+    say("optimize", plain, "--by", "n", *asked, "--html", str(page), "--plot", str(picture))
+    assert "after:" in picture.read_text(encoding="utf-8")
+    assert "<h1>zadapter report</h1>" in page.read_text(encoding="utf-8")
+    assert "data:image/png" in page.read_text(encoding="utf-8")
+    assert "exclude each other" in CliRunner().invoke(app, ["plan", "--config", "x.toml", "--plot",
+                                                            str(picture)]).stderr  # fmt: skip
+
+
+def test_what_cannot_be_drawn_is_a_note_behind_a_rewrite(spark, tmp_path):
+    """The rewrite is done all the same."""
+    folder, picture = str(tmp_path / "none"), tmp_path / "none.png"
+    spark.range(10).selectExpr("array(id) AS list").repartition(6).write.parquet(folder)
+
+    assert "is not written" in say(
+        "optimize", folder, "--backend", "parquet", "--plot", str(picture)
+    )
+    say("plan", folder, "--backend", "parquet", "--plot", str(picture), code=2)
+    assert not picture.exists()

@@ -21,6 +21,7 @@ from zadapter.filters.predicate import (
     StartsWith,
 )
 from zadapter.filters.pruning import matching
+from zadapter.filters.texts import causes, text
 
 UTC = timezone.utc
 NOON = datetime.fromisoformat("2024-01-05 12:00")
@@ -148,9 +149,9 @@ def test_s26_s27_s33_what_is_not_evaluated_excludes_nothing(read, text):
 
 def test_s28_a_pattern_begins_with_a_prefix(read):
     """Up to its first wildcard or escape, whatever the escape is."""
-    for text in ("s LIKE 'ab_c%'", "s LIKE 'ab/_%_d' ESCAPE '/'", r"s LIKE r'ab\%_'"):
-        prefixes = [leaf for leaf in leaves(read(text)) if isinstance(leaf, StartsWith)]
-        assert prefixes == [StartsWith(("s",), "ab")], text
+    for like in ("s LIKE 'ab_c%'", "s LIKE 'ab/_%_d' ESCAPE '/'", r"s LIKE r'ab\%_'"):
+        prefixes = [leaf for leaf in leaves(read(like)) if isinstance(leaf, StartsWith)]
+        assert prefixes == [StartsWith(("s",), "ab")], like
 
 
 def test_isnan_is_true_or_false_never_null(read):
@@ -235,3 +236,23 @@ def test_columns_are_told(empty, columns):
     found = condition("odd.x.y = 1 AND abs(d) > 2", empty, columns, later=False)
 
     assert found.columns == {"Odd", "d"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown", "cause"),
+    [
+        ("upper(s) = 'A'", "(upper(s) = 'A')", "upper(s), a function"),
+        ("upper(s) IS NOT NULL", "(upper(s) IS NOT NULL)", "upper(s), a function"),
+        ("CAST(i AS STRING) = '7'", "(CAST(i AS STRING) = '7')", "CAST(i AS STRING), a cast"),
+        ("i < d", "(CAST(i AS DOUBLE) < d)", "CAST(i AS DOUBLE), a cast"),
+        ("i = t + t", "(i = CAST((t + t) AS INT))", "(t + t), a function"),
+        ("NOT (flag AND size(list) = 1)", "(size(list) = 1)", "size(list), a function"),
+        ("s LIKE 'x%a_b'", "s LIKE 'x%a_b'", "s LIKE 'x%a_b', a function"),
+    ],
+)
+def test_what_bounds_say_nothing_about_is_shown_as_sql(read, condition, shown, cause):
+    """As users write it, without names of Spark's classes."""
+    predicate = read(condition)
+
+    assert shown in text(predicate)
+    assert causes(predicate)[0].startswith(cause)

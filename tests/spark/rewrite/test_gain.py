@@ -76,3 +76,25 @@ def test_the_share_by_row_group_is_what_footers_say_afterwards(table, clustered,
 
     assert found == pytest.approx(predicted, abs=0.03)
     assert found < clustered.share_after
+
+
+def test_bounds_that_only_the_log_has_are_not_forgotten(spark, tmp_path, conf):
+    """Spark writes timestamps as INT96, without bounds in the footers: the log's files have them.
+
+    Files that are in order already are not rewritten for a gain that is none.
+    """
+    conf({"spark.sql.parquet.outputTimestampType": "INT96"})
+    path = str(tmp_path / "events")
+    rows = spark.range(0, 30_000, 1, 30).selectExpr(
+        "timestamp_seconds(1750000000 + id) AS ts", "id"
+    )
+    rows.write.format("delta").save(path)
+    asked = {"by": ["ts"], "backend": "delta", "spark": spark}
+
+    plan = zadapter.plan(path, row_groups=1, **asked)
+    found = zadapter.analyze(path, row_groups=True, **asked)
+
+    assert plan.share_before < 0.2
+    assert plan.row_group_share_before <= plan.share_before
+    assert plan.nothing_to_gain
+    assert found.row_groups.share <= found.row_groups.share_by_file < 0.2
