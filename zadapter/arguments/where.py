@@ -14,12 +14,11 @@ from zadapter.arguments.options import check_where
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
-from zadapter.filters import spark_tree
 from zadapter.filters.predicate import And, Constant, Predicate, Unknown
+from zadapter.spark.conditions import predicate_of, unknown_rows
 
 JavaObject = Any
 _CALL = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
-_SEPARATOR = "\0"
 _SHOWN = 60
 
 
@@ -84,10 +83,7 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
 def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Predicate:
     """Optimise the condition with Spark, and convert the optimised plan."""
     session = rows.sparkSession
-    java: Any = session._jsparkSession  # noqa: SLF001 - internal rows have no public door
-    no_rows = java.emptyDataFrame().queryExecution().toRdd()
-    java_rows = java.internalCreateDataFrame(no_rows, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
-    unknown = DataFrame(java_rows, session)
+    unknown = unknown_rows(rows)
     try:
         filtered = unknown.where(text)
     except AnalysisException:  # it references metadata columns, which only file relations have
@@ -116,42 +112,12 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
     """Convert the filters of an optimised plan; an empty relation means a false condition."""
     parts = []
     while plan.nodeName() == "Filter":
-        tree = plan.condition()
-        nodes = json.loads(tree.toJSON())
-        parts.append(spark_tree.predicate(nodes, schema, _Expressions(tree)))
+        parts.append(predicate_of(plan.condition(), schema))
         plan = plan.child()
     if plan.nodeName() == "LocalRelation":
         return Constant(value=False)
     is_scan = plan.nodeName() == "LogicalRDD"
     return And(tuple(parts)) if is_scan else Unknown(str(plan.nodeName()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Expressions:
-    """Nodes of an expression tree in the JVM."""
-
-    tree: JavaObject
-
-    def value(self, number: int) -> Any:
-        """Return the internal value of a literal."""
-        return self.tree.apply(number).value()
-
-    def members(self, number: int) -> tuple[list[str], bool] | None:
-        """Return the non-null values of an ``InSet``, and whether it contains null.
-
-        The values cross to Python as one string, since there may be a million of them. The result
-        is None if a value contains the separator.
-        """
-        values = self.tree.apply(number).hset()
-        has_null = bool(values.contains(None))
-        if has_null:
-            values = getattr(values, "$minus")(None)
-        texts = str(values.mkString(_SEPARATOR)).split(_SEPARATOR)
-        return (texts, has_null) if len(texts) == values.size() else None
-
-    def escape(self, number: int) -> str:
-        """Return the escape character of a ``Like``."""
-        return str(self.tree.apply(number).escapeChar())
 
 
 def check_functions(where: str | None, spark: SparkSession) -> None:

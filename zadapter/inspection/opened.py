@@ -29,12 +29,16 @@ class Opened:
     session: SparkSession
     """The caller's session, which evaluates conditions."""
 
-    def condition(self, where: str) -> Condition:
-        """Analyse a condition, with the errors of ``zadapter.arguments.where.condition``."""
+    @property
+    def rows(self) -> DataFrame:
+        """The table's columns without rows, in the caller's session."""
         no_files = file_stats.empty({}, self.snapshot.partition)
         plan = self.backend.read(self.snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
-        rows: DataFrame = planned(self.session, plan)
-        return condition(where, rows, self.snapshot.schema, later=False)
+        return planned(self.session, plan)
+
+    def condition(self, where: str) -> Condition:
+        """Analyse a condition, with the errors of ``zadapter.arguments.where.condition``."""
+        return condition(where, self.rows, self.snapshot.schema, later=False)
 
     def uris(self, files: pa.Table) -> list[str]:
         """Return the URIs of *files*."""

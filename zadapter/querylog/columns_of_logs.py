@@ -1,0 +1,67 @@
+"""Logs that are tables: which column has the texts, the weights and the times."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.base.names import quote
+from zadapter.errors import UsageError
+from zadapter.querylog.entries import SCANS
+
+_TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
+_WEIGHTS = ("weight", "count", "seconds")
+_TIMES = ("time", "timestamp", "start_time", "query_start_time", "started", "created", "date")
+_TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
+
+
+def entries_of(rows: DataFrame, shown: str) -> DataFrame:
+    """Return the entries of a table of texts, in the form of ``zadapter.querylog.entries``.
+
+    Args:
+        rows: A column ``sql``, ``query``, ``text``, ``query_text`` or ``statement``, or one column
+            of texts; at will ``weight``, ``count`` or ``seconds``, and a time.
+        shown: The log, as messages name it.
+
+    Raises:
+        UsageError: There is no column of texts.
+    """
+    names = rows.columns
+    texts = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.StringType)]
+    text = _named(_TEXTS, texts)
+    if text is None:
+        others = [name for name in texts if name.lower() not in (*_WEIGHTS, *_TIMES)]
+        if len(others) != 1:
+            raise UsageError(
+                f"{shown} has no column of texts among {', '.join(names) or 'no columns'}; name "
+                f"it one of: {', '.join(_TEXTS)}"
+            )
+        text = others[0]
+    weight = _named(_WEIGHTS, [name for name in names if name != text])
+    return rows.select(
+        F.trim(F.coalesce(F.col(quote((text,))), F.lit(""))).alias("text"),
+        F.expr(f"CAST(array() AS {SCANS})").alias("scans"),
+        (F.lit(1.0) if weight is None else _number(weight)).alias("weight"),
+        _moment(rows, text).alias("moment"),
+    )
+
+
+def _named(choices: tuple[str, ...], names: list[str]) -> str | None:
+    """Return the first of *choices* that is a column's name, as it is spelled."""
+    lowered = {name.lower(): name for name in names}
+    return next((lowered[choice] for choice in choices if choice in lowered), None)
+
+
+def _number(name: str) -> Column:
+    return F.expr(f"try_cast({quote((name,))} AS double)")
+
+
+def _moment(rows: DataFrame, text: str) -> Column:
+    """Return the time of an entry as a number; null if there is none."""
+    temporal = [f.name for f in rows.schema.fields if isinstance(f.dataType, _TEMPORAL)]
+    name = _named(_TIMES, [name for name in rows.columns if name != text])
+    name = name or (temporal[0] if len(temporal) == 1 else None)
+    if name is None:
+        return F.lit(None).cast("double")
+    if isinstance(rows.schema[name].dataType, T.NumericType):
+        return _number(name)
+    return F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)")
