@@ -80,6 +80,7 @@ def test_other_tables_and_views_are_looked_up(spark, lake, filters):
         ("SELEC id FROM events", "a text that Spark cannot parse"),
         ("SELECT nr FROM events WHERE id = 1", "column that does not exist: nr"),
         ("gone = 1", "column that does not exist: gone"),
+        ("gone", "column that does not exist: gone"),
         ("SELECT * FROM hr.people WHERE id = 1", "table not found: hr.people"),
         ("SELECT * FROM range(5) WHERE id = 1", "another table"),
         ("SELECT * FROM events JOIN range(5) USING (id)", "no filter on this table"),
