@@ -38,13 +38,18 @@ def test_the_order_of_conditions_makes_no_other_filter():
     """Dashboards and people write the same conditions in any order, and Spark nests them."""
     assert normal(And((A, B))) == normal(And((B, And((A, B)))))
     assert normal(And((A,))) == A
+    assert normal(Or((A, B))) == normal(Or((B, And((A,)), A)))
+    two = tuple(map(pa.scalar, ("a", "b")))
+    assert normal(Not(In(("s",), two))) == normal(Not(In(("s",), two[::-1])))
 
 
 def test_what_spark_adds_to_comparisons_is_left_out():
     """But not where it says more: null-safe equality and other columns imply nothing."""
     assert normal(And((PRESENT, A))) == A
     assert normal(And((PRESENT, In(("a",), (pa.scalar(1),))))) == In(("a",), (pa.scalar(1),))
+    assert normal(And((PRESENT, Not(A)))) == Not(A)
     assert PRESENT in normal(And((PRESENT, B))).parts
+    assert PRESENT in normal(And((PRESENT, Not(NULL_SAFE)))).parts
     assert PRESENT in normal(And((PRESENT, NULL_SAFE))).parts
 
 

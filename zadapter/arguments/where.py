@@ -130,10 +130,6 @@ def without_rows(backend: Backend, snapshot: Snapshot, spark: SparkSession) -> D
     analysed = backend.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
     return planned(spark, analysed)
 
-    def sql(self, number: int) -> str:
-        """Return a node as SQL."""
-        return str(self.tree.apply(number).sql())
-
 
 def check_functions(where: str | None, spark: SparkSession) -> None:
     """Refuse a condition that calls a function which replaces a built-in function of Spark.

@@ -95,16 +95,31 @@ def heaviest_first(filters: Iterable[LoggedFilter]) -> tuple[LoggedFilter, ...]:
 def normal(predicate: Predicate) -> Predicate:
     """Return a filter in a form that is the same however a query orders its conditions.
 
-    Conjunctions are flattened, ordered and freed of repetitions. ``IS NOT NULL``, which Spark adds
-    to comparisons, is left out where a comparison of the same column implies it. The filter selects
-    the same rows.
+    Conditions and listed values are ordered and freed of repetitions. ``IS NOT NULL``, which Spark
+    adds to comparisons, is left out where a comparison of the same column implies it. The filter
+    selects the same rows.
     """
-    parts = dict.fromkeys(conjuncts(predicate))
-    compared = {part.column for part in parts if isinstance(part, Comparison | In | StartsWith)
-                and not (isinstance(part, Comparison) and part.op == "<=>")}  # fmt: skip
+    parts = dict.fromkeys(map(_in_order, conjuncts(predicate)))
+    leaves = [part.part if isinstance(part, Not) else part for part in parts]
+    compared = {leaf.column for leaf in leaves if isinstance(leaf, Comparison | In | StartsWith)
+                and not (isinstance(leaf, Comparison) and leaf.op == "<=>")}  # fmt: skip
     kept = [part for part in parts if not (_is_not_null(part) and _column(part) in compared)]
     ordered = sorted(kept, key=text)
     return ordered[0] if len(ordered) == 1 else And(tuple(ordered))
+
+
+def _in_order(part: Predicate) -> Predicate:
+    """Return a part of a conjunction with its own parts and values in order."""
+    match part:
+        case In(column, values, has_null):
+            distinct = {value.as_py(): value for value in values}
+            return In(column, tuple(distinct[key] for key in sorted(distinct)), has_null)
+        case Not(In() as listed):
+            return Not(_in_order(listed))
+        case Or(parts):
+            sides = dict.fromkeys(map(normal, parts))
+            return Or(tuple(sorted(sides, key=text)))
+    return part
 
 
 def _is_not_null(predicate: Predicate) -> bool:

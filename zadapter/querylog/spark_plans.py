@@ -1,8 +1,9 @@
 """Filters as Spark's physical plans show them, as conditions in SQL.
 
 The plans show values without quotes and without types. A value gets the type of the column that it
-is compared with; in a list of texts, a comma separates two values. Conjuncts that cannot be read
-are left out, so that the condition may be wider than the query's, never narrower.
+is compared with, and times are read in the session's time zone. In a list of texts, a comma
+separates two values, so texts with commas are misread there. Conjuncts that cannot be read are left
+out, which makes the condition wider.
 """
 
 import re

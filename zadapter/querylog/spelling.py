@@ -20,6 +20,8 @@ _VERSION = re.compile(
     r"(?:(?:TIMESTAMP\s*|DATE\s*)?'[^']*'|\d+)",
     re.IGNORECASE,
 )
+_NEAR = 80
+"""Characters before a name in which the word stands that says that it is a table's."""
 _FORMATS = {"delta", "parquet", "iceberg"}
 
 
@@ -82,7 +84,8 @@ class Spelling:
         whole = {
             parts[at:]
             for match in _TOKENS.finditer(text)
-            if (parts := _names(match[0])) and _BEFORE_TABLES.search(text[: match.start()])
+            if (parts := _names(match[0]))
+            and _BEFORE_TABLES.search(text[max(0, match.start() - _NEAR) : match.start()])
             if self.is_table(parts)
             for at in range(len(parts) - 1)
         }

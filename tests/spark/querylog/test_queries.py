@@ -80,6 +80,7 @@ def test_other_tables_and_views_are_looked_up(spark, lake, filters):
         ("SELEC id FROM events", "a text that Spark cannot parse"),
         ("SELECT nr FROM events WHERE id = 1", "column that does not exist: nr"),
         ("gone = 1", "column that does not exist: gone"),
+        ("gone", "column that does not exist: gone"),
         ("SELECT * FROM hr.people WHERE id = 1", "table not found: hr.people"),
         ("SELECT * FROM range(5) WHERE id = 1", "another table"),
         ("SELECT * FROM events JOIN range(5) USING (id)", "no filter on this table"),
@@ -113,7 +114,7 @@ def test_nothing_is_executed(spark, lake):
         f"INSERT OVERWRITE DIRECTORY '{lake}/out' USING parquet SELECT * FROM kept",
         *("SELECT * FROM copied WHERE id = 1", "SELECT count(*), max(id) FROM copied"),
     ]
-    jobs = spark.sparkContext._jsc.sc().dagScheduler()
+    jobs = spark.sparkContext._jsc.sc().dagScheduler()  # noqa: SLF001 - no public door
     with opening("advise", f"{lake}/events", "delta", spark) as opened:
         rows = opened.rows
         before = jobs.numTotalJobs()
