@@ -59,6 +59,8 @@ class Request:
     """Target size of a written file, in bytes."""
     row_groups: int = 16
     """Target number of row groups in a written file."""
+    cold: bool = False
+    """Whether this is the layout of the cold tier, with its larger files."""
 
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
@@ -67,9 +69,7 @@ class Request:
         if len(set(names)) < len(names):
             raise UsageError(f"duplicate key columns: {', '.join(names)}; pass each column once")
         if len(self.weights) != len(names):
-            raise UsageError(
-                f"{len(names)} key columns require as many weights, not {self.weights}"
-            )
+            raise UsageError(f"{len(names)} key columns require as many weights: {self.weights}")
         if not all(0 < weight < float("inf") for weight in self.weights):
             raise UsageError(f"weights must be positive numbers, not {self.weights}")
         if self.row_groups < 1:
@@ -88,6 +88,7 @@ class Request:
             "curve": self.curve.value,
             "target_file_size": self.target_file_size,
             "row_groups": self.row_groups,
+            **({"cold": True} if self.cold else {}),
         }
 
     @classmethod
@@ -99,6 +100,7 @@ class Request:
             curve=Curve(data["curve"]),
             target_file_size=data["target_file_size"],
             row_groups=data["row_groups"],
+            cold=data.get("cold", False),
         )
 
 
@@ -189,14 +191,11 @@ class Layout:
 
     def to_json(self) -> str:
         """Return the layout as JSON for :meth:`from_json`; repeated cuts are written once."""
-        files = {
-            "first_file": self.first_file.tolist(),
-            "width": self.width.tolist(),
-            "order": None if self.order is None else self.order.tolist(),
-        }
+        order = None if self.order is None else self.order.tolist()
+        files = {"first_file": self.first_file.tolist(), "width": self.width.tolist()}
         tree = self._tree()
         tree["levels"] = [level | _written_once(level["cuts"]) for level in tree["levels"]]
-        whole = tree | files | {"format": FORMAT}
+        whole = tree | files | {"order": order, "format": FORMAT}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod

@@ -78,8 +78,13 @@ class Plan(Facts):
     saved_anew: float = 0.0
     """Share of what filters read from these partitions, from 0 to 1, that new fits of whole
     partitions would save, predicted from the bounds of files."""
+    tiers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Number of hot, warm and cold files that may be rewritten by the other arguments; of the warm
+    ones, how many are of unknown age. Empty without ``tiers``."""
+    tiers_by: str = ""
+    """Column of the tiers, and the moments between them."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
-    """All live files of the table, with stats of the key columns."""
+    """All live files of the table, with stats of the key columns, and with their ``tier``."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -110,6 +115,8 @@ class Plan(Facts):
         if self.nothing_to_do:
             done = "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
             reason = done if self.files_asked else "no file matches the condition"
+            if self.tiers and self.tiers["hot"] == self.files_asked > 0:
+                reason = "all files are hot"
             if self.rows_waiting:
                 reason = f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
             reason = reason if self.files_before else "the table has no files"
@@ -147,6 +154,8 @@ class Plan(Facts):
             facts["sort order"] = (
                 f"the table's own, {self.sort_order}, is not that of the new files"
             )
+        if self.tiers:
+            facts["tiers"] = self._tiers()
         if self.files_owned:
             facts["left alone"] = (
                 f"{self.files_owned} files that another implementation has clustered; force=True "
@@ -160,6 +169,13 @@ class Plan(Facts):
                 "rewritten; force=True (--force)"
             )
         return facts
+
+    def _tiers(self) -> str:
+        unknown = f", {self.tiers['unknown']} of them of unknown age" * (self.tiers["unknown"] > 0)
+        return (
+            f"{self.tiers_by}: {self.tiers['hot']} files are hot and left alone, "
+            f"{self.tiers['warm']} warm{unknown}, {self.tiers['cold']} cold"
+        )
 
     def _shares(self) -> str:
         shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"

@@ -14,10 +14,11 @@ from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.arguments.where import condition
 from zadapter.backend.contract import Backend, is_dated
 from zadapter.base.names import Parts, join
-from zadapter.errors import MissingStatsError, UnsupportedError
+from zadapter.errors import MissingStatsError, UnsupportedError, UsageError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
+from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group
 from zadapter.planning.file_groups import Job, jobs, reasons
@@ -54,13 +55,15 @@ class RewritePlan:
     snapshot: Snapshot
     files: pa.Table = field(repr=False)
     """All live files of the table, with stats of the key columns."""
-    candidates: int
-    """Number of live files that may hold rows matching ``where``."""
+    candidates: pa.Table = field(repr=False)
+    """The live files that may hold rows matching ``where``, and are as old as asked for."""
     request: Request
     maintenance: Maintenance
     """What was chosen to be rewritten, and what was not."""
     judged: tuple[Judged, ...]
     """All jobs that could be run."""
+    tiers: Tiers | None
+    """Which of the candidates are hot or cold; None: neither."""
 
     @cached_property
     def jobs(self) -> tuple[PlannedJob, ...]:
@@ -110,7 +113,7 @@ class RewritePlan:
             groups=sum(len(planned.job.groups) for planned in self.jobs),
             groups_declined=sum(len(planned.job.groups) for planned in self.declined),
             files_before=self.files.num_rows,
-            files_asked=self.candidates,
+            files_asked=self.candidates.num_rows,
             files_rewritten=removed.num_rows,
             files_written=sum(g.cut_into for planned in self.jobs for g in planned.job.groups),
             bytes_rewritten=file_stats.total(removed, "size"),
@@ -123,11 +126,13 @@ class RewritePlan:
             groups_left=len(self.maintenance.left),
             sort_order=self.snapshot.sort_order,
             files_owned=self.maintenance.owned,
-            rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
+            rows_waiting=sum(each.raw for each in self.maintenance.declined if not each.cold),
+            tiers={} if self.tiers is None else self.tiers.counts(self.candidates),
+            tiers_by="" if self.tiers is None else str(self.tiers),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
             saved_anew=self._saved_anew,
-            files=self.files,
+            files=self.files if self.tiers is None else self.tiers.named(self.files),
         )
 
     @property
@@ -167,18 +172,23 @@ def prepare(
         predicate = None if options.where is None else _predicate(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)
         if keyed is None:
+            if options.tiers is not None:
+                raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with tiers=")
             columns = ordering_columns(snapshot)
             files, candidates = _files(options, backend, snapshot, columns, predicate)
             compacting = compaction_plan(options, backend, snapshot, files, candidates)
             step.note(version=snapshot.version, **compacting.replaced)
             return compacting
         options, columns = keyed, key_columns(keyed, snapshot)
+        ages, now = options.tier_ages, datetime.now(timezone.utc)
+        tiers = None if ages is None else ages.at(now, snapshot)
+        columns = columns if tiers is None else tiers.with_column(columns, snapshot.partition)
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
         files, candidates = _files(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, files)
         partition = tuple(snapshot.partition)
         maintained = maintenance(
-            candidates, request, partition, options.limits, force=options.force
+            candidates, request, partition, options.limits, force=options.force, tiers=tiers
         )
         jobs_to_fit = jobs(
             groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
@@ -191,10 +201,11 @@ def prepare(
             backend=backend,
             snapshot=snapshot,
             files=files,
-            candidates=candidates.num_rows,
+            candidates=candidates,
             request=request,
             maintenance=maintained,
             judged=judged,
+            tiers=tiers,
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan
