@@ -84,6 +84,35 @@ class Nights:
         assert set(backend.older(snapshot, between).to_pylist()) == set(old["path"].to_pylist())
         assert planned == [every, 0, every]
 
+    def test_old_files_become_larger_and_new_ones_are_left_alone(self, lakes):
+        """Each day is a partition: today's is left, and that of last year is fitted once."""
+        ages = F.expr("element_at(array(0, 10, 300), int(id % 3) + 1)")
+        rows = self.rows(lakes, 0, ROWS).withColumn("text", sha("id"))
+        rows = rows.withColumn("day", F.date_sub(F.current_date(), ages))
+        table = lakes.make(self.format, rows, "day", files=2, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        zadapter.optimize(table, by=["a", "b"], target_file_size="16KB", row_groups=2, **asked)
+        asked |= {"tiers": {"day": {"hot": "2 days", "warm": timedelta(days=30)}}}
+        row_ids = self.row_ids(lakes, table)
+        before = zadapter.plan(table, **asked)
+        report = zadapter.optimize(table, **asked)
+        again = zadapter.plan(table, **asked)
+        forgotten = zadapter.plan(table, **asked | {"tiers": None})
+
+        count = before.files_before // 3
+        assert set(before.files["tier"].to_pylist()) == {"hot", "warm", "cold"}
+        assert before.reasons == {"cold files": before.tiers["cold"]}
+        assert count - 2 <= before.tiers["cold"] <= count + 2
+        assert 0 < 2 * report.files_added < report.files_removed == before.tiers["cold"]
+        assert again.nothing_to_do
+        assert again.target_file_size == before.target_file_size
+        assert "cold files" not in str(again)
+        assert forgotten.nothing_to_do
+        assert self.row_ids(lakes, table) == row_ids
+        assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
+            range(ROWS)
+        )
+
     def test_a_table_that_was_never_clustered_is_compacted(self, lakes):
         """Small files are joined in the order of their times, and again only if there are many."""
         rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(a % 2)"))

@@ -17,8 +17,8 @@ SPARK = ("pyspark", "py4j")
 PACKAGES = (
     *("releases", "base", "layout", "table", "filters", "planning", "overlap", "pictures"),
     *("backend", "reports", "insight", "zvalues"),
-    *("spark", "querylog", "arguments", "rewrite", "tables", "inspection", "migration"),
-    *("testing", "cli"),
+    *("spark", "querylog", "arguments", "advice", "rewrite", "tables", "inspection"),
+    *("migration", "testing", "cli"),
 )
 """The packages of the core, each of which imports only those before it; errors belong to base."""
 PURE = PACKAGES[: PACKAGES.index("spark")]

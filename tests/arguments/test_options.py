@@ -38,6 +38,15 @@ WRONG = [
     ("widen_stats=1", "True or False"),
     ("verify='twice'", "unknown verify='twice'; expected one of: counts, checksum"),
     ("verify=None", "unknown verify=None"),
+    ("tiers={}", "tiers= must name one column"),
+    ("tiers={'a': {'hot': '2d'}, 'b': {'hot': '2d'}}", "tiers= must name one column"),
+    ("tiers={5: {'hot': '2d'}}", "tiers= must name a column, not 5"),
+    ("tiers={'a': {'cold': '2d'}}", "must be ages of hot and warm"),
+    ("tiers={'a': {}}", "must be ages of hot and warm"),
+    ("tiers={'a': {'hot': 'soon'}}", "tiers= hot: 'soon' is not a duration"),
+    ("tiers={'a': {'hot': '0d'}}", "tiers= hot must be a duration"),
+    ("tiers={'a': {'hot': '5w', 'warm': '30d'}}", r"hot (5w) must be less than warm (30d)"),
+    ("tiers={'a': {'hot': '2d'}}, force=True", "force= rewrites every file"),
     ("backoff=3", "zadapter.Backoff"),
 ]
 OTHERS = [

@@ -119,6 +119,11 @@ class Aging:
         """Return files of *rows* as one rewrite of all rows writes them."""
         return self.write(rows, max(1, round(len(rows) / self.a_file)), A_GROUP)
 
+    def as_fine(self):
+        """Return the files of such a rewrite, with as many files and row groups as there are."""
+        groups = sum(len(file.groups) for file in self.files)
+        return self.write(self.rows, len(self.files), round(groups / len(self.files)))
+
     def append(self, rows, files=3):
         """Add *rows* in unclustered files."""
         self.appended += len(rows)
@@ -155,12 +160,17 @@ class Aging:
         return some[0].trunk.fitted(self.request, [*map(pa.array, sample.T)])
 
     def beside_fresh(self):
-        """Return what filters read, by file, by row group and as a cost, x a fresh fit."""
+        """Return what filters read, by file, by row group and as a cost, x a fresh fit.
+
+        Returns:
+            Beside the fit that the product makes, then beside one of as many files and row groups.
+        """
         asked = filters(self.rows)
-        now, fresh = (
-            cost(files, asked, self.a_file) for files in (self.files, self.anew(self.rows))
+        now, fresh, fine = (
+            cost(files, asked, self.a_file)
+            for files in (self.files, self.anew(self.rows), self.as_fine())
         )
-        return now / fresh
+        return np.concatenate([now / fresh, now / fine])
 
 
 def drawn(rows, files):
@@ -222,7 +232,7 @@ def aged(kind, *, a_file, files, days, a_day, seed, job=None):
     """Age a table of *files* files by *a_day* files a day, with jobs of at most *job* files.
 
     Returns:
-        The table; what filters read beside a fresh fit, shape (days, 3); the numbers of runs.
+        The table; what filters read beside fresh fits, shape (days, 6); the numbers of runs.
     """
     random = np.random.default_rng(seed)
     table = Aging(a_file)
@@ -259,14 +269,19 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000, help="rows of a file")
     parser.add_argument("--job", type=float, help="maximum files of a job; without it all files")
     asked = parser.parse_args()
-    print("appends kind seed | mean: file group cost | worst: file group cost | written | runs")
+    print(
+        "appends kind seed | mean: file group cost | worst: file group cost | mean beside as many "
+        "files and row groups: file group cost | written | files x fresh | runs"
+    )
     for appends, kind, seed in product(asked.appends, asked.kinds, asked.seeds):
         files, days, a_day = SETTINGS[appends]
         table, shares, runs = aged(
             kind, a_file=asked.rows, files=files, days=days, a_day=a_day, seed=seed, job=asked.job
         )
-        figures = [" ".join(f"{x:.2f}" for x in each) for each in (shares.mean(0), shares.max(0))]
-        figures += [f"{table.written / table.appended:.2f}", str(max(runs))]
+        mean, worst = shares.mean(0), shares.max(0)
+        figures = [" ".join(f"{x:.2f}" for x in each) for each in (mean[:3], worst[:3], mean[3:])]
+        figures += [f"{table.written / table.appended:.2f}"]
+        figures += [f"{len(table.files) / (len(table.rows) / table.a_file):.2f}", str(max(runs))]
         print(appends, kind, seed, "|", " | ".join(figures), flush=True)
 
 

@@ -26,7 +26,7 @@ def test_filters_read_little_more_than_of_a_fresh_layout(kind):
     mean, worst = shares.mean(axis=0), shares.max(axis=0)
     assert mean[0] <= by_file
     assert mean[1] <= by_group
-    assert worst.max() <= 1.6
+    assert worst[:3].max() <= 1.6
     assert table.written <= written * table.appended
     assert len(table.rows) == 38 * 500 + table.appended
 

@@ -11,6 +11,22 @@ _AGE = re.compile(
 _UNITS = ("seconds", "minutes", "hours", "days", "weeks")
 
 
+def age(given: object, name: str) -> timedelta:
+    """Return a duration, or a text of one, as a duration above zero.
+
+    Args:
+        given: The duration.
+        name: Argument that it is given for.
+
+    Raises:
+        UsageError: It is no duration, or not above zero.
+    """
+    found = parse_age(given, name) if isinstance(given, str) else given
+    if isinstance(found, timedelta) and found > timedelta(0):
+        return found
+    raise UsageError(f"{name} must be a duration such as '10 minutes', not {given!r}")
+
+
 def parse_age(text: str, name: str) -> timedelta:
     """Parse a number with a unit.
 

@@ -9,7 +9,8 @@ from numbers import Integral, Real
 from os import PathLike, fspath
 from typing import Any
 
-from zadapter.arguments.ages import parse_age
+from zadapter.arguments.ages import age
+from zadapter.arguments.tiers import GivenTiers, TierAges, tier_ages
 from zadapter.backend.commit import Backoff
 from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
@@ -126,6 +127,7 @@ class Options:
     max_seconds: float | None = None
     max_concurrent_jobs: int = 1
     settle: str | timedelta | None = None
+    tiers: GivenTiers | None = None
     widen_stats: bool = False
     force: bool = False
     verify: str = "counts"
@@ -150,11 +152,12 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits, self.settled_age
-        limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle)
-        if self.force and limits != (None,) * 4:
+        _ = self.limits, self.settled_age, self.tier_ages
+        limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle, self.tiers)
+        if self.force and limits != (None,) * 5:
             raise UsageError(
-                "force= rewrites every file; omit max_bytes=, max_files=, max_seconds= and settle="
+                "force= rewrites every file; omit max_bytes=, max_files=, max_seconds=, settle= "
+                "and tiers="
             )
 
     @classmethod
@@ -193,12 +196,12 @@ class Options:
     @cached_property
     def settled_age(self) -> timedelta | None:
         """Age below which files are left alone; None: all files may be rewritten."""
-        age: object = self.settle
-        if isinstance(age, str):
-            age = parse_age(age, "settle=")
-        if age is None or (isinstance(age, timedelta) and age > timedelta(0)):
-            return age
-        raise UsageError(f"settle= must be a duration such as '10 minutes', not {age!r}")
+        return None if self.settle is None else age(self.settle, "settle=")
+
+    @cached_property
+    def tier_ages(self) -> TierAges | None:
+        """Ages up to which files are hot and warm; None: there are no tiers."""
+        return None if self.tiers is None else tier_ages(self.tiers)
 
     @cached_property
     def weights(self) -> Mapping[str, float]:

@@ -68,6 +68,21 @@ def _start_of(text: str) -> str:
     return "a value" if name is None else repr(name[0])
 
 
+def parse_tiers(text: str) -> dict[str, dict[str, str]]:
+    """Parse the value of ``--tiers``.
+
+    >>> parse_tiers("event_time:hot=2d,warm=30d")
+    {'event_time': {'hot': '2d', 'warm': '30d'}}
+
+    Raises:
+        UsageError: There is no column, or a part has no ``=``.
+    """
+    column, colon, ages = text.rpartition(":")
+    if not colon or not column.strip():
+        raise UsageError(f"--tiers: {text!r} has no column; pass a value such as day:hot=2d")
+    return {column.strip(): parse_pairs(ages.split(","), "--tiers")}
+
+
 def parse_version(text: str) -> int | datetime:
     """Parse the value of ``--version``: a version number, or a time in ISO 8601.
 

@@ -22,7 +22,7 @@ from zadapter.cli.options import (
     RowGroups,
     TargetFileSize,
 )
-from zadapter.cli.parsing import parse_by, parse_pairs
+from zadapter.cli.parsing import parse_by, parse_pairs, parse_tiers
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
 from zadapter.reports.optimize import VERIFICATIONS
@@ -80,6 +80,13 @@ _Settle = Annotated[
     str | None,
     typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
 ]
+_Tiers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN:AGES",
+        help="Leave newer files alone, make older ones larger, such as day:hot=2d,warm=30d.",
+    ),
+]
 _WidenStats = Annotated[
     bool,
     typer.Option(
@@ -119,6 +126,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     max_seconds: _MaxSeconds = None,
     max_concurrent_jobs: _MaxConcurrentJobs = 1,
     settle: _Settle = None,
+    tiers: _Tiers = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
@@ -146,6 +154,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         max_seconds=max_seconds,
         max_concurrent_jobs=max_concurrent_jobs,
         settle=settle,
+        tiers=parse_tiers(tiers) if tiers else None,
         widen_stats=widen_stats,
         force=force,
         verify=verify,

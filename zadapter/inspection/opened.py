@@ -12,7 +12,7 @@ from zadapter.arguments.where import Condition, condition, without_rows
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.locations import bare, unescaped
 from zadapter.base.names import Parts, leaves
-from zadapter.layout.layout import orders
+from zadapter.layout.levels import orders
 from zadapter.reports.phases import phase
 from zadapter.spark.clone import scratch
 from zadapter.spark.jobs import call

@@ -62,6 +62,8 @@ class Request:
     """Target number of row groups in a written file."""
     filters: tuple[Filter, ...] = ()
     """Filters that the adaptive curve is fitted to, instead of cutting all columns in turn."""
+    cold: bool = False
+    """Whether this is the layout of the cold tier, with its larger files."""
 
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
@@ -70,9 +72,7 @@ class Request:
         if len(set(names)) < len(names):
             raise UsageError(f"duplicate key columns: {', '.join(names)}; pass each column once")
         if len(self.weights) != len(names):
-            raise UsageError(
-                f"{len(names)} key columns require as many weights, not {self.weights}"
-            )
+            raise UsageError(f"{len(names)} key columns require as many weights: {self.weights}")
         if not all(0 < weight < float("inf") for weight in self.weights):
             raise UsageError(f"weights must be positive numbers, not {self.weights}")
         if self.row_groups < 1:
@@ -92,6 +92,7 @@ class Request:
             "target_file_size": self.target_file_size,
             "row_groups": self.row_groups,
             **({"filters": [each.to_dict() for each in self.filters]} if self.filters else {}),
+            **({"cold": True} if self.cold else {}),
         }
 
     @classmethod
@@ -104,6 +105,7 @@ class Request:
             target_file_size=data["target_file_size"],
             row_groups=data["row_groups"],
             filters=tuple(map(Filter.from_dict, data.get("filters", ()))),
+            cold=data.get("cold", False),
         )
 
 
@@ -174,14 +176,12 @@ class Layout:
 
     def to_json(self) -> str:
         """Return the layout as JSON for :meth:`from_json`; repeated cuts are written once."""
-        files = {
-            "first_file": self.first_file.tolist(),
-            "width": self.width.tolist(),
-            "order": None if self.order is None else self.order.tolist(),
-        }
+        order = None if self.order is None else self.order.tolist()
+        files = {"first_file": self.first_file.tolist(), "width": self.width.tolist()}
         tree = self._tree()
         tree["levels"] = [written_once(level) for level in tree["levels"]]
-        whole = tree | files | {"format": WITH_FILTERS if self.request.filters else FORMAT}
+        version = WITH_FILTERS if self.request.filters else FORMAT
+        whole = tree | files | {"order": order, "format": version}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod

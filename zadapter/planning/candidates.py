@@ -89,6 +89,7 @@ class Candidates:
             raw=int(self.raw[number]),
             fresh=int(self.fresh[number]),
             trunk=judged.trunk and judged.trunk.shortened(cut_into),
+            cold=files.facts.request.cold,
             gain=Gain(before=before, after=after, read=float(self.read[number])),
         )
 

@@ -21,6 +21,7 @@ from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.layout.layout import Layout, LayoutStore, Request
 from zadapter.layout.trunk import Trunk
+from zadapter.planning.file_size import of_cold
 from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]
@@ -50,6 +51,8 @@ class Group:
     if they are still to be fitted."""
     reason: str = ""
     """Why the files are rewritten."""
+    cold: bool = False
+    """Whether the files are cold, so that larger ones replace them."""
 
     @property
     def size(self) -> int:
@@ -71,6 +74,11 @@ class Job:
         return [group.root for group in self.groups if group.root is not None]
 
     @property
+    def cold(self) -> bool:
+        """Whether the files are cold."""
+        return self.groups[0].cold
+
+    @property
     def files(self) -> pa.Table:
         """The files to be replaced."""
         return pa.concat_tables([group.files for group in self.groups])
@@ -88,8 +96,8 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
     """Pack groups that are fitted anew into jobs, in the order of their first groups.
 
     Groups of several partitions, and those with a trunk, are alone; groups with different *ahead*
-    do not share a layout. Groups of different reasons do not share a job, since some jobs are run
-    only if they pay.
+    do not share a layout, nor do cold and other files. Groups of different reasons do not share a
+    job, since some jobs are run only if they pay.
 
     Args:
         groups: The groups, most urgent first.
@@ -99,12 +107,12 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
     order = {id(group): number for number, group in enumerate(groups)}
     alone = [group for group in groups if group.root is None or group.trunk is not None]
     packed = [Job(groups=(group,), kept=None) for group in alone]
-    alike: dict[tuple[tuple[int, ...], str], list[Group]] = {}
+    alike: dict[tuple[bool, tuple[int, ...], str], list[Group]] = {}
     for group in groups:
         if group.root is not None and group.trunk is None:
-            alike.setdefault((group.ahead, group.reason), []).append(group)
-    for together in alike.values():
-        parts = _pack(together, request, max_group_bytes)
+            alike.setdefault((group.cold, group.ahead, group.reason), []).append(group)
+    for (cold, _, _), together in alike.items():
+        parts = _pack(together, of_cold(request) if cold else request, max_group_bytes)
         packed += [Job(groups=part, kept=None) for part in parts]
     return sorted(packed, key=lambda job: min(order[id(group)] for group in job.groups))
 

@@ -6,6 +6,7 @@ to skip some, large tables few enough files to plan with.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ SMALLEST = MIB
 """Minimum chosen size: opening a smaller file costs more than reading it."""
 USUAL, LARGEST = 128 * MIB, 1024 * MIB
 """Maximum chosen size of a usual and of a very large table."""
+COLD = 4
+"""How many times larger the files of the cold tier are, with row groups of the usual size."""
 MANY_FILES = 8192
 """Number of files above which files grow from the usual size to the largest."""
 
@@ -72,6 +75,21 @@ def chosen_file_size(
     return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
+def of_cold(request: Request) -> Request:
+    """Return the request for the cold files of a table for which *request* is made."""
+    return _scaled(request, COLD, cold=True)
+
+
+def usual(request: Request) -> Request:
+    """Return the request of the table, given that of its cold or of its other files."""
+    return _scaled(request, 1 / COLD, cold=False) if request.cold else request
+
+
+def _scaled(request: Request, times: float, *, cold: bool) -> Request:
+    size, row_groups = int(request.target_file_size * times), int(request.row_groups * times)
+    return replace(request, target_file_size=size, row_groups=row_groups, cold=cold)
+
+
 def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
     """Return the request whose stored layouts wrote most bytes, or None if none is stored."""
     stored = stored_requests(files, layouts)
@@ -86,7 +104,8 @@ def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request |
         layouts: Layouts stored with the table, by id.
 
     Yields:
-        One request for all of its layouts; None if none of these is stored.
+        One request for all of its layouts; None if none of these is stored. Of cold files, the
+        request of the others.
     """
     clustered = files.filter(pc.is_valid(files["layout"]))
     written = clustered["layout"].combine_chunks().dictionary_encode()
@@ -101,4 +120,4 @@ def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request |
         # of layouts that did not last, the request alone is stored, under its own id
         stored = (layouts.get(name) for name in (*ids, ids[0][: len(ids[0]) // 2]))
         layout = next((layout for layout in stored if layout is not None), None)
-        yield None if layout is None else layout.request
+        yield None if layout is None else usual(layout.request)

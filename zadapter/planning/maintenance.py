@@ -10,11 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
+from zadapter.filters.tiers import Tier, Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.candidates import Candidates, candidates
-from zadapter.planning.file_groups import Root, by_partition, parts
+from zadapter.planning.file_groups import Root, by_partition
+from zadapter.planning.file_groups import parts as pieces
+from zadapter.planning.file_size import of_cold
 from zadapter.planning.merges import Reason, Rewrite
-from zadapter.planning.parts import Facts, Part, parts_of
+from zadapter.planning.parts import Facts, Part, cold_parts, parts_of
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 
@@ -76,6 +79,7 @@ def maintenance(
     limits: Limits,
     *,
     force: bool = False,
+    tiers: Tiers | None = None,
 ) -> Maintenance:
     """Choose the files to rewrite.
 
@@ -85,16 +89,52 @@ def maintenance(
         partition_columns: The table's partition columns.
         limits: Limits of this run.
         force: Fit new cuts to all files, also to those that another implementation has clustered.
+        tiers: Which files are left alone or become larger, by their age; None: neither.
     """
     every = files
     files = every if force else file_stats.unowned(every)
     worn = file_stats.deleted_share(files) > WORN
     facts = Facts.of(files, request, worn | force)
+    tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
-    several = np.flatnonzero(mixed)
+    several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
     parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
-    for root, at in _partitions(facts, partition_columns, ~mixed):
+    for root, at in _partitions(facts, partition_columns, ~mixed & (tier == Tier.WARM)):
         parts += parts_of(facts, root, at, limits.group_bytes)
+    found = _choice(facts, parts, worn, limits, force=force)
+    chosen, too_large, declined = found.chosen, found.too_large, found.declined
+    if cold.any():
+        others = set(by_partition(files.filter(pa.array(~mixed & ~cold)), partition_columns)[0])
+        cold_facts = Facts.of(files, of_cold(request), worn)
+        partitions = _partitions(cold_facts, partition_columns, cold)
+        parts = list(cold_parts(facts, cold_facts, partitions, others, limits.group_bytes))
+        more = _choice(cold_facts, parts, worn, limits, force=False)
+        chosen, too_large = chosen + more.chosen, too_large + more.too_large
+        declined = declined + more.declined
+    taken, left = _within(chosen, limits)
+    return Maintenance(
+        rewrites=taken,
+        left=(*left, *too_large),
+        declined=tuple(declined),
+        anew=tuple(found.anew),
+        owned=every.num_rows - files.num_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What pays in some parts, whatever this run may rewrite in all."""
+
+    chosen: list[Rewrite]
+    too_large: list[Rewrite]
+    declined: list[Rewrite]
+    anew: list[Rewrite]
+
+
+def _choice(
+    facts: Facts, parts: Sequence[Part], worn: Mask, limits: Limits, *, force: bool
+) -> _Choice:
+    """Choose what to rewrite in each part."""
     judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
     found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
     best, later, others = _best(found, limits)
@@ -119,14 +159,8 @@ def maintenance(
             too_large.append(rewrite_of(later[number]))
         elif number in others:
             declined.append(rewrite_of(others[number]))
-    taken, left = _within(chosen, limits)
-    return Maintenance(
-        rewrites=taken,
-        left=(*left, *too_large),
-        declined=tuple(declined),
-        anew=tuple(rewrite_of(number) for number in np.flatnonzero(found.is_last).tolist()),
-        owned=every.num_rows - files.num_rows,
-    )
+    anew = [rewrite_of(number) for number in np.flatnonzero(found.is_last).tolist()]
+    return _Choice(chosen, too_large, declined, anew)
 
 
 def _reason(worn: Mask, *, force: bool) -> Reason:
@@ -193,7 +227,7 @@ def _found(facts: Facts, parts: Sequence[Part]) -> Candidates:
 
 def _split(facts: Facts, part: Part, at: Ints, reason: Reason, limits: Limits) -> Iterator[Rewrite]:
     """Yield raw files in consecutive pieces that the limits hold, or of one file each."""
-    for piece in parts(facts.sizes[at], limits.size, limits.files):
+    for piece in pieces(facts.sizes[at], limits.size, limits.files):
         members = at[piece]
         size, rows = int(facts.sizes[members].sum()), int(facts.rows[members].sum())
         cut_into, row_groups, trunk = part.grain(facts.request, size, rows)
@@ -210,6 +244,7 @@ def _split(facts: Facts, part: Part, at: Ints, reason: Reason, limits: Limits) -
             rows=rows,
             raw=rows,
             fresh=rows,
+            cold=facts.request.cold,
             gain=None,
         )
 
@@ -231,5 +266,7 @@ def _within(
 
 
 def _ratio(rewrite: Rewrite) -> float:
-    """Return the rows that filters need not read, per byte; raw partitions come first."""
+    """Return the rows that filters need not read, per byte; raw come first, cold last."""
+    if rewrite.reason is Reason.COLD:
+        return 0.0
     return np.inf if rewrite.gain is None else rewrite.gain.rows / max(1, rewrite.bytes)

@@ -40,6 +40,7 @@ class Reason(str, Enum):
     WORN = "deleted rows"
     MIXED = "rows of several partitions"
     SMALL = "small files"
+    COLD = "cold files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,8 @@ class Rewrite:
     """Number of rows that are not in the largest run among the files."""
     trunk: Trunk | None = None
     """Levels that the layout begins with."""
+    cold: bool = False
+    """Whether the files are cold, so that larger ones replace them."""
     gain: Gain | None
     """None: not predicted, since it is rewritten whatever it brings, or judged by its rows."""
 
@@ -106,7 +109,7 @@ def pays(saved: Floats, read: Floats, fresh: Floats, merged: Floats) -> Mask:
 
 
 def groups_of(rewrites: Sequence[Rewrite]) -> list[Group]:
-    """Return the files of rewrites of one table as groups."""
+    """Return the files of rewrites of one file table as groups."""
     if not rewrites:
         return []
     files = rewrites[0].table.take(pa.array(np.concatenate([each.members for each in rewrites])))
@@ -120,6 +123,7 @@ def groups_of(rewrites: Sequence[Rewrite]) -> list[Group]:
             ahead=each.ahead,
             trunk=each.trunk,
             reason=each.reason.value,
+            cold=each.cold,
         )
         for each, stop in zip(rewrites, stops, strict=True)
     ]

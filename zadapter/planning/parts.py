@@ -6,8 +6,8 @@ files and small runs. The stem's files are cut along the trunk once there are en
 its boxes; until then along its first levels.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,14 @@ from zadapter.layout.layout import Request
 from zadapter.layout.trunk import Trunk
 from zadapter.planning import trunks
 from zadapter.planning.file_groups import Root
+from zadapter.planning.file_size import of_cold
 from zadapter.planning.merges import Reason
 from zadapter.planning.reading import SMALLEST_SHARE, Mask, grain
 from zadapter.table import file_stats
 
+ENOUGH = 4
+"""Number of new cold files for which files are fitted anew while others of their partition are warm
+or hot."""
 STRAYS = 1 / 8
 """Share of a run that is left where it is if it lies in no box, while the others do."""
 
@@ -39,10 +43,12 @@ class Facts:
 
     @classmethod
     def of(cls, files: pa.Table, request: Request, worn: Mask) -> "Facts":
-        """Read the file table."""
+        """Read the file table; where all files are asked for, the cold ones are clustered, too."""
         sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
         layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
-        ours = pc.starts_with(layouts.dictionary, request.id).to_numpy(zero_copy_only=False)
+        ours = np.zeros(len(layouts.dictionary), np.bool_)
+        for each in (request,) if request.cold else (request, of_cold(request)):
+            ours |= pc.starts_with(layouts.dictionary, each.id).to_numpy(zero_copy_only=False)
         by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
         number = by_id[layouts.indices.fill_null(-1).to_numpy()]
         clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
@@ -148,6 +154,46 @@ def parts_of(facts: Facts, root: Root, at: Ints, limit: int) -> Iterator[Part]:
             cut = found.trunk.cuts_of(int(found.box_of[box[0]]), len(facts.request.columns))
             whole = int(facts.sizes[members].sum())
             yield Part(root=root, at=members, whole=whole, ahead=cut, reason=Reason.NEW)
+
+
+def cold_parts(
+    facts: Facts,
+    cold: Facts,
+    partitions: Iterable[tuple[Root, Ints]],
+    others: Collection[Root],
+    limit: int,
+) -> Iterator[Part]:
+    """Yield the parts of the cold files of partitions.
+
+    Files that no cold layout wrote are fitted anew once their partition has no other files, or they
+    are enough for several new ones, or some are not clustered. A run that would not
+    become half as many files stays.
+
+    Args:
+        facts: The file table, for the usual files.
+        cold: The file table, for the cold files.
+        partitions: The cold files of each partition.
+        others: Partitions that have other files, too.
+        limit: Maximum bytes of a job.
+    """
+    request = cold.request
+    for root, at in partitions:
+        raw = at[cold.layout[at] < 0]
+        size = int(cold.sizes[raw].sum())
+        enough = size >= ENOUGH * request.target_file_size
+        waits = root in others and not enough and bool((facts.layout[raw] >= 0).all())
+        wanted = max(1, round(size / request.target_file_size))
+        is_run = len(set(facts.layout[raw].tolist())) == 1 and facts.is_clustered(raw)
+        reason = Reason.COLD if facts.is_clustered(raw) or len(raw) > wanted else None
+        if len(raw) == len(at):
+            if not waits and not (is_run and len(raw) < 2 * wanted):
+                found = parts_of(cold, root, at, limit)
+                yield from (replace(part, reason=part.reason or reason) for part in found)
+        elif not enough:
+            yield from parts_of(cold, root, at, limit)
+        else:
+            whole = int(cold.sizes[at].sum())
+            yield Part(root=root, at=raw, whole=whole, reason=Reason.COLD, due=True)
 
 
 def _stem(facts: Facts, root: Root, at: Ints, found: trunks.Found) -> list[Part]:

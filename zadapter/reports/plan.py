@@ -85,8 +85,13 @@ class Plan(Facts):
     saved_anew: float = 0.0
     """Share of what filters read from these partitions, from 0 to 1, that new fits of whole
     partitions would save, predicted from the bounds of files."""
+    tiers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Number of hot, warm and cold files that may be rewritten by the other arguments; of the warm
+    ones, how many are of unknown age. Empty without ``tiers``."""
+    tiers_by: str = ""
+    """Column of the tiers, and the moments between them."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
-    """All live files of the table, with stats of the key columns."""
+    """All live files of the table, with stats of the key columns, and with their ``tier``."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -131,12 +136,7 @@ class Plan(Facts):
             reason = f"{self._shares()}; force=True (--force) rewrites"
             return {"table": named, "nothing to gain": reason}
         if self.nothing_to_do:
-            done = "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
-            if not self.files_asked:
-                done = _YOUNG if self.files_young else "no file matches the condition"
-            if self.rows_waiting:
-                done = f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
-            return {"table": named, "nothing to do": self._nothing or done, **self._rest()}
+            return {"table": named, "nothing to do": self._nothing or self._done, **self._rest()}
         facts = {
             "table": named,
             "layout": self._layout(),
@@ -164,6 +164,17 @@ class Plan(Facts):
             return "the table has no files"
         return "" if self.files is None or live_rows(self.files) != 0 else "the table has no rows"
 
+    @property
+    def _done(self) -> str:
+        """Why no file is to be rewritten."""
+        if self.rows_waiting:
+            return f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
+        if not self.files_asked:
+            return _YOUNG if self.files_young else "no file matches the condition"
+        if self.tiers and self.tiers["hot"] == self.files_asked:
+            return "all files are hot"
+        return "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
+
     def _layout(self) -> str:
         size = f"files of {show(self.target_file_size)}"
         if not self.columns:
@@ -177,6 +188,8 @@ class Plan(Facts):
             facts["sort order"] = (
                 f"the table's own, {self.sort_order}, is not that of the new files"
             )
+        if self.tiers:
+            facts["tiers"] = self._tiers()
         if self.files_young:
             facts["too young"] = f"{self.files_young:,} files; settle= (--settle) leaves them alone"
         if self.files_owned:
@@ -192,6 +205,13 @@ class Plan(Facts):
                 "rewritten; force=True (--force)"
             )
         return facts
+
+    def _tiers(self) -> str:
+        unknown = f", {self.tiers['unknown']} of them of unknown age" * (self.tiers["unknown"] > 0)
+        return (
+            f"{self.tiers_by}: {self.tiers['hot']} files are hot and left alone, "
+            f"{self.tiers['warm']} warm{unknown}, {self.tiers['cold']} cold"
+        )
 
     def _shares(self) -> str:
         shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"

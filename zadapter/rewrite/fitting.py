@@ -16,6 +16,7 @@ from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
+from zadapter.planning.file_size import of_cold
 from zadapter.spark.sample import ROWS_A_FILE, SHARED_ROWS, files_to_read, sample, sample_size
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
@@ -68,11 +69,12 @@ def fitted(
     for batch in _batches(jobs_to_fit):
         drawn = _drawn(backend, snapshot, request, batch, sum(map(_file_count, batch)))
         for job in batch:
+            asked = of_cold(request) if job.cold else request
             if not job.roots:
-                planned.append(_fit_mixed(job, request, drawn))
+                planned.append(_fit_mixed(job, asked, drawn))
                 continue
-            trunk = trunks.get(job.roots[0], job.groups[0].trunk)
-            planned.append(_thinned(_fit(job, request, drawn, partition, trunk), step))
+            trunk = trunks.get((job.roots[0], job.cold), job.groups[0].trunk)
+            planned.append(_thinned(_fit(job, asked, drawn, partition, trunk), step))
     return tuple(planned)
 
 
@@ -83,19 +85,22 @@ def _file_count(job: Job) -> int:
 
 def _trunks(
     backend: Backend, snapshot: Snapshot, request: Request, jobs_to_fit: Sequence[Job]
-) -> dict[Root, Trunk]:
-    """Fit the trunks of partitions that have none yet, each to a sample of all of its jobs."""
-    parts: dict[Root, list[Job]] = {}
+) -> dict[tuple[Root, bool], Trunk]:
+    """Fit the trunks of partitions that have none yet, each to a sample of all of its jobs.
+
+    Cold files of a partition have a trunk of their own.
+    """
+    parts: dict[tuple[Root, bool], list[Job]] = {}
     for job in jobs_to_fit:
         trunk = job.groups[0].trunk
         if trunk is not None and not trunk.levels:
-            parts.setdefault(job.roots[0], []).append(job)
-    trunks: dict[Root, Trunk] = {}
-    for root, some in parts.items():
+            parts.setdefault((job.roots[0], job.cold), []).append(job)
+    trunks: dict[tuple[Root, bool], Trunk] = {}
+    for key, some in parts.items():
         trunk = some[0].groups[0].trunk or Trunk(1)
         drawn = _drawn(backend, snapshot, request, some, trunk.boxes)
         keys = [drawn[join(parts)].combine_chunks() for parts in request.columns]
-        trunks[root] = trunk.fitted(request, keys)
+        trunks[key] = trunk.fitted(request, keys)
     return trunks
 
 

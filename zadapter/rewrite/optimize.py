@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from zadapter.advice.advise import advise_on
 from zadapter.arguments.options import AUTO, By, Options
 from zadapter.arguments.resolve import open_table
+from zadapter.arguments.tiers import GivenTiers
 from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
@@ -50,6 +51,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     max_seconds: float | None = None,
     max_concurrent_jobs: int = 1,
     settle: str | timedelta | None = None,
+    tiers: GivenTiers | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
@@ -58,15 +60,13 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Report:
     """Cluster *table* so that filters on *by* read fewer files and row groups.
 
-    Rows, schema, partitions, row ids and streams do not change. New files become a run of their
-    own; files of earlier runs are rewritten only where a merge with them pays.
+    New files become a run of their own; earlier runs are rewritten where a merge with them pays.
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
-        by: One to four key columns that most filters use; nested fields as ``a.b``. A mapping of
-            columns to weights assigns more bits of the z-value to heavier columns. None: those that
-            the table is clustered by; if it is not, its small files are joined. ``"auto"``: what
-            :func:`zadapter.advise` finds best for *queries*.
+        by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
+            weights. None: those of the table's layout; if it has none, small files are joined.
+            ``"auto"``: what :func:`zadapter.advise` finds best for *queries*.
         queries: A query log, as for :func:`zadapter.advise`.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
@@ -79,6 +79,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         max_seconds: Time after which no further job starts; at least one job runs.
         max_concurrent_jobs: Number of jobs that run side by side; each needs memory of its own.
         settle: Age, such as ``"10 minutes"``, below which files are left to their writers.
+        tiers: ``{"day": {"hot": "2d", "warm": "30d"}}``: hot files stay, cold ones become larger.
         widen_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
@@ -116,6 +117,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     max_seconds: float | None = None,
     max_concurrent_jobs: int = 1,
     settle: str | timedelta | None = None,
+    tiers: GivenTiers | None = None,
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cached_property
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ from zadapter.arguments.options import Options
 from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join
-from zadapter.errors import MissingStatsError
+from zadapter.errors import MissingStatsError, UsageError
+from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
@@ -54,6 +56,8 @@ class RewritePlan:
     """What was chosen to be rewritten, and what was not."""
     judged: tuple[Judged, ...]
     """All jobs that could be run."""
+    tiers: Tiers | None
+    """Which of the candidates are hot or cold; None: neither."""
 
     @property
     def files(self) -> pa.Table:
@@ -127,11 +131,13 @@ class RewritePlan:
             groups_left=len(self.maintenance.left),
             sort_order=self.snapshot.sort_order,
             files_owned=self.maintenance.owned,
-            rows_waiting=sum(rewrite.raw for rewrite in self.maintenance.declined),
+            rows_waiting=sum(each.raw for each in self.maintenance.declined if not each.cold),
+            tiers={} if self.tiers is None else self.tiers.counts(self.asked.candidates),
+            tiers_by="" if self.tiers is None else str(self.tiers),
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
             saved_anew=self._saved_anew,
-            files=self.files,
+            files=self.files if self.tiers is None else self.tiers.named(self.files),
         )
 
     @property
@@ -171,18 +177,28 @@ def prepare(
         predicate = predicate_of(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)
         if keyed is None:
+            if options.tiers is not None:
+                raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with tiers=")
             columns = ordering_columns(snapshot)
             found = asked(options, backend, snapshot, columns, predicate)
             compacting = compaction_plan(options, backend, snapshot, found)
             step.note(version=snapshot.version, **compacting.replaced)
             return compacting
         options, columns = keyed, key_columns(keyed, snapshot)
+        ages, now = options.tier_ages, datetime.now(timezone.utc)
+        tiers = None if ages is None else ages.at(now, snapshot)
+        columns = columns if tiers is None else tiers.with_column(columns, snapshot.partition)
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
         found = asked(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
         partition = tuple(snapshot.partition)
         maintained = maintenance(
-            found.candidates, request, partition, options.limits, force=options.force
+            found.candidates,
+            request,
+            partition,
+            options.limits,
+            force=options.force,
+            tiers=tiers,
         )
         jobs_to_fit = jobs(
             groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
@@ -198,6 +214,7 @@ def prepare(
             request=request,
             maintenance=maintained,
             judged=judged,
+            tiers=tiers,
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan

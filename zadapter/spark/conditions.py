@@ -57,3 +57,7 @@ class _Expressions:
     def escape(self, number: int) -> str:
         """Return the escape character of a ``Like``."""
         return str(self.tree.apply(number).escapeChar())
+
+    def sql(self, number: int) -> str:
+        """Return a node as SQL."""
+        return str(self.tree.apply(number).sql())

@@ -1,0 +1,124 @@
+"""Tiers: the files of a table by the age of their newest row.
+
+    column, ages -- Tiers --> tier of each file -- maintenance --> what is rewritten
+
+======= ============================================ ============================================
+tier    files                                        maintenance
+======= ============================================ ============================================
+hot     with a row that is newer than ``hot``        leaves them to their writers
+warm    all others, and files of unknown age         makes and merges runs
+cold    without a row that is newer than ``warm``    fits them anew, into larger files
+======= ============================================ ============================================
+
+The age is that of a value of the column, in UTC. It comes from the file's partition value or upper
+bound. A day counts as its last moment. So a file whose bound is too high is never cold too early.
+"""
+
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.base.names import Parts, join
+from zadapter.table import file_stats
+
+A_DAY = 86_400.0
+A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Number of units of a timestamp in a second."""
+
+Seconds = npt.NDArray[np.float64]
+
+
+class Tier(IntEnum):
+    """Age of a file."""
+
+    HOT = 0
+    WARM = 1
+    COLD = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiers:
+    """Which files are hot, and which are cold."""
+
+    column: Parts
+    """A partition column, or a column with bounds."""
+    hot_after: datetime | None
+    """Files with a newer row are hot; None: no file is."""
+    cold_before: datetime | None
+    """Files without a newer row are cold; None: no file is."""
+
+    def of(self, files: pa.Table) -> npt.NDArray[np.int64]:
+        """Return the :class:`Tier` of each file."""
+        newest = self._newest(files)
+        tiers = np.full(files.num_rows, int(Tier.WARM), np.int64)
+        if self.cold_before is not None:
+            tiers[newest <= self.cold_before.timestamp()] = Tier.COLD
+        if self.hot_after is not None:
+            tiers[newest > self.hot_after.timestamp()] = Tier.HOT
+        return tiers
+
+    def with_column(
+        self, columns: tuple[Parts, ...], partition: Container[str]
+    ) -> tuple[Parts, ...]:
+        """Return *columns*, and the column of the tiers if bounds of it are needed."""
+        is_partition = len(self.column) == 1 and self.column[0] in partition
+        return columns if is_partition or self.column in columns else (*columns, self.column)
+
+    def counts(self, files: pa.Table) -> dict[str, int]:
+        """Return the number of files of each tier, and of those of unknown age, which are warm."""
+        found = Counter(self.of(files).tolist())
+        counts = {tier.name.lower(): found[tier] for tier in Tier}
+        return counts | {"unknown": int(np.isnan(self._newest(files)).sum())}
+
+    def named(self, files: pa.Table) -> pa.Table:
+        """Return *files* with the name of their tier as one more column."""
+        names = np.array([tier.name.lower() for tier in Tier])[self.of(files)]
+        return files.append_column("tier", pa.array(names.tolist(), pa.string()))
+
+    def __str__(self) -> str:
+        hot, cold = (
+            None if moment is None else f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"
+            for moment in (self.hot_after, self.cold_before)
+        )
+        named = [f"hot after {hot}"] * (hot is not None)
+        named += [f"cold up to {cold}"] * (cold is not None)
+        return f"{join(self.column)}, {', '.join(named)}"
+
+    def _newest(self, files: pa.Table) -> Seconds:
+        """Return the newest value of each file in seconds since 1970; NaN: it is unknown."""
+        values = file_stats.partition(files, self.column[0]) if len(self.column) == 1 else None
+        if values is None:
+            stats = file_stats.column(files, self.column)
+            if stats is None:
+                return np.full(files.num_rows, np.nan)
+            values = stats.field("max")
+        return _seconds(values)
+
+
+def has_age(type_: pa.DataType, *, is_partition: bool) -> bool:
+    """Return whether values of a type have an age; as partition values, texts have one, too."""
+    texts = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    return pa.types.is_date(type_) or pa.types.is_timestamp(type_) or (is_partition and texts)
+
+
+def _seconds(values: pa.Array) -> Seconds:
+    type_ = values.type
+    if pa.types.is_timestamp(type_):
+        return _floats(values.cast(pa.int64())) / A_SECOND[type_.unit]
+    if pa.types.is_date(type_):
+        return (_floats(values.cast(pa.date32()).cast(pa.int32())) + 1) * A_DAY
+    days = pc.utf8_slice_codeunits(values, 0, 10)  # 2025-01-31, 2025-01-31 07:00 and the like
+    parsed = pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True)
+    return _floats(parsed.cast(pa.int64())) + A_DAY
+
+
+def _floats(values: pa.Array) -> Seconds:
+    """Return integers as floats, with NaN for null."""
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
