@@ -10,7 +10,7 @@ from integration.matrix.environments import CACHE, made, run
 
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
 _QUICK = "stories"
-SUITES = ("contract", _QUICK)
+SUITES = ("contract", "placement", _QUICK)
 
 
 def main():
