@@ -94,6 +94,26 @@ def test_partitions_and_deletion_vectors(spark, table):
     assert zadapter.optimize(table, **options).nothing_to_do
 
 
+def test_a_partitioned_folder_of_parquet(spark, tmp_path):
+    """Values of partitions are in the names of folders, rows that are appended in new files."""
+    table = str(tmp_path / "events")
+    rows_of(spark, 0, 12_000).repartition(4).write.partitionBy("p").parquet(table)
+    options = {"backend": "parquet", "spark": spark}
+    asked = {"by": "a", "target_file_size": "4KB", "verify": "checksum", **options}
+
+    report = zadapter.optimize(table, **asked)
+    more = rows_of(spark, 12_000, 12_600).withColumn("p", F.col("p").cast("int"))
+    zadapter.append(table, more, **options)
+    zadapter.delete(table, "a % 10 = 1", **options)
+    zadapter.optimize(table, **asked)
+
+    assert report.verification.untested is None
+    assert report.share_after < report.share_before
+    found = zadapter.read(table, **options)
+    assert counted(found) == counted(rows_of(spark, 0, 12_600).where("a % 10 <> 1"))
+    assert zadapter.optimize(table, **asked).nothing_to_do
+
+
 def test_appends_are_merged(spark, table):
     """Small files that were appended since are merged, deleted rows and all."""
     name = create(spark, table, rows_of(spark, 0, 12_000).repartition(4))
