@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
 _PACKAGES = (
     *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
-    *("pyiceberg[sql-sqlite]", "pytest", "hypothesis", "setuptools", "hatchling", "editables"),
+    *("pyiceberg[sql-sqlite]", "pytest", "hypothesis", "moto[server]"),
+    *("setuptools", "hatchling", "editables"),
 )
 """What zadapter and the suites import, besides PySpark."""
 
@@ -75,7 +76,7 @@ def run(cell, environment, suites):
         "PATH": os.pathsep.join([str(environment.bin), os.environ["PATH"]]),
         "ZADAPTER_CELL": cell.name,
     }
-    command = [environment.bin / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [environment.bin / "python", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     start = time.monotonic()
     answer = subprocess.run(
         [*map(str, command), "--confcutdir=integration/matrix", *files],
@@ -85,4 +86,4 @@ def run(cell, environment, suites):
         capture_output=True,
         text=True,
     )
-    return answer.stdout + answer.stderr, answer.returncode, round(time.monotonic() - start)
+    return answer.stderr + answer.stdout, answer.returncode, round(time.monotonic() - start)
