@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from integration.matrix.cells import CELLS
+from integration.matrix.cells import CELLS, PATCHES
 from tests.kit.documents import ROOT, read
 from zadapter.backend.plugins import formats
 from zadapter.releases import builds
@@ -64,6 +64,7 @@ def test_every_build_is_in_a_cell_and_every_cell_in_the_workflow():
         build.packages for build in (*DELTA, *ICEBERG)
     }
     assert {cell.spark for cell in CELLS} == {*SPARK}
+    assert {cell.spark for cell in PATCHES} == {*builds.PATCHES}
     text = workflow.read_text(encoding="utf-8")
     named = re.findall(r'cell: (\S+)\n +python: "(\S+)"', text)
     assert named == [(cell.name, cell.python) for cell in CELLS]

@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
-from zadapter.releases.builds import SPARK
+from zadapter.releases.builds import PATCHES, SPARK
 from zadapter.spark.settings import EXTENSIONS
 from zadapter.table.format import Library
 
-VERSIONS = frozenset(SPARK)
+VERSIONS = frozenset({*SPARK, *PATCHES})
 """Versions of Spark with which ``tests/spark/rewrite/test_shuffle.py`` has passed."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
