@@ -29,6 +29,13 @@ def test_the_documents_have_the_table_of_the_code():
     ]
 
 
+def test_the_documents_have_the_releases_that_rows_are_placed_with():
+    """The newest first."""
+    (text,) = re.findall(r"- With Spark ([\d., and]+), rows", read("zadapter/PLATFORMS.md"))
+
+    assert re.findall(r"[\d.]*\d", text) == sorted({*SPARK, *builds.PATCHES}, reverse=True)
+
+
 @pytest.mark.parametrize(
     ("spark", "delta", "tested", "nearest"),
     [

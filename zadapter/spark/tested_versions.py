@@ -15,7 +15,7 @@ from zadapter.spark.settings import EXTENSIONS
 from zadapter.table.format import Library
 
 VERSIONS = frozenset({*SPARK, *PATCHES})
-"""Versions of Spark with which ``tests/spark/rewrite/test_shuffle.py`` has passed."""
+"""Versions of Spark with which ``integration/matrix/suite_placement.py`` has passed."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}
