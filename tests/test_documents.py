@@ -26,7 +26,7 @@ from tests.test_architecture import (
 )
 from zadapter.backend.plugins import formats
 from zadapter.cli.app import app
-from zadapter.spark import object_stores
+from zadapter.releases.s3a import CONNECTORS
 
 MOST_WORDS = 700
 """In README.md."""
@@ -280,4 +280,6 @@ def test_versions_of_packages_are_those_that_are_loaded():
 
     named = {each for text in texts for each in re.findall(r"[\w.]+:[\w.-]+:[\d.]+", text)}
 
-    assert named == loaded | {object_stores.PACKAGES[0]}
+    assert named == loaded | {CONNECTORS[0].packages[0]}
+    guide = read("zadapter/GUIDE.md")
+    assert [each.hadoop for each in CONNECTORS if each.hadoop not in guide] == []

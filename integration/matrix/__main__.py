@@ -5,28 +5,29 @@ import re
 import sys
 from pathlib import Path
 
-from integration.matrix.cells import CELLS
+from integration.matrix.cells import CELLS, PATCHES, QUICK
 from integration.matrix.environments import CACHE, made, run
 
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
-_QUICK = "stories"
-SUITES = ("contract", _QUICK)
+_SKIPPED = "SKIPPED "
 
 
 def main():
     """Run the cells, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m integration.matrix", description=__doc__)
     names = [cell.name for cell in CELLS]
-    parser.add_argument("cells", nargs="*", metavar="cell", help=f"of {', '.join(names)}")
+    others = [cell.name for cell in PATCHES]
+    known = f"of {', '.join(names)}; on request {', '.join(others)}"
+    parser.add_argument("cells", nargs="*", metavar="cell", help=known)
     parser.add_argument("--oldest", action="store_true", help="the oldest cell alone")
     parser.add_argument("--quick", action="store_true", help="the users' stories alone")
     parser.add_argument("--folder", type=Path, default=CACHE, help=f"environments; {CACHE}")
     options = parser.parse_args()
     wanted = names[-1:] if options.oldest else options.cells or names
-    if unknown := {*wanted} - {*names}:
+    if unknown := {*wanted} - {*names, *others}:
         parser.error(f"unknown cell {min(unknown)}")
-    suites = [_QUICK] if options.quick else SUITES
-    rows = [_row(cell, suites, options.folder) for cell in CELLS if cell.name in wanted]
+    cells = [cell for cell in (*CELLS, *PATCHES) if cell.name in wanted]
+    rows = [_row(cell, [QUICK] if options.quick else cell.suites, options.folder) for cell in cells]
     _print(rows)
     return int(any(failed for *_, failed in rows))
 
@@ -37,13 +38,18 @@ def _row(cell, suites, folder):
     sys.stdout.flush()
     environment = made(cell, folder)
     said, code, seconds = run(cell, environment, suites)
-    if code:
-        sys.stdout.write(said)
-    counts = {word: int(number) for number, word in _COUNTS.findall(said.splitlines()[-1])}
+    lines = said.splitlines()
+    sys.stdout.write(said if code else _reasons(lines))
+    counts = {word: int(number) for number, word in _COUNTS.findall(lines[-1])}
     delta, iceberg = (cell.versions.get(name, "none") for name in ("delta", "iceberg"))
     passed, skipped = counts.get("passed", 0), counts.get("skipped", 0)
     row = (cell.spark, delta, iceberg, environment.python, passed, skipped, seconds)
     return *row, counts.get("failed", 0) + counts.get("error", 0) or code
+
+
+def _reasons(lines):
+    """Return why tests were skipped."""
+    return "".join(f"{line}\n" for line in lines if line.startswith(_SKIPPED))
 
 
 def _print(rows):

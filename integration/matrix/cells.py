@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from zadapter.backend.plugins import formats
 from zadapter.releases.builds import Build, minor
 
+QUICK = "stories"
+"""The suite of users' stories."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -21,6 +24,11 @@ class Cell:
     def name(self):
         """Name of the cell, as the command line and the folder of its environment have it."""
         return "-".join([self.spark, *self.versions.values()])
+
+    @property
+    def suites(self):
+        """The suites that can run: without a library, rows are placed in plain Parquet alone."""
+        return ("contract", "placement", QUICK) if self.versions else ("placement",)
 
     @property
     def builds(self):
@@ -46,4 +54,10 @@ CELLS = (
     _cell("4.0.2", "4.0.0", "1.10.1", "3.11", "EMR Spark 8.0"),
     _cell("3.5.6", "3.3.2", "1.10.1", "3.10", "Glue 5.1, EMR 7.13"),
 )
-OLDEST = CELLS[-1]
+PATCHES = (
+    _cell("4.2.0", None, None, "3.12", "first Spark 4.2"),
+    _cell("4.1.3", None, None, "3.11", "Spark 4.1"),
+    _cell("4.1.2", None, None, "3.11", "Dataproc 3.0"),
+    _cell("3.5.9", None, None, "3.10", "newest Spark 3.5"),
+)
+"""Cells of Spark alone, which run on request: their libraries are tested with another patch."""

@@ -7,7 +7,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable
 
 import zadapter.spark
-from integration.matrix.cells import CELLS
+from integration.matrix.cells import CELLS, PATCHES
 from tests.kit import jvm
 from zadapter.backend.plugins import formats
 from zadapter.spark.settings import EXCLUDES, PACKAGES
@@ -18,7 +18,7 @@ jvm.use_fast_compiler()
 @pytest.fixture(scope="session")
 def cell():
     """The cell that ``ZADAPTER_CELL`` names."""
-    return next(cell for cell in CELLS if cell.name == os.environ["ZADAPTER_CELL"])
+    return next(cell for cell in (*CELLS, *PATCHES) if cell.name == os.environ["ZADAPTER_CELL"])
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,8 @@ def packages(cell):
     """Settings that load the libraries of the cell."""
     excludes = [e for name in cell.versions for e in formats()[name].library.excludes]
     coordinates = [package for build in cell.builds for package in build.packages]
-    return {PACKAGES: ",".join(coordinates), EXCLUDES: ",".join(excludes)}
+    lists = {PACKAGES: coordinates, EXCLUDES: excludes}
+    return {key: ",".join(items) for key, items in lists.items() if items}
 
 
 @pytest.fixture(scope="session")

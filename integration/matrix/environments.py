@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
 _PACKAGES = (
     *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
-    *("pyiceberg[sql-sqlite]", "pytest", "setuptools", "hatchling", "editables"),
+    *("pyiceberg[sql-sqlite]", "pytest", "hypothesis", "moto[server]"),
+    *("setuptools", "hatchling", "editables"),
 )
 """What zadapter and the suites import, besides PySpark."""
 
@@ -26,16 +27,19 @@ class Environment:
 
 
 def made(cell, folder):
-    """Return the environment of a cell; it is made the first time, and reused."""
+    """Return the environment of a cell; it is made the first time, reused, and completed."""
     environment = Path(folder) / cell.name
     wanted = shutil.which(f"python{cell.python}")
     python = wanted if wanted and _works(wanted) else sys.executable
-    programs = environment / "bin"
-    if not (environment / "complete").exists():
+    programs, record = environment / "bin", environment / "complete"
+    packages = (f"pyspark=={cell.spark}", *_PACKAGES)
+    installed = record.read_text(encoding="utf-8") if record.exists() else None
+    if installed is None:
         shutil.rmtree(environment, ignore_errors=True)
         _call(python, "-m", "venv", environment)
-        _call(programs / "pip", "install", "--quiet", f"pyspark=={cell.spark}", *_PACKAGES)
-        (environment / "complete").touch()
+    if installed != "\n".join(packages):
+        _call(programs / "pip", "install", "--quiet", *packages)
+        record.write_text("\n".join(packages), encoding="utf-8")
     _call(
         *(programs / "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"),
         *("--editable", ROOT),
@@ -72,7 +76,7 @@ def run(cell, environment, suites):
         "PATH": os.pathsep.join([str(environment.bin), os.environ["PATH"]]),
         "ZADAPTER_CELL": cell.name,
     }
-    command = [environment.bin / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [environment.bin / "python", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     start = time.monotonic()
     answer = subprocess.run(
         [*map(str, command), "--confcutdir=integration/matrix", *files],
@@ -82,4 +86,4 @@ def run(cell, environment, suites):
         capture_output=True,
         text=True,
     )
-    return answer.stdout + answer.stderr, answer.returncode, round(time.monotonic() - start)
+    return answer.stderr + answer.stdout, answer.returncode, round(time.monotonic() - start)

@@ -1,14 +1,18 @@
 """What users do, with the releases of one cell."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
+from urllib.request import Request, urlopen
 
 import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.kit.network import HOST
+from integration.kit.servers import answers, free_port, wait_for
 from zadapter.backend.plugins import formats, load
 from zadapter.releases.spark_api import keys_of_partitions
 from zadapter.rewrite import self_test
@@ -25,6 +29,27 @@ spark.range(2000).repartition(4).selectExpr("id a", "id % 7 b").write.format("de
 report = zadapter.optimize("events", by="a", target_file_size="4KB")
 assert report.share_after < report.share_before, report
 print(spark.read.format("delta").load("events").selectExpr("sum(a)").first()[0])
+"""
+
+
+ON_S3 = """
+import json, sys
+import zadapter, zadapter.spark
+
+conf, formats = map(json.loads, sys.argv[1:])
+spark = zadapter.spark.session(conf, formats=formats, stores=["s3"])
+rows = spark.range(2000).selectExpr("id a", "id % 2 p", "md5(string(id)) t").repartition(4)
+for name in [*formats, "parquet"]:
+    table = f"s3://lake/db/{name}"
+    if name == "iceberg":
+        rows.writeTo("lake.db.iceberg").using(name).partitionedBy("p").create()
+    else:
+        rows.write.format(name).partitionBy("p").save(table)
+    options = {"by": "a", "target_file_size": "4KB", "backend": name, "spark": spark}
+    report = zadapter.optimize(table, **options)
+    assert report.share_after < report.share_before, report
+    assert zadapter.optimize(table, **options).nothing_to_do
+    print(zadapter.read(table, backend=name, spark=spark).selectExpr("sum(a)").first()[0])
 """
 
 
@@ -87,10 +112,31 @@ def test_partitions_and_deletion_vectors(spark, table):
     report = zadapter.optimize(table, verify="checksum", **options)
 
     assert report.rows == 10_800
+    assert report.verification.untested is None
     assert report.share_after < report.share_before
     assert read(spark, table) == before
     assert zadapter.files(table, where="a = 5", spark=spark).num_rows <= report.files_added / 2
     assert zadapter.optimize(table, **options).nothing_to_do
+
+
+def test_a_partitioned_folder_of_parquet(spark, tmp_path):
+    """Values of partitions are in the names of folders, rows that are appended in new files."""
+    table = str(tmp_path / "events")
+    rows_of(spark, 0, 12_000).repartition(4).write.partitionBy("p").parquet(table)
+    options = {"backend": "parquet", "spark": spark}
+    asked = {"by": "a", "target_file_size": "4KB", "verify": "checksum", **options}
+
+    report = zadapter.optimize(table, **asked)
+    more = rows_of(spark, 12_000, 12_600).withColumn("p", F.col("p").cast("int"))
+    zadapter.append(table, more, **options)
+    zadapter.delete(table, "a % 10 = 1", **options)
+    zadapter.optimize(table, **asked)
+
+    assert report.verification.untested is None
+    assert report.share_after < report.share_before
+    found = zadapter.read(table, **options)
+    assert counted(found) == counted(rows_of(spark, 0, 12_600).where("a % 10 <> 1"))
+    assert zadapter.optimize(table, **asked).nothing_to_do
 
 
 def test_appends_are_merged(spark, table):
@@ -159,3 +205,45 @@ def test_a_session_of_the_user(tmp_path, packages):
     assert answer.returncode == 0, answer.stderr[-5_000:]
     assert answer.stdout.split()[-1] == str(sum(range(2_000)))
     assert "untested" not in answer.stderr
+
+
+@pytest.fixture
+def lake():
+    """The variables of a server that speaks the protocol of S3, with the bucket ``lake``."""
+    port = free_port()
+    uri = f"http://{HOST}:{port}"
+    command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            wait_for(server, lambda: answers(port))
+            urlopen(Request(f"{uri}/lake", method="PUT")).close()
+            yield {"AWS_ENDPOINT_URL": uri, "AWS_REGION": "us-east-1"}
+        finally:
+            server.terminate()
+
+
+@pytest.mark.parametrize("token", [{}, {"AWS_SESSION_TOKEN": "of an hour"}], ids=["key", "token"])
+def test_tables_on_s3(tmp_path, cell, packages, lake, token):
+    """S3A goes with the Hadoop of this Spark; keys are those of the environment."""
+    catalog = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "hadoop",
+        ".warehouse": "s3a://lake",
+    }
+    conf = {f"spark.sql.catalog.lake{key}": value for key, value in catalog.items()}
+    conf = {**packages, **(conf if "iceberg" in cell.versions else {})}
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", **token}
+    command = [sys.executable, "-c", ON_S3, json.dumps(conf), json.dumps([*cell.versions])]
+
+    answer = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, **lake, **keys},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert answer.returncode == 0, answer.stderr[-5_000:]
+    sums = [str(sum(range(2_000)))] * (len(cell.versions) + 1)
+    assert answer.stdout.split()[-len(sums) :] == sums  # after what Ivy says

@@ -8,6 +8,8 @@ from itertools import cycle, islice
 import numpy as np
 import pyarrow as pa
 
+from zadapter.releases.spark_api import from_arrow
+
 EPOCH = datetime.fromisoformat("1970-01-01")
 
 
@@ -114,6 +116,11 @@ def table():
 
 def ddl(schema):
     """Return a schema as Spark SQL's DDL."""
+    return ", ".join(f"{name} {type_}" for name, type_ in _types(schema))
+
+
+def _types(schema):
+    """Return each column with the name that Spark SQL has for its type."""
     names = {
         "int8": "tinyint",
         "int16": "smallint",
@@ -125,6 +132,11 @@ def ddl(schema):
         "bool": "boolean",
     }
     texts = [str(field.type).replace("decimal128", "decimal") for field in schema]
-    return ", ".join(
-        f"{field.name} {names.get(text, text)}" for field, text in zip(schema, texts, strict=True)
-    )
+    pairs = zip(schema.names, texts, strict=True)
+    return [(name, names.get(text, text)) for name, text in pairs]
+
+
+def in_spark(spark, table):
+    """Return the table in Spark, whose zone is UTC; PySpark 3.5 takes no Arrow table itself."""
+    casts = [f"CAST({column} AS {type_}) {column}" for column, type_ in _types(table.schema)]
+    return from_arrow(spark, table).selectExpr(*casts)

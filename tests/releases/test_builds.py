@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from integration.matrix.cells import CELLS
+from integration.matrix.cells import CELLS, PATCHES
 from tests.kit.documents import ROOT, read
 from zadapter.backend.plugins import formats
 from zadapter.releases import builds
@@ -27,6 +27,13 @@ def test_the_documents_have_the_table_of_the_code():
         (spark, releases(DELTA, spark), releases(ICEBERG, spark))
         for spark in sorted({minor(release) for release in SPARK}, reverse=True)
     ]
+
+
+def test_the_documents_have_the_releases_that_rows_are_placed_with():
+    """The newest first."""
+    (text,) = re.findall(r"- With Spark ([\d., and]+), rows", read("zadapter/PLATFORMS.md"))
+
+    assert re.findall(r"[\d.]*\d", text) == sorted({*SPARK, *builds.PATCHES}, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +71,7 @@ def test_every_build_is_in_a_cell_and_every_cell_in_the_workflow():
         build.packages for build in (*DELTA, *ICEBERG)
     }
     assert {cell.spark for cell in CELLS} == {*SPARK}
+    assert {cell.spark for cell in PATCHES} == {*builds.PATCHES}
     text = workflow.read_text(encoding="utf-8")
     named = re.findall(r'cell: (\S+)\n +python: "(\S+)"', text)
     assert named == [(cell.name, cell.python) for cell in CELLS]

@@ -35,7 +35,7 @@ def table():
 def rows(spark, table):
     """The same table in Spark; one more column holds others as fields."""
     nested = F.struct(F.struct(F.col("big").alias("odd.name")).alias("b"))
-    made = spark.createDataFrame(table, extremes.ddl(table.schema)).withColumn("a", nested)
+    made = extremes.in_spark(spark, table).withColumn("a", nested)
     # by checkpoint no longer local rows, over which a plan is never compiled
     return made.localCheckpoint()
 

@@ -6,8 +6,12 @@ import pyspark
 import pytest
 
 from zadapter.errors import UsageError
+from zadapter.releases.s3a import CONNECTORS, connector, hadoop_of_jars
 from zadapter.spark import object_stores, session
 from zadapter.spark.settings import EXCLUDES, PACKAGES
+
+HADOOP = CONNECTORS[0].hadoop
+PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
 
 @pytest.fixture(autouse=True)
@@ -31,24 +35,66 @@ def test_the_path_tells_the_store(tables, stores):
 def test_the_versions_are_those_of_pyspark():
     """Hadoop's S3A works with the Hadoop of its own version."""
     jars = [path.name for path in Path(pyspark.__file__).with_name("jars").iterdir()]
+    hadoop = object_stores.hadoop_of_pyspark()
+    logging = "commons-logging:commons-logging"  # Spark has jcl-over-slf4j
 
-    assert f"hadoop-client-api-{object_stores.HADOOP}.jar" in jars
-    for artifact in object_stores.EXCLUDES[2:]:
+    assert f"hadoop-client-api-{hadoop}.jar" in jars
+    for artifact in {*connector(hadoop).excludes[1:]} - {logging}:
         name = artifact.partition(":")[2]
         assert any(jar.startswith(f"{name}-") for jar in jars), artifact
+
+
+@pytest.mark.parametrize(
+    ("hadoop", "packages", "credentials"),
+    [
+        ("3.3.4", "com.amazonaws:aws-java-sdk-s3:1.12.262", "DefaultAWSCredentialsProviderChain"),
+        ("3.4.1", "software.amazon.awssdk:sts:2.24.8", "DefaultCredentialsProvider"),
+        ("3.4.2", "software.amazon.awssdk:sts:2.29.52", "DefaultCredentialsProvider"),
+        ("3.5.0", "software.amazon.awssdk:sts:2.35.5", "DefaultCredentialsProvider"),
+    ],
+)
+def test_the_connector_goes_with_hadoop_and_with_its_sdk(hadoop, packages, credentials):
+    """Spark 3.5 has a Hadoop with version 1 of the AWS SDK."""
+    added = object_stores.additions({}, ["s3"], hadoop)
+
+    named = added[PACKAGES].split(",")
+    assert named[0] == f"org.apache.hadoop:hadoop-aws:{hadoop}"
+    assert packages in named
+    assert any("bundle" in artifact for artifact in added[EXCLUDES].split(","))
+    assert added[PROVIDER].endswith(f".{credentials}")
+
+
+@pytest.mark.parametrize(
+    ("jars", "packages", "credentials"),
+    [
+        (["hadoop-client-api-3.4.9.jar"], "3.4.9", "DefaultCredentialsProvider"),
+        (["hadoop-client-api-3.3.6.jar", "a.jar"], "3.3.6", "DefaultAWSCredentialsProviderChain"),
+    ],
+)
+def test_an_unknown_hadoop_gets_its_own_connector_with_the_whole_sdk(jars, packages, credentials):
+    """Which parts of the SDK it needs is unknown."""
+    added = object_stores.additions({}, ["s3"], hadoop_of_jars(jars))
+
+    assert added[PACKAGES] == f"org.apache.hadoop:hadoop-aws:{packages}"
+    assert EXCLUDES not in added
+    assert added[PROVIDER].endswith(f".{credentials}")
+
+
+def test_a_spark_without_hadoop_gets_the_default():
+    assert hadoop_of_jars(["spark-core_2.13-4.1.4.jar"]) == CONNECTORS[0].hadoop
 
 
 def test_what_the_user_said_stays():
     """Lists are completed, and a session that has S3A already downloads none."""
     mine = {PACKAGES: "a:b:1", "spark.hadoop.fs.s3.impl": "my.Own"}
-    added = object_stores.additions(mine, ["s3"])
+    added = object_stores.additions(mine, ["s3"], HADOOP)
     there = {"spark.jars": "/jars/hadoop-aws-3.4.2.jar"}
 
     assert added[PACKAGES].startswith("a:b:1,org.apache.hadoop:hadoop-aws:")
     assert "spark.hadoop.fs.s3.impl" not in added
-    assert object_stores.additions({**mine, **added}, ["s3"]) == {}
-    assert not {PACKAGES, EXCLUDES} & object_stores.additions(there, ["s3"]).keys()
-    assert object_stores.additions({}, []) == {}
+    assert object_stores.additions({**mine, **added}, ["s3"], HADOOP) == {}
+    assert not {PACKAGES, EXCLUDES} & object_stores.additions(there, ["s3"], HADOOP).keys()
+    assert object_stores.additions({}, [], HADOOP) == {}
 
 
 @pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
@@ -56,7 +102,7 @@ def test_a_server_of_ones_own(monkeypatch, variable):
     """Its buckets are in the path."""
     monkeypatch.setenv(variable, "http://host:9000")
 
-    added = object_stores.additions({}, ["s3"])
+    added = object_stores.additions({}, ["s3"], HADOOP)
 
     assert added["spark.hadoop.fs.s3a.endpoint"] == "http://host:9000"
     assert added["spark.hadoop.fs.s3a.path.style.access"] == "true"

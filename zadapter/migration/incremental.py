@@ -21,6 +21,7 @@ from zadapter.migration.context import (
 from zadapter.migration.copy import Transfer, check_rows, plainly
 from zadapter.reports.migration import Migration, Mode
 from zadapter.reports.phases import phase
+from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discarding
 from zadapter.table.file_stats import total, totals
@@ -48,6 +49,7 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     if dry_run or not appended.num_rows or new_snapshot is None:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
+    before_writing(context.target.format, context.user_session)
     transfer = replace(source_table.transfer, files=appended)
     staged_files, version = _carried(context, source_table, new_snapshot, transfer)
     # other writers may have rewritten the files since

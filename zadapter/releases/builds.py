@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 SPARK = ("4.1.4", "4.1.1", "4.2.1", "4.0.5", "4.0.2", "3.5.6")
 """Releases of Spark that ``python -m integration.matrix`` runs with, the default first."""
+PATCHES = ("4.2.0", "4.1.3", "4.1.2", "3.5.9")
+"""Further releases of Spark with which the placement of rows is tested, without formats."""
 OLDEST = "3.5"
 """Minor version of Spark below which functions are missing."""
 LocalSettings = Callable[[Mapping[str, str], int], Mapping[str, str]]

@@ -85,6 +85,17 @@ def is_variant(type_: T.DataType) -> bool:
     return type_.typeName() == "variant"
 
 
+def metadata_column(rows: DataFrame, name: str) -> Column:
+    """Return a column that Spark adds to the rows of files.
+
+    ``DataFrame.metadataColumn`` is PySpark 4.0 and later. The JVM's method is in Spark 3.5.
+    """
+    if hasattr(rows, "metadataColumn"):
+        return rows.metadataColumn(name)
+    java: Any = rows._jdf.metadataColumn(name)  # noqa: SLF001 - as PySpark 4.0 does
+    return Column(java)
+
+
 def settings(spark: SparkSession) -> dict[str, str]:
     """Return all settings of a session. ``RuntimeConfig.getAll`` is PySpark 4.0 and later."""
     session: Any = spark

@@ -8,43 +8,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError
+from zadapter.releases import s3a
 from zadapter.spark import settings
 
 S3 = "s3"
 """The only object store for which zadapter loads packages."""
 
-HADOOP = "3.4.2"
-"""Version of Hadoop that PySpark contains."""
-_SDK = "2.29.52"
-"""Version of the AWS SDK that this version of Hadoop is built with."""
 _S3 = re.compile(r"(?:\A|`)s3a?://")
 _FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
-PACKAGES = (
-    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
-    *(f"software.amazon.awssdk:{name}:{_SDK}" for name in ("s3-transfer-manager", "sts")),
-    *(f"software.amazon.awssdk:{name}:{_SDK}" for name in ("sso", "ssooidc")),
-)
-"""Hadoop's S3A with the required parts of the AWS SDK: 13 MB. S3A depends on the whole SDK, which
-has 630 MB, and each session copies its jars."""
-EXCLUDES = (
-    "software.amazon.awssdk:bundle",
-    "commons-logging:commons-logging",  # Spark has jcl-over-slf4j
-    # Spark has these
-    "commons-codec:commons-codec",
-    *(f"io.netty:netty-{name}" for name in ("buffer", "codec", "codec-http", "codec-http2")),
-    *(f"io.netty:netty-{name}" for name in ("common", "handler", "resolver", "transport")),
-    "io.netty:netty-transport-classes-epoll",
-    "io.netty:netty-transport-native-unix-common",
-    "org.apache.httpcomponents:httpclient",
-    "org.apache.httpcomponents:httpcore",
-    "org.slf4j:slf4j-api",
-)
 _PROVIDERS = (
     "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider",
     "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
-    # environment, profiles, web identities, containers, machines
-    "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
 )
 
 
@@ -53,26 +28,38 @@ def named(tables: Iterable[str]) -> list[str]:
     return [S3] if any(map(_S3.search, tables)) else []
 
 
-def additions(stated: Mapping[str, str], stores: Iterable[str]) -> dict[str, str]:
+def hadoop_of_pyspark() -> str:
+    """Return the release of Hadoop of the Spark that a new session will run."""
+    return s3a.hadoop_of_jars(path.name for path in settings.jars_folder().glob("*.jar"))
+
+
+def additions(stated: Mapping[str, str], stores: Iterable[str], hadoop: str) -> dict[str, str]:
     """Return the settings that *stores* require and *stated* lacks.
 
     No packages are added if the packages or jars already contain Hadoop's S3A.
+
+    Args:
+        stated: Settings of the session.
+        stores: Object stores.
+        hadoop: The session's release of Hadoop. S3A works with the Hadoop of its own release.
     """
     if S3 not in stores:
         return {}
-    added = {}
-    if not settings.has(stated, PACKAGES[0]):
-        lists = {settings.PACKAGES: PACKAGES, settings.EXCLUDES: EXCLUDES}
-        added = {key: settings.completed(stated, key, items) for key, items in lists.items()}
+    added, connector = {}, s3a.connector(hadoop)
+    if not settings.has(stated, connector.packages[0]):
+        lists = {settings.PACKAGES: connector.packages, settings.EXCLUDES: connector.excludes}
+        added = {
+            key: settings.completed(stated, key, items) for key, items in lists.items() if items
+        }
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL"))
     options = {
         "fs.s3.impl": _FILE_SYSTEM,
-        "fs.s3a.aws.credentials.provider": ",".join(_PROVIDERS),
+        "fs.s3a.aws.credentials.provider": ",".join([*_PROVIDERS, connector.credentials]),
         # other servers than AWS may have no host name per bucket
         **({"fs.s3a.endpoint": endpoint, "fs.s3a.path.style.access": "true"} if endpoint else {}),
     }
-    hadoop = {f"spark.hadoop.{key}": value for key, value in options.items()}
-    return added | {key: value for key, value in hadoop.items() if key not in stated}
+    prefixed = {f"spark.hadoop.{key}": value for key, value in options.items()}
+    return added | {key: value for key, value in prefixed.items() if key not in stated}
 
 
 def check(spark: SparkSession, store: str) -> None:
@@ -90,9 +77,11 @@ def check(spark: SparkSession, store: str) -> None:
             continue
         return
     stated = {key: str(spark.conf.get(key, "")) for key in (settings.PACKAGES, settings.EXCLUDES)}
+    hadoop = s3a.hadoop_of_jvm(jvm)
     raise SessionError(
-        f"this Spark session cannot read {store}://: it lacks {PACKAGES[0]}. Spark loads packages "
+        f"this Spark session cannot read {store}://: it lacks "
+        f"{s3a.connector(hadoop).packages[0]}. Spark loads packages "
         f"at startup: in a new process, call zadapter.spark.session(stores=[{store!r}]) first, or "
         "set in the builder, or with --conf of "
-        f"spark-submit,\n{settings.config_lines(additions(stated, [S3]))}"
+        f"spark-submit,\n{settings.config_lines(additions(stated, [S3], hadoop))}"
     )

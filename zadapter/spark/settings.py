@@ -171,8 +171,16 @@ def _variables() -> dict[str, str]:
 
 def conf_folder() -> Path:
     """Return the folder of the user's ``spark-defaults.conf`` and ``log4j2.properties``."""
-    spark_home = str(_find_spark_home())  # type: ignore[no-untyped-call]
-    return Path(os.environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf"))
+    return Path(os.environ.get("SPARK_CONF_DIR") or _home() / "conf")
+
+
+def jars_folder() -> Path:
+    """Return the folder of the jars of the Spark that a new session will run."""
+    return _home() / "jars"
+
+
+def _home() -> Path:
+    return Path(str(_find_spark_home()))  # type: ignore[no-untyped-call]
 
 
 def _defaults_file() -> dict[str, str]:

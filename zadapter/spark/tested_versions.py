@@ -10,11 +10,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
+from zadapter.releases.builds import PATCHES, SPARK
 from zadapter.spark.settings import EXTENSIONS
 from zadapter.table.format import Library
 
-VERSIONS = frozenset({"4.1.4"})
-"""Versions of Spark with which ``tests/spark/rewrite/test_shuffle.py`` has passed."""
+VERSIONS = frozenset({*SPARK, *PATCHES})
+"""Versions of Spark with which ``integration/matrix/suite_placement.py`` has passed."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}

@@ -10,6 +10,7 @@ from typing import Any
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter_delta.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
@@ -52,7 +53,7 @@ def by_path(table: str) -> str | None:
 
 
 @contextmanager
-def _translated_errors(table: str) -> Iterator[None]:
+def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
     """Translate Delta's refusals of a table.
 
     Raises:
@@ -66,7 +67,7 @@ def _translated_errors(table: str) -> Iterator[None]:
         if any("UnsupportedFileSystemException" in line for line in causes(error)):
             raise SessionError(
                 f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
-                "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
+                f"spark.jars.packages={connector(hadoop_of_jvm(jvm.root)).packages[0]}"
             ) from error
         if reason is None:
             raise
@@ -76,7 +77,7 @@ def _translated_errors(table: str) -> Iterator[None]:
 
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
-    with _translated_errors(table):
+    with _translated_errors(jvm, table):
         log = log_of(jvm, path)
     if not log.tableExists():
         file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
@@ -106,7 +107,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
-    with _translated_errors(table):
+    with _translated_errors(jvm, table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
     if not log.tableExists():
         raise UnknownTableError(
@@ -133,7 +134,7 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     Raises:
         UnsupportedError: The table's protocol or features forbid rewrites; the message names them.
     """
-    with _translated_errors(table):
+    with _translated_errors(jvm, table):
         snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
         protocol = snapshot.protocol()
         located.log.protocolWrite(protocol)

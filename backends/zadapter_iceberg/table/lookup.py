@@ -8,6 +8,7 @@ from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.base.names import Parts, quote, split
 from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
+from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter.releases.spark_api import settings as all_settings
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
@@ -147,11 +148,11 @@ def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             return None
-        raise _refused(table, error) from error
+        raise _refused(jvm, table, error) from error
     return loaded
 
 
-def _refused(table: str, error: Exception) -> Exception:
+def _refused(jvm: Jvm, table: str, error: Exception) -> Exception:
     lines = list(causes(error))
     if any(map(_TOO_NEW.search, lines)):
         return UnsupportedError(
@@ -160,7 +161,7 @@ def _refused(table: str, error: Exception) -> Exception:
     if any("UnsupportedFileSystemException" in line for line in lines):
         return SessionError(
             f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
-            "spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2"
+            f"spark.jars.packages={connector(hadoop_of_jvm(jvm.root)).packages[0]}"
         )
     if any("ot an iceberg table" in line.lower() for line in lines):
         return UnknownTableError(f"{table} is not an Iceberg table")
@@ -177,7 +178,7 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
             raise UnknownTableError(
                 f"{table}: no Iceberg table found; pass the identifier of a table in a catalog"
             ) from error
-        raise _refused(table, error) from error
+        raise _refused(jvm, table, error) from error
 
 
 def _absent(jvm: Jvm, table: str, parts: Parts) -> UnknownTableError:

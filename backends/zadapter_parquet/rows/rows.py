@@ -14,6 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base import locations as places
 from zadapter.base.names import quote
 from zadapter.errors import SessionError
+from zadapter.releases.spark_api import metadata_column
 from zadapter.table.encoding import Encoding
 from zadapter.table.rebase_settings import MOVING, moving
 from zadapter.table.spec import atoms
@@ -95,7 +96,7 @@ def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
 def file_of_row(rows: DataFrame) -> Column:
     """Return the file of each stored row, in the form of ``locations.bare``."""
     # not by name: a table column may be called _metadata
-    return F.regexp_replace(rows.metadataColumn("_metadata")["file_path"], places.STORE, "")
+    return F.regexp_replace(metadata_column(rows, "_metadata")["file_path"], places.STORE, "")
 
 
 @dataclass(frozen=True, slots=True)

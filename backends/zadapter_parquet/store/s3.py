@@ -8,13 +8,13 @@ bucket (``fs.s3a.bucket.<name>.*``) and all credential providers.
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
+from zadapter.releases.s3a import Credentials, credentials_of, region_of
 
 JavaObject = Any
 
@@ -107,30 +107,25 @@ def address(endpoint: str, bucket: str, *, secure: bool, path_style: bool) -> di
 def _region(file_system: JavaObject) -> str:
     """Return the bucket's region, or the configured one if the bucket does not report it."""
     with suppress(Exception):
-        if region := file_system.getS3AInternals().getBucketMetadata().bucketRegion():
-            return str(region)
+        if region := region_of(file_system):
+            return region
     return str(file_system.getConf().getTrimmed("fs.s3a.endpoint.region", "us-east-1"))
 
 
 def _identity(file_system: JavaObject) -> dict[str, Any]:
     """Return the options for credentials, which obstore requests again after they expire."""
-    shared = file_system.getS3AInternals().shareCredentials("zadapter")
-    if shared.resolveCredentials().accessKeyId() is None:
-        return {"skip_signature": "true"}
-    return {"credential_provider": _provider(shared.resolveCredentials)}
+    find = credentials_of(file_system)
+    return {"skip_signature": "true"} if find().key is None else {"credential_provider": _to(find)}
 
 
-def _provider(resolve: Callable[[], JavaObject]) -> Callable[[], dict[str, Any]]:
+def _to(find: Callable[[], Credentials]) -> Callable[[], dict[str, Any]]:
     def provide() -> dict[str, Any]:
-        credentials = resolve()
-        temporary = credentials.getClass().getSimpleName() == "AwsSessionCredentials"
-        expiration = credentials.expirationTime().orElse(None) if temporary else None
+        found = find()
         return {
-            "access_key_id": str(credentials.accessKeyId()),
-            "secret_access_key": str(credentials.secretAccessKey()),
-            "token": str(credentials.sessionToken()) if temporary else None,
-            "expires_at": expiration
-            and datetime.fromtimestamp(expiration.getEpochSecond(), timezone.utc),
+            "access_key_id": found.key,
+            "secret_access_key": found.secret,
+            "token": found.token,
+            "expires_at": found.end,
         }
 
     return provide

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import zadapter
 from tests.spark.test_sessions import run_python
 from zadapter.backend import plugins
 from zadapter.errors import SessionError
@@ -109,3 +110,22 @@ def test_rows_that_get_lost_in_the_test_stop_the_write(spark, monkeypatch):
     for _ in range(2):
         with pytest.raises(SessionError, match="lost or changed rows; nothing was written"):
             self_test.before_writing(FORMATS["parquet"], spark)
+
+
+def test_rows_that_get_lost_in_the_test_stop_what_follows_a_migration(spark, monkeypatch, tmp_path):
+    """The new table keeps its rows, and gets the appended ones once the test passes."""
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    spark.range(10).write.format("delta").save(old)
+    zadapter.migrate(old, to="parquet", target=new, spark=spark)
+    spark.range(10, 15).write.format("delta").mode("append").save(old)
+    monkeypatch.setattr(self_test, "untested", lambda *_: "Spark 9.9 is untested")
+    monkeypatch.setattr(self_test, "_begun", set())
+
+    with monkeypatch.context() as broken:
+        broken.setattr(self_test, "rewrite", lambda *_: None)
+        with pytest.raises(SessionError, match="lost or changed rows; nothing was written"):
+            zadapter.migrate(old, to="parquet", target=new, follow=True, spark=spark)
+
+    assert zadapter.read(new, backend="parquet", spark=spark).count() == 10
+    zadapter.migrate(old, to="parquet", target=new, follow=True, spark=spark)
+    assert zadapter.read(new, backend="parquet", spark=spark).count() == 15

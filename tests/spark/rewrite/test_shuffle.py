@@ -14,7 +14,16 @@ from zadapter.base.names import quote
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.planning.file_groups import roots_of
+from zadapter.releases.spark_api import from_arrow, to_arrow
 from zadapter.rewrite.shuffle import clustered
+from zadapter.spark import tested_versions
+from zadapter.spark.checksum import whole
+
+AS_THEY_ARE = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Old moments are written as they are: Spark 3.5 refuses them unless it is told how."""
 
 
 def written(rows, path):
@@ -45,7 +54,7 @@ def assert_in_order(files, layout, columns):
 @pytest.mark.parametrize("curve", ["adaptive", "hilbert"])
 def test_every_type_comes_through(tmp_path, rows, table, conf, curve):
     """A row is narrowed where it lies in memory: none of its values may move or change."""
-    conf({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"})
+    conf(AS_THEY_ARE)
     keys = ["big", "text"]
     layout = layout_of(table, keys, curve=curve)
     plain, path = written(rows.coalesce(1), tmp_path / "plain"), tmp_path / "clustered"
@@ -75,7 +84,7 @@ def test_what_does_not_fit_into_memory_comes_through(tmp_path, spark):
     """Rows that were put aside on disk are read back by their length, keys and all."""
     table = pa.table({"a": pa.array(range(1_000), pa.int64())})
     layout = layout_of(table, ["a"], files=3)
-    rows = spark.createDataFrame(table).selectExpr("a", "concat('text ', a) AS text").repartition(3)
+    rows = from_arrow(spark, table).selectExpr("a", "concat('text ', a) AS text").repartition(3)
     schema = table.append_column("text", pa.nulls(1_000, pa.string())).schema
 
     files = written(clustered(rows, layout, snapshot(schema)).rows, tmp_path / "clustered")
@@ -94,9 +103,9 @@ def test_tables_of_every_width_come_through(tmp_path, spark, width):
         F.when(F.col("c0") % 7 != number % 7, F.col("c0") + number).alias(f"c{number}")
         for number in range(1, width)
     ]
-    rows = spark.createDataFrame(table).select("c0", *more).repartition(3)
+    rows = from_arrow(spark, table).select("c0", *more).repartition(3)
 
-    moved = clustered(rows, layout, snapshot(rows.limit(0).toArrow().schema)).rows
+    moved = clustered(rows, layout, snapshot(to_arrow(rows.limit(0)).schema)).rows
     files = written(moved, tmp_path / "clustered")
 
     assert moved.columns == [f"c{number}" for number in range(width)]
@@ -108,8 +117,9 @@ def test_tables_of_every_width_come_through(tmp_path, spark, width):
     assert_in_order(files, layout, ["c0"])
 
 
-def test_columns_that_only_the_partitioning_has_are_left_out(tmp_path, rows, table):
+def test_columns_that_only_the_partitioning_has_are_left_out(tmp_path, rows, table, conf):
     """They are what files are sorted by first, and no file has them."""
+    conf(AS_THEY_ARE)
     values = [table["flag"].combine_chunks()]
     roots, root_of = roots_of(values, table.num_rows)
     sample = [table["big"].combine_chunks()]
@@ -128,9 +138,9 @@ def test_columns_that_only_the_partitioning_has_are_left_out(tmp_path, rows, tab
 def test_what_is_planned_on_top_finds_the_columns(tmp_path, spark):
     """The optimizer gives a column that is only renamed its old id back."""
     table = pa.table({"a": pa.array(range(100), pa.int64())})
-    rows = spark.createDataFrame(table).withColumn("p", F.concat(F.lit("p "), F.col("a") % 3))
+    rows = from_arrow(spark, table).withColumn("p", F.concat(F.lit("p "), F.col("a") % 3))
     renamed = rows.select(*(F.col(name).cast(type_).alias(name) for name, type_ in rows.dtypes))
-    schema = rows.limit(0).toArrow().schema
+    schema = to_arrow(rows.limit(0)).schema
 
     moved = clustered(renamed, layout_of(table, ["a"], files=3), snapshot(schema)).rows
     found = moved.withColumn("p", F.upper("p")).where("a >= 10").select("p", "a")
@@ -138,6 +148,28 @@ def test_what_is_planned_on_top_finds_the_columns(tmp_path, spark):
     assert sorted(found.collect()) == sorted((f"P {n % 3}", n) for n in range(10, 100))
     found.write.partitionBy("p").parquet(str(tmp_path / "written"))
     assert spark.read.parquet(str(tmp_path / "written")).count() == 90
+
+
+def test_plain_operations_place_rows_in_the_same_files(tmp_path, rows, table, conf, monkeypatch):
+    """What an untested Spark does for itself is what the tested ones are made to do."""
+    conf(AS_THEY_ARE)
+    layout = layout_of(table, ["big", "text"])
+    made = {}
+    for name in ("known", "plain"):
+        if name == "plain":
+            monkeypatch.setattr(tested_versions, "VERSIONS", frozenset({"9.9.9"}))
+        moved = clustered(rows, layout, snapshot(table.schema), checksum=True)
+        made[name] = moved, written(moved.rows, tmp_path / name)
+
+    (known, fast), (plain, slow) = made.values()
+    assert known.untested is None
+    assert known.observed() == whole(rows.select(*table.schema.names))
+    assert plain.untested == f"Spark {rows.sparkSession.version}"
+    assert plain.observed() is None
+    assert len(fast) == len(slow) > 2
+    for one, other in zip(fast, slow, strict=True):
+        assert sorted(one["row"].to_pylist()) == sorted(other["row"].to_pylist())
+    assert_in_order(slow, layout, ["big", "text"])
 
 
 def test_no_row_is_copied_to_lose_the_keys(rows, table):

@@ -47,7 +47,8 @@ def start(
     else:
         libraries = builds.libraries(formats, pyspark.__version__)
     added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
-    added |= object_stores.additions({**stated, **added}, stores)
+    hadoop = object_stores.hadoop_of_pyspark()
+    added |= object_stores.additions({**stated, **added}, stores, hadoop)
     if has_jvm:
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)
