@@ -17,9 +17,10 @@ from zadapter.cli.app import app
 
 NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
 RESULTS = {"Analysis", "Audit", "Explanation", "Report"}
-NOT_COMMANDS = {"progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
+NOT_COMMANDS = {"Advice", "Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
+    "advise": {"html"},
     "analyze": {"check", "plot", "html"},
     "audit": {"html"},
     "explain": {"plot", "html"},

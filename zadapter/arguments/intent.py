@@ -36,9 +36,10 @@ def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | Non
         return None
     names = [join(parts) for parts in request.columns]
     _check(request, snapshot, names)
+    weights = dict(zip(names, request.weights, strict=True))
     return replace(
         options,
-        by=Keys(dict(zip(names, request.weights, strict=True)), request.filters),
+        by=Keys(weights, request.filters) if request.filters else weights,
         curve=request.curve.value,
         row_groups=request.row_groups,
     )

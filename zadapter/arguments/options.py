@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zadapter.arguments.ages import age
 from zadapter.arguments.tiers import GivenTiers, TierAges, tier_ages
@@ -19,8 +19,12 @@ from zadapter.layout.layout import Curve
 from zadapter.planning.maintenance import Limits
 from zadapter.reports.optimize import VERIFICATIONS
 
+if TYPE_CHECKING:
+    from zadapter.querylog.sources import Queries
+
 AUTO = "auto"
-"""Value of ``target_file_size=`` that chooses a size from the table."""
+"""Value of ``target_file_size=`` that chooses a size from the table, and of ``by=`` that chooses
+keys by a query log."""
 
 ROW_GROUPS = 16
 """Target number of row groups in a written file, unless a caller states one."""
@@ -117,6 +121,7 @@ class Options:
 
     table: str | PathLike[str]
     by: By | None = None
+    queries: "Queries | None" = None
     where: str | None = None
     curve: str = "adaptive"
     target_file_size: str | int = AUTO
@@ -143,6 +148,8 @@ class Options:
         if self.verify not in VERIFICATIONS:
             choices = ", ".join(VERIFICATIONS)
             raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
+        if self.queries is not None and self.by != AUTO:
+            raise UsageError("queries= has an effect with by='auto' only; omit one of them")
         if self.filters and self.curve != Curve.ADAPTIVE.value:
             raise UsageError(
                 f"curve={self.curve!r} cannot be fitted to filters; omit curve=, or pass names of "

@@ -40,7 +40,7 @@ _OPTIMIZE = "Cluster TABLE so that filters on the key columns open fewer files."
 app.command("plan", cls=Command, help=_PLAN)(command(cluster))
 app.command("optimize", cls=Command, help=_OPTIMIZE)(command(cluster))
 for _verb in (
-    *(insight.analyze, insight.explain, insight.audit),
+    *(insight.advise, insight.analyze, insight.explain, insight.audit),
     *(migrate, rows.files, rows.read, versions.history),
     *(rows.append, rows.delete, rows.overwrite),
     *(versions.restore, versions.publish, versions.vacuum),

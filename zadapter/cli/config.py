@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zadapter.arguments.local_paths import check_local
-from zadapter.arguments.options import Options, named
+from zadapter.arguments.options import AUTO, Options, named
 from zadapter.backend import plugins
 from zadapter.errors import UsageError
 
@@ -130,4 +130,4 @@ def _check(key: str, value: Any) -> None:
             raise UsageError(f"{value!r} is not the name of a format")
         plugins.check(value)
     else:
-        Options(**{"table": "any", "by": "any", key: value})
+        Options(**{"table": "any", "by": AUTO, key: value})

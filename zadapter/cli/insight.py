@@ -1,6 +1,7 @@
-"""``zadapter analyze``, ``zadapter explain`` and ``zadapter audit``."""
+"""``zadapter advise``, ``analyze``, ``explain`` and ``audit``."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,6 +47,54 @@ _Check = Annotated[
         help="Exit with 3 if plan would rewrite, and save this share of what filters read.",
     ),
 ]
+_Log = Annotated[
+    list[str],
+    typer.Option(
+        metavar="PATH|SQL",
+        help="A query log: a .sql, CSV or Parquet file, or Spark's event log. Or the SQL of one "
+        "query; repeatable.",
+        show_default=False,
+    ),
+]
+_Candidates = Annotated[
+    list[str] | None,
+    typer.Option("--candidate", metavar="COLUMNS", help="Key columns to compare, too; repeatable."),
+]
+_Holdout = Annotated[
+    float, typer.Option(metavar="SHARE", help="Newer share of the log that layouts are judged by.")
+]
+
+
+def advise(
+    *,
+    table: Table,
+    queries: _Log,
+    candidates: _Candidates = None,
+    holdout: _Holdout = 0.5,
+    html: Html = None,
+    backend: Backend = None,
+) -> Call:
+    """Show which layout of TABLE lets the queries of a log read least; write nothing."""
+    keys = [parse_by([text]) for text in candidates or ()]
+    for by in keys:
+        _ = Options(table=table, by=by)
+    if not 0 < holdout < 1:
+        raise UsageError(f"--holdout must be a share between 0 and 1, not {holdout:g}")
+    check_paths(None, html)
+    log = queries[0] if len(queries) == 1 and not _is_sql(queries[0]) else queries
+
+    def run(spark: "SparkSession") -> Result:
+        found = zadapter.advise(
+            table, log, candidates=keys, holdout=holdout, backend=backend, spark=spark
+        )
+        return with_pages(found, table, None, html)
+
+    return Call(function="advise", tables=(table,), backend=backend, run=run)
+
+
+def _is_sql(text: str) -> bool:
+    """Return whether a text is a query or a condition, and not the path of a log."""
+    return " " in text.strip() and not Path(text).exists()
 
 
 def analyze(  # noqa: PLR0913 - the options of zadapter.analyze

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.arguments.options import Options
+from zadapter.arguments.options import AUTO, Options
 from zadapter.cli.calls import Call
 from zadapter.cli.config import KEYWORDS, TableOptions, load
 from zadapter.cli.error_messages import message_of
@@ -50,6 +50,13 @@ _Keys = Annotated[
         help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
         "instead of 1. Without it, the keys that the table is clustered by; small files of a table "
         "that has none are joined.",
+    ),
+]
+_Queries = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="A query log, as for advise. With --by auto, the keys are those that it asks for.",
     ),
 ]
 _Config = Annotated[
@@ -114,6 +121,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     context: typer.Context,
     table: _Table = None,
     by: _Keys = None,
+    queries: _Queries = None,
     config: _Config = None,
     where: _Where = None,
     backend: Backend = None,
@@ -143,7 +151,8 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
     options = Options(
         table=table,
-        by=parse_by(by) if by else None,
+        by=AUTO if by == [AUTO] and queries else parse_by(by) if by else None,
+        queries=queries,
         where=where,
         curve=curve,
         target_file_size=target_file_size,

@@ -22,7 +22,7 @@ def advise(
     table: str | PathLike[str],
     queries: Queries,
     *,
-    candidates: Sequence[By] = (),
+    candidates: Sequence[By] | None = None,
     holdout: float = HOLDOUT,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
@@ -52,7 +52,7 @@ def advise(
         raise UsageError(f"candidates= must be a list of key columns, not {candidates!r}")
     if not 0 < holdout < 1:
         raise UsageError(f"holdout= must be a share between 0 and 1, not {holdout!r}")
-    asked = [Options(table=table, by=by) for by in candidates]
+    asked = [Options(table=table, by=by) for by in candidates or ()]
     with opening("advise", named(table), backend, spark) as opened, phase("advise", named(table)):
         by_name = {
             f"candidate {number}": Keys(options.weights, options.filters)

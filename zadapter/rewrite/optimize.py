@@ -19,7 +19,7 @@ from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
-from zadapter.errors import ConflictError, UsageError
+from zadapter.errors import ConflictError
 from zadapter.querylog.sources import Queries
 from zadapter.reports.optimize import Report
 from zadapter.reports.plan import Plan
@@ -60,14 +60,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Report:
     """Cluster *table* so that filters on *by* read fewer files and row groups.
 
-    New files become a run of their own; earlier runs are rewritten where a merge with them pays.
-
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
         by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
             weights. None: those of the table's layout; if it has none, small files are joined.
-            ``"auto"``: what :func:`zadapter.advise` finds best for *queries*.
-        queries: A query log, as for :func:`zadapter.advise`.
+        queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -89,15 +86,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     Returns: A report of rewritten files, files skipped due to conflicts, and the effect on reads.
 
     Raises:
-        UsageError, SessionError, UnsupportedError: Nothing was written; the message gives reasons.
+        UsageError, SessionError, UnsupportedError: Nothing was written; the message says why.
         VerificationError: The written rows differ from the rows read; they were not committed.
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    backoff = Backoff() if backoff is None else backoff
-    options = Options.of(locals())
-    with _opened(options, backend, spark, queries) as (options, opened):
-        return _run(options, opened)
+    options = Options.of(locals() | {"backoff": backoff or Backoff()})
+    with _opened(options, backend, spark) as opened:
+        return _run(opened.options, opened)
 
 
 @explained
@@ -136,16 +132,18 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     """
     options = Options.of(locals())
     with (
-        _opened(options, backend, spark, queries) as (options, opened),
+        _opened(options, backend, spark) as opened,
         call("plan", options.name, opened.spark),
     ):
-        return prepare(options, opened.backend, {}, write=False).prediction
+        return prepare(opened.options, opened.backend, {}, write=False).prediction
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
     """A table that is open, in a clone of the user's session."""
 
+    options: Options
+    """The options of the call; keys that a query log decides are known."""
     backend: Backend
     spark: SparkSession
     user_session: SparkSession
@@ -157,11 +155,8 @@ def _opened(
     options: Options,
     backend: str | Factory | None,
     spark: SparkSession | None,
-    queries: Queries | None,
-) -> Iterator[tuple[Options, _Opened]]:
+) -> Iterator[_Opened]:
     """Open the table in a clone of the user's session, and choose the keys by the queries."""
-    if queries is not None and options.by != AUTO:
-        raise UsageError("queries= has an effect with by='auto' only; omit one of them")
     user_session, factory = open_table(options.name, backend, spark)
     check_functions(options.where, user_session)
     with (
@@ -169,13 +164,16 @@ def _opened(
         scratch(user_session, expressions=options.where is not None) as clone,
         closing(factory(clone)) as opened,
     ):
-        if queries is not None:
+        if options.queries is not None:
             snapshot = opened.snapshot(options.name)
-            advice = advise_on(opened, snapshot, user_session, queries)
-            options = replace(options, by=advice.best)
-        yield (
-            options,
-            _Opened(backend=opened, spark=clone, user_session=user_session, factory=factory),
+            advice = advise_on(opened, snapshot, user_session, options.queries)
+            options = replace(options, by=advice.best, queries=None)
+        yield _Opened(
+            options=options,
+            backend=opened,
+            spark=clone,
+            user_session=user_session,
+            factory=factory,
         )
 
 

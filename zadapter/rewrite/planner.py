@@ -14,6 +14,7 @@ from zadapter.arguments.resolve import key_columns, request_of
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join
 from zadapter.errors import MissingStatsError, UsageError
+from zadapter.filters.predicate import Predicate
 from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group, saved
@@ -177,11 +178,7 @@ def prepare(
         predicate = predicate_of(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)
         if keyed is None:
-            if options.tiers is not None:
-                raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with tiers=")
-            columns = ordering_columns(snapshot)
-            found = asked(options, backend, snapshot, columns, predicate)
-            compacting = compaction_plan(options, backend, snapshot, found)
+            compacting = _compacting(options, backend, snapshot, predicate)
             step.note(version=snapshot.version, **compacting.replaced)
             return compacting
         options, columns = keyed, key_columns(keyed, snapshot)
@@ -218,6 +215,20 @@ def prepare(
         )
         step.note(files=plan.prediction.files_written, rows=plan.sampled)
     return plan
+
+
+def _compacting(
+    options: Options, backend: Backend, snapshot: Snapshot, predicate: Predicate | None
+) -> CompactionPlan:
+    """Plan the compaction of a table without a layout.
+
+    Raises:
+        UsageError: Tiers are asked for.
+    """
+    if options.tiers is not None:
+        raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with tiers=")
+    found = asked(options, backend, snapshot, ordering_columns(snapshot), predicate)
+    return compaction_plan(options, backend, snapshot, found)
 
 
 def _with_stats(
