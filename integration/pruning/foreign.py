@@ -80,11 +80,11 @@ def _registered(table, spark):
 
 
 def _looked(table, format_, spark):
-    names = load(format_)(spark).snapshot(table).schema.names
     asked = {"backend": format_, "spark": spark}
     analysis = zadapter.analyze(table, row_groups=True, sample_files=4, **asked)
     audit = zadapter.audit(table, **asked)
     columns = [column.column for column in analysis.columns]
+    names = load(format_)(spark).snapshot(table).schema.names  # others are transforms
     kept = []
     for column in [*columns[:2], *(n for n in _partition(analysis) if n in names)][:3]:
         for where in (f"{column} IS NOT NULL", f"{column} IS NULL"):
