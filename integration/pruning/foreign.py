@@ -18,6 +18,7 @@ import typer
 
 import zadapter
 import zadapter.spark
+from zadapter.backend.plugins import load
 from zadapter.base.names import join
 from zadapter.cli.calls import QUIET
 from zadapter.errors import ZadapterError
@@ -83,8 +84,9 @@ def _looked(table, format_, spark):
     analysis = zadapter.analyze(table, row_groups=True, sample_files=4, **asked)
     audit = zadapter.audit(table, **asked)
     columns = [column.column for column in analysis.columns]
+    names = load(format_)(spark).snapshot(table).schema.names  # others are transforms
     kept = []
-    for column in [*columns[:2], *_partition(analysis)][:3]:
+    for column in [*columns[:2], *(n for n in _partition(analysis) if n in names)][:3]:
         for where in (f"{column} IS NOT NULL", f"{column} IS NULL"):
             found = zadapter.explain(table, where, row_groups=True, **asked)
             kept.append(f"{found.kept.files}/{found.totals.files}")

@@ -11,6 +11,7 @@ from zadapter.errors import (
     EngineError,
     SessionError,
     StoreError,
+    UnsupportedError,
     UsageError,
     ZadapterError,
 )
@@ -35,6 +36,11 @@ READING = (
 @pytest.mark.parametrize(
     ("thrown", "error", "says"),
     [
+        (
+            ["java.lang.IllegalArgumentException: no data file: data file counts are missing."],
+            UnsupportedError,
+            ["Iceberg cannot list", "CREATE TABLE"],
+        ),
         (
             [READING.format("NO_HINT"), "java.io.IOException: could not decompress page"],
             DataFileError,

@@ -21,6 +21,7 @@ from zadapter.errors import (
     SessionError,
     StoreError,
     UnknownTableError,
+    UnsupportedError,
     ZadapterError,
 )
 
@@ -129,6 +130,12 @@ _KINDS = (
         "the store or the catalog does not respond; check the connection, and retry ({cause})",
     ),
     _kind(
+        r"file counts are missing|No file counts in manifest",
+        UnsupportedError,
+        "the table's manifests, of an old writer, do not count their files, so Iceberg cannot list "
+        "them; copy the table by CREATE TABLE ... AS SELECT ({cause})",
+    ),
+    _kind(
         r"IllegalArgumentException|NumberFormatException|INVALID_CONF_VALUE"
         r"|algorithm version is supported",
         SessionError,
@@ -152,6 +159,7 @@ def explaining(table: str) -> Iterator[None]:
         UnknownTableError: There is no such bucket.
         DataFileError: A file is missing or damaged.
         SessionError: The session lacks a class or memory, has ended, or has an invalid setting.
+        UnsupportedError: Iceberg itself cannot list the files of the table.
         EngineError: Spark, a format or a library has failed in another way.
     """
     try:
