@@ -16,8 +16,8 @@ from zadapter.arguments.local_paths import VARIABLES
 from zadapter.cli.app import app
 
 NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
-RESULTS = {"Analysis", "Audit", "Explanation", "Report"}
-NOT_COMMANDS = {"Advice", "Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
+RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "Report"}
+NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
     "advise": {"html"},
