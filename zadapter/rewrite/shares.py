@@ -83,9 +83,14 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     files = planned.job.files
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
-    row_groups = _row_groups(backend, snapshot, request, files)
+    before = share_now(request, [planned], files)
+    picked = _picked(snapshot, request, files)
+    row_groups = _row_groups(backend, snapshot, request, picked)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
-        groups_before = share_now(request, [planned], row_groups)
+        # the picked files may overlap less or more than all files do
+        within = share_now(request, [planned], row_groups)
+        of_picked = share_now(request, [planned], picked)
+        groups_before = before * (within / of_picked if of_picked else 1.0)
         groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
     return Effect(
         rows=int(row_counts(files).sum()),
@@ -95,7 +100,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
             stored is None or stored.columns != request.columns
             for stored in stored_requests(files, snapshot.layouts)
         ),
-        share_before=share_now(request, [planned], files),
+        share_before=before,
         share_after=share_then(request, [planned], files.slice(0, 0)),
         row_group_share_before=groups_before,
         row_group_share_after=groups_after,
@@ -134,17 +139,21 @@ def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 
+def _picked(snapshot: Snapshot, request: Request, files: pa.Table) -> pa.Table:
+    """Return evenly spread *files* whose footers are read."""
+    few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
+    return file_stats.spread(files, few)
+
+
 def _row_groups(
-    backend: Backend, snapshot: Snapshot, request: Request, files: pa.Table
+    backend: Backend, snapshot: Snapshot, request: Request, picked: pa.Table
 ) -> pa.Table | None:
-    """Return evenly spread *files* by row group, as a file table with stats of the key columns.
+    """Return files by row group, as a file table with stats of the key columns.
 
     Returns:
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
-    few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
-    picked = file_stats.spread(files, few)
-    spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
+    spark = backend.read(snapshot, picked.slice(0, 0)).sparkSession
     with suppress(Exception):
         uris = backend.uris(snapshot, picked["path"].to_pylist())
         return of_row_groups(spark, snapshot, picked, uris, request.columns).table
