@@ -95,7 +95,7 @@ def grown(table):
     return table.planned(group_bytes=LIMIT)
 
 
-@pytest.mark.parametrize("kind", ["stationary", "skewed", "time"])
+@pytest.mark.parametrize("kind", ["stationary", "time"])
 def test_files_are_even(kind):
     """Those that a job writes, with 400 sampled rows a file."""
     table, random = Aging(3 * SAMPLED), np.random.default_rng(7)

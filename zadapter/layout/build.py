@@ -100,8 +100,7 @@ def grown(
     below = 0  # levels used below the files, for row groups
     while len(levels) < min(room, depth + FINER) and below < inner + FINER:
         to_files = bool((budget > 1).any()) and len(levels) < depth - inner
-        left = depth - inner - len(levels) - 1 if to_files else None
-        chosen = _choose(request.curve, turns, ranked, node, budget, left)
+        chosen = _choose(request.curve, turns, ranked, node, budget, to_files=to_files)
         if chosen is None and not to_files:
             break
         if chosen is None:  # the remaining rows repeat one value: spread by hash, not cut
@@ -158,38 +157,19 @@ def _choose(
     ranked: Sequence[Ranked],
     node: Ints,
     budget: Ints,
-    left: int | None,
+    *,
+    to_files: bool,
 ) -> tuple[int, Cut] | None:
-    """Choose the first column whose cut divides enough rows, or else the best one.
-
-    Args:
-        curve: The curve.
-        turns: The columns to try.
-        ranked: The sampled values.
-        node: Node of each sampled row.
-        budget: Number of files of each node.
-        left: Number of levels for files that are left below this one; None: it is for row groups.
-    """
-    to_files, enough = left is not None, LEFTOVER if curve is Curve.LINEAR else ENOUGH
-    columns = next(turns)
+    """Choose the first column whose cut divides enough rows, or else the best one."""
+    enough = LEFTOVER if curve is Curve.LINEAR else ENOUGH
     tried: list[tuple[int, Cut]] = []
-    for column in columns:
+    for column in next(turns):
         level_cut = cut(ranked[column].ranks, node, budget, to_files=to_files)
-        tried.append((column, level_cut))
         if level_cut.share >= enough:
-            break
-    else:
-        column, level_cut = max(tried, key=lambda trial: trial[1].share)
-    uneven = level_cut.uneven & (budget <= 1 << (left or 0))
-    if curve is Curve.ADAPTIVE and uneven.any():
-        others = [
-            cut(ranked[other].ranks, node, budget, to_files=to_files)
-            for other in columns
-            if other != column
-        ]
-        even = np.any([(each.cuts > 0) & ~each.uneven for each in others], axis=0)
-        level_cut = level_cut.without(uneven & even, budget)
-    return (column, level_cut) if level_cut.share > 0 else None
+            return column, level_cut
+        tried.append((column, level_cut))
+    best = max(tried, key=lambda trial: trial[1].share)
+    return best if best[1].share > 0 else None
 
 
 # ------------------------------------------------------------------ z-order and Hilbert

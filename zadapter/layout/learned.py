@@ -115,8 +115,7 @@ def _grown(
     level = Level(by_column[0].column, by_column[0].cuts, tuple(by_column[1:]))
     value = ranks[np.arange(len(tree.node)), column[tree.node]]
     right = (value >= cuts[tree.node]) & (cuts[tree.node] > 0)
-    level_cut = Cut(cuts, left_files, 1.0, np.zeros(len(cuts), np.bool_))
-    budget, first = children(level_cut, tree.budget, tree.first)
+    budget, first = children(Cut(cuts, left_files, 1.0), tree.budget, tree.first)
     levels = (*tree.levels, level)
     return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 

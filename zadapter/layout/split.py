@@ -5,7 +5,7 @@ The cut lies at a border between values. Of the two borders around the quantile,
 filters read fewer rows is chosen.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,9 @@ import numpy.typing as npt
 from zadapter.base.ranks import Ints
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 SLIVER = 0.3
 """A part smaller than this share of a file is not worth a file of its own."""
-UNEVEN = 1.2
-"""How many times larger than others the files on one side of a cut may become, if another column
-can do better. With skewed keys, values with many rows are wider than files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +27,6 @@ class Cut:
     """Number of files on the left of each node; all its files where it is not cut."""
     share: float
     """Share of the considered rows that the cuts divide."""
-    uneven: Mask
-    """Whether the files on one side of each node would be too large."""
-
-    def without(self, nodes: Mask, budget: Ints) -> "Cut":
-        """Return the cuts, but of some of the *nodes*, which have so many files."""
-        kept = np.where(nodes, 0, self.cuts)
-        return replace(self, cuts=kept, left_files=np.where(nodes, budget, self.left_files))
 
 
 def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
@@ -50,20 +39,18 @@ def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
         to_files: Whether the share considers only rows of nodes with several files, or all rows.
     """
     if len(ranks) == 0:
-        return Cut(np.zeros_like(budget), budget, 0.0, budget < 0)
+        return Cut(np.zeros_like(budget), budget, 0.0)
     order = np.lexsort((ranks, node))
     value, home = ranks[order], node[order]
     bounds = np.searchsorted(home, np.arange(len(budget) + 1))
     start, count = bounds[:-1], np.diff(bounds)
     split, done = _split(_runs(value, home), bounds, budget)
     cuts = np.where(done, value[np.minimum(split, len(value) - 1)], 0)
-    left = (split - start) / np.maximum(count, 1)
-    left_files = _left_files(budget, left)
+    left_files = _left_files(budget, (split - start) / np.maximum(count, 1))
     open_ = (budget > 1) & (count > 0) if to_files else count > 0
     considered = count[open_].sum()
     share = float(count[done & open_].sum() / considered) if considered else 0.0
-    uneven = done & (budget > 1) & (_largest(budget, left, left_files) > UNEVEN)
-    return Cut(cuts, np.where(done, left_files, budget), share, uneven)
+    return Cut(cuts, np.where(done, left_files, budget), share)
 
 
 def children(level_cut: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
@@ -83,7 +70,7 @@ def _runs(value: Ints, home: Ints) -> Ints:
     return np.concatenate(([0], changes, [len(value)]))
 
 
-def _split(runs: Ints, bounds: Ints, budget: Ints) -> tuple[Ints, Mask]:
+def _split(runs: Ints, bounds: Ints, budget: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return the cut position of each node, at a border of its quantile, and whether it is cut."""
     start, rows = bounds[:-1], np.maximum(np.diff(bounds), 1)
     quantile = np.where(budget > 1, (budget // 2) / np.maximum(budget, 1), 0.5)
@@ -113,14 +100,6 @@ def _loss(rows: Floats, values: Floats, quantile: Floats) -> Floats:
     """
     chance = (rows + values) / 2
     return (rows - quantile) ** 2 + (chance - rows) * (rows - 0.5)
-
-
-def _largest(budget: Ints, left: Floats, left_files: Ints) -> Floats:
-    """Return how large the files of the fuller side are, beside even ones."""
-    fuller = np.maximum(
-        left / np.maximum(left_files, 1), (1 - left) / np.maximum(budget - left_files, 1)
-    )
-    return np.asarray(fuller * budget, np.float64)
 
 
 def _left_files(budget: Ints, share: Floats) -> Ints:
