@@ -21,7 +21,7 @@ import zadapter.spark
 from integration.bench.tables import synthetic, tpc
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.advice.candidates import filtered, in_turn, learned
-from zadapter.advice.judging import ROW_GROUPS
+from zadapter.arguments.options import ROW_GROUPS
 from zadapter.arguments.where import condition
 from zadapter.base.ranks import rank
 from zadapter.filters.boxes import boxes

@@ -18,7 +18,6 @@ from zadapter.errors import UsageError
 from zadapter.filters.query_log import LoggedFilter, QueryLog
 from zadapter.insight.advice import Advice, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
-from zadapter.layout.layout import Request
 from zadapter.layout.levels import orders
 from zadapter.planning.effect import NOISE
 from zadapter.querylog.read import read_log
@@ -66,7 +65,7 @@ def advise_on(
     named = [column for keys in asked.values() for column in _parts(keys, usable)]
     table, request = sampled(backend, snapshot, tuple(dict.fromkeys((*weights, *named))))
     judge = _Judge(table, train, in_boxes(newer.filters))
-    given = _present(request, table) | {**asked}
+    given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
     found = [judge.of(name, keys) for name, keys in judge.tried(weights, given).items()]
     found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
     # the first that beats the table as it is; its own row groups are not known
@@ -86,7 +85,7 @@ def advise_on(
         sampled=len(table.root_of),
         files=int(table.budget.sum()),
         candidates=(judge.now.candidate, *(each.candidate for each in found)),
-        best=_of_all(best.candidate.keys, in_boxes(log.filters), usable),
+        best=_of_all(best.candidate.keys, log, usable),
         queries=_effects(newer.filters, judge.now.shares, best.shares),
     )
 
@@ -129,14 +128,6 @@ def _no_filters(snapshot: Snapshot, log: QueryLog) -> str:
     )
 
 
-def _present(request: Request | None, table: SampledTable) -> dict[str, Keys]:
-    """Return the layout that most of the table has."""
-    if request is None or not set(request.columns) <= set(table.columns):
-        return {}
-    names = [join(column) for column in request.columns]
-    return {REFITTED: Keys(dict(zip(names, request.weights, strict=True)), request.filters)}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
     """A candidate, and what each filter of the newer part reads of it by file."""
@@ -156,26 +147,28 @@ class _Judge:
     @cached_property
     def now(self) -> _Judged:
         """The table as it is."""
-        shares = self.table.now(self.test)
+        today = self.table.now()
+        shares = today.shares(self.test)
         found = Candidate(
             name=TODAY,
             keys=None,
             share=_mean(shares, self.test),
             row_group_share=None,
-            share_learned=_mean(self.table.now(self.train), self.train),
+            share_learned=_mean(today.shares(self.train), self.train),
             bytes_rewritten=0,
         )
         return _Judged(found, shares)
 
     def of(self, name: str, keys: Keys) -> _Judged:
         """Judge a layout."""
-        shares, of_groups = self.table.then(keys, self.test)
+        files, row_groups = self.table.then(keys)
+        shares = files.shares(self.test)
         found = Candidate(
             name=name,
             keys=keys,
             share=_mean(shares, self.test),
-            row_group_share=_mean(of_groups, self.test),
-            share_learned=_mean(self.table.then(keys, self.train)[0], self.train),
+            row_group_share=_mean(row_groups.shares(self.test), self.test),
+            share_learned=_mean(files.shares(self.train), self.train),
             bytes_rewritten=total(self.table.files, "size"),
         )
         return _Judged(found, shares)
@@ -183,16 +176,17 @@ class _Judge:
     def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
         """Return the layouts to compare, by name."""
         turns = in_turn(weights)
-        shares = [_mean(self.table.then(keys, self.train)[1], self.train) for keys in turns]
+        shares = [_mean(self.table.then(keys)[1].shares(self.train), self.train) for keys in turns]
         found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
         from_log = learned(self.train, weights)
         return found | ({} if from_log is None else {LEARNED: from_log})
 
 
-def _of_all(keys: Keys | None, filters: Sequence[Filter], usable: Sequence[Parts]) -> Keys | None:
+def _of_all(keys: Keys | None, log: QueryLog, usable: Sequence[Parts]) -> Keys | None:
     """Return a learned layout as the whole log asks for it, and others as they are."""
     if keys is None or not keys.filters:
         return keys
+    filters = in_boxes(log.filters)
     return learned(filters, filtered(filters, usable))
 
 

@@ -1,12 +1,14 @@
 """What the filters of a log read of a table: as it is, and as layouts would place its rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from zadapter.arguments.options import ROW_GROUPS
 from zadapter.base.names import Parts, join
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
@@ -21,9 +23,6 @@ from zadapter.planning.predict import (
 )
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
-
-ROW_GROUPS = 16
-"""Row groups of a file, as ``optimize`` writes them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,23 +53,21 @@ class SampledTable:
     def _ranked(self) -> list[Ranked]:
         return [rank(column) for column in self.values]
 
-    def now(self, filters: Sequence[Filter]) -> Floats:
-        """Return the share of rows in today's files that each filter cannot skip."""
+    def now(self) -> "Divided":
+        """Return the rows as today's files divide them."""
         stats = [self._stats(column) for column in self.columns]
         ranked, boxes = ranked_with_stats(self.values, stats, row_counts(self.files))
-        asked = rank_filters(filters, self.columns, [each.distinct for each in ranked])
-        return shares_by_filter(boxes, asked)
+        return Divided(self.columns, ranked, boxes)
 
     def _stats(self, column: Parts) -> pa.StructArray | None:
         if column not in self.partition:
             return file_stats.column(self.files, column)
-        held = self.files["partition"].combine_chunks().field(join(column))
-        rows = pa.array(row_counts(self.files))
-        nulls = pa.compute.if_else(pa.compute.is_null(held), rows, 0)
+        held = file_stats.partition(self.files, join(column))
+        nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(self.files)), 0)
         return pa.StructArray.from_arrays([held, held, nulls], ["min", "max", "nulls"])
 
-    def then(self, keys: Keys, filters: Sequence[Filter]) -> tuple[Floats, Floats]:
-        """Return the shares that each filter will not skip, by file and by row group."""
+    def then(self, keys: Keys) -> "tuple[Divided, Divided]":
+        """Return the rows as files of a layout would divide them, and as their row groups would."""
         columns = {join(column): at for at, column in enumerate(self.columns)}
         at = [columns[name] for name in keys.weights]
         request = Request(
@@ -86,15 +83,31 @@ class SampledTable:
         file = assign.files(layout, leaf, np.arange(len(leaf)))
         per_file = np.full(layout.files, ROW_GROUPS)
         group = assign.row_groups(layout, leaf, file, per_file)
-        asked = rank_filters(filters, self.columns, [each.distinct for each in self._ranked])
-        by_file, by_group = (
-            shares_by_filter(self._boxes(part_of, count), asked)
-            for part_of, count in ((file, layout.files), (group, int(per_file.sum())))
-        )
-        return by_file, by_group
+        return self._divided(file, layout.files), self._divided(group, int(per_file.sum()))
 
-    def _boxes(self, part_of: Ints, count: int) -> Boxes:
+    def _divided(self, part_of: Ints, count: int) -> "Divided":
         ranks = np.stack([each.ranks for each in self._ranked], axis=1)
         boxes = boxes_of_rows(ranks, part_of, count)
         held = boxes.rows > 0
-        return replace(boxes, low=boxes.low[held], high=boxes.high[held], rows=boxes.rows[held])
+        filled = Boxes(boxes.low[held], boxes.high[held], boxes.rows[held])
+        return Divided(self.columns, self._ranked, filled)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divided:
+    """A table's rows in files or row groups.
+
+    Attributes:
+        columns: The columns that the boxes have.
+        ranked: Known values of each column.
+        boxes: The files or row groups, in these ranks.
+    """
+
+    columns: tuple[Parts, ...]
+    ranked: Sequence[Ranked]
+    boxes: Boxes
+
+    def shares(self, filters: Sequence[Filter]) -> Floats:
+        """Return the share of the rows that each filter cannot skip."""
+        asked = rank_filters(filters, self.columns, [each.distinct for each in self.ranked])
+        return shares_by_filter(self.boxes, asked)

@@ -11,8 +11,9 @@ from zadapter.base.names import Parts, join
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import find_roots, roots_of
-from zadapter.planning.file_size import heaviest_request, target_file_size
+from zadapter.planning.file_size import heaviest_request, present_file_size
 from zadapter.spark.sample import files_to_read, sample, sample_size
+from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts, total
 from zadapter.table.snapshot import Snapshot
 
@@ -37,12 +38,11 @@ def sampled(
     if request is not None:
         columns = tuple(dict.fromkeys((*columns, *request.columns)))
         files = backend.files(snapshot, columns)
-    bytes_ = total(files, "size")
-    size = request.target_file_size if request else None
-    size = size or target_file_size(bytes_, snapshot.target_file_size)
-    drawn = _drawn(backend, snapshot, files, columns, max(1, round(bytes_ / size)))
+    size = present_file_size(files, request, snapshot.target_file_size)
+    cut_into = max(1, round(total(files, "size") / size))
+    drawn = _drawn(backend, snapshot, files, columns, cut_into)
     rows = _Rows.of(drawn, snapshot)
-    held = [files["partition"].combine_chunks().field(name) for name in snapshot.partition]
+    held = [file_stats.partition(files, name) for name in snapshot.partition]
     files = files.filter(pa.array(find_roots(list(rows.roots), held, files.num_rows) >= 0))
     known = {field.name for field in snapshot.schema}
     identity = [(name,) for name in snapshot.partition if name in known]

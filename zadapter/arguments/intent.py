@@ -8,7 +8,6 @@ from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
 from zadapter.errors import UnknownColumnError, UsageError
-from zadapter.layout.filters import Keys
 from zadapter.layout.layout import Request
 from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
@@ -34,18 +33,17 @@ def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | Non
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
         return None
-    names = [join(parts) for parts in request.columns]
-    _check(request, snapshot, names)
-    weights = dict(zip(names, request.weights, strict=True))
+    _check(request, snapshot)
+    keys = request.keys
     return replace(
         options,
-        by=Keys(weights, request.filters) if request.filters else weights,
+        by=keys if keys.filters else keys.weights,
         curve=request.curve.value,
         row_groups=request.row_groups,
     )
 
 
-def _check(request: Request, snapshot: Snapshot, names: list[str]) -> None:
+def _check(request: Request, snapshot: Snapshot) -> None:
     """Check that the table still has the key columns.
 
     Raises:
@@ -56,6 +54,6 @@ def _check(request: Request, snapshot: Snapshot, names: list[str]) -> None:
             resolve(parts, snapshot.schema)
     except UnknownColumnError as error:
         raise UsageError(
-            f"{snapshot.table} was clustered by {', '.join(names)}, but {error}; pass by= (--by) "
+            f"{snapshot.table} was clustered by {request.keys}, but {error}; pass by= (--by) "
             "with other columns"
         ) from error

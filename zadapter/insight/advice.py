@@ -74,7 +74,6 @@ class Advice(Facts):
     layout is better than today's files."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
-    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -111,8 +110,6 @@ class Advice(Facts):
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )
             facts["pays after"] = f"{chosen.pays_after(self.today):,} queries, in bytes read"
-        if self.notes:
-            facts["notes"] = "; ".join(self.notes)
         return facts
 
     def listings(self) -> Sequence[Listing]:

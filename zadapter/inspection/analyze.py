@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.asked import Asked
+from zadapter.arguments.asked import asked
 from zadapter.arguments.intent import laid
 from zadapter.arguments.options import By, Options, check_flags, check_where, named
 from zadapter.arguments.resolve import key_columns, request_of
@@ -25,11 +25,11 @@ from zadapter.insight.due import Due, planned
 from zadapter.inspection.opened import Opened, listed, opening
 from zadapter.layout.layout import Request
 from zadapter.overlap.extents import extent, space
-from zadapter.planning.file_size import target_file_size
+from zadapter.planning.file_size import present_file_size
 from zadapter.rewrite.compaction import compaction_plan, ordering_columns
 from zadapter.rewrite.optimize import plan as predicted
 from zadapter.spark.footers import of_row_groups
-from zadapter.table.file_stats import narrowed, row_counts, spread, total
+from zadapter.table.file_stats import narrowed, row_counts, spread
 
 MOST_COLUMNS = 32
 """Number of columns that are analyzed, besides those that the caller names."""
@@ -81,15 +81,15 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     if plan:
         told = planned(predicted(table, by=by, where=where, backend=backend, spark=spark))
     with opening("analyze", named(table), backend, spark) as opened:
-        asked = [(text, opened.condition(text).predicate) for text in listed(queries)]
+        judged = [(text, opened.condition(text).predicate) for text in listed(queries)]
         filtered = None if where is None else opened.condition(where).predicate
-        conditions = [predicate for _, predicate in asked]
+        conditions = [predicate for _, predicate in judged]
         conditions += [] if filtered is None else [filtered]
         subject = _subject(opened, options, filtered, conditions)
         return analysis(
             subject,
             where=where,
-            queries=[query(text, predicate, subject.files) for text, predicate in asked],
+            queries=[query(text, predicate, subject.files) for text, predicate in judged],
             row_groups=_row_groups(opened, subject, sample_files) if row_groups else None,
             rewrite=told or subject.due() or _joined(opened, options, filtered, subject.note),
         )
@@ -132,16 +132,10 @@ def _subject(
         request=request,
         table_files=table_files,
         limits=options.limits,
-        target_file_size=_target(files, request, snapshot.target_file_size),
+        target_file_size=present_file_size(files, request, snapshot.target_file_size),
         left_out=left_out,
         note=note,
     )
-
-
-def _target(files: pa.Table, request: Request | None, limit: int | None) -> int:
-    if request is not None:
-        return request.target_file_size
-    return target_file_size(total(files, "size"), limit)
 
 
 def _keys(options: Options, opened: Opened) -> tuple[Parts, ...]:
@@ -194,11 +188,8 @@ def _joined(opened: Opened, options: Options, where: Predicate | None, note: str
     """Return which small files would be joined, of a table without key columns."""
     if note != _NO_KEYS:
         return None
-    used = () if where is None else sorted(columns_of(where))
-    columns = tuple(dict.fromkeys((*ordering_columns(opened.snapshot), *used)))
-    files = opened.backend.files(opened.snapshot, columns)
-    candidates = files if where is None else files.filter(pa.array(matching(where, files)))
-    found = Asked(files=files, candidates=candidates)
+    columns = ordering_columns(opened.snapshot)
+    found = asked(options, opened.backend, opened.snapshot, columns, where)
     return planned(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
 
 

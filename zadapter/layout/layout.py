@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from zadapter.base.names import Parts, join, split
 from zadapter.errors import UsageError
-from zadapter.layout.filters import Filter
+from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.levels import Level, written_once
 
 Files = npt.NDArray[np.int32]
@@ -82,6 +82,12 @@ class Request:
     def id(self) -> str:
         """Sixteen hex digits; ids of all layouts fitted for this request start with them."""
         return _digest(self.to_dict())
+
+    @property
+    def keys(self) -> Keys:
+        """The key columns with their weights, and the filters."""
+        names = map(join, self.columns)
+        return Keys(dict(zip(names, self.weights, strict=True)), self.filters)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as plain JSON values."""

@@ -84,9 +84,10 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
     depth = min(depth + SPARE if depth else 0, DEEPEST, room - len(start.levels))
     mean = np.bincount(start.node, minlength=len(start.budget)) / start.budget
     tree, alive = start, dict.fromkeys(range(len(start.budget)), filters)
+    rows_of = _rows_of(tree)
     for level in range(depth):
         chosen = {}
-        for at, rows in enumerate(_rows_of(tree)):
+        for at, rows in enumerate(rows_of):
             if at not in alive or len(rows) < FEWEST:
                 continue
             size = len(rows) / mean[at >> level]
@@ -98,7 +99,8 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
         if not chosen:
             break
         tree = _grown(tree, chosen, ranked, ranks)
-        alive = _narrowed(alive, chosen, ranks, _rows_of(tree))
+        rows_of = _rows_of(tree)
+        alive = _narrowed(alive, chosen, ranks, rows_of)
     return tree
 
 
@@ -111,8 +113,7 @@ def _grown(
     for at, choice in chosen.items():
         cuts[at], column[at], left_files[at] = choice.cut, choice.column, choice.left_files
     used = sorted({choice.column for choice in chosen.values()})
-    by_column = [Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used]
-    level = Level(by_column[0].column, by_column[0].cuts, tuple(by_column[1:]))
+    level = Level.of(Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used)
     value = ranks[np.arange(len(tree.node)), column[tree.node]]
     right = (value >= cuts[tree.node]) & (cuts[tree.node] > 0)
     budget, first = children(Cut(cuts, left_files, 1.0), tree.budget, tree.first)

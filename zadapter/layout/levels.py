@@ -4,7 +4,7 @@ Most levels compare one column. A level of a layout that was learned from filter
 another column in every node.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,12 @@ class Level:
     cuts: pa.Array
     others: "tuple[Level, ...]" = ()
 
+    @classmethod
+    def of(cls, by_column: "Iterable[Level]") -> "Level":
+        """Return one level of the cuts of several columns."""
+        first, *others = by_column
+        return cls(first.column, first.cuts, tuple(others))
+
     @property
     def by_column(self) -> "tuple[Level, ...]":
         """The level's cuts, column by column."""
@@ -45,15 +51,13 @@ class Level:
     def only(self, nodes: npt.NDArray[np.bool_]) -> "Level":
         """Return the level with the cuts of some nodes; the others are not cut."""
         index = pa.array(np.arange(len(self.cuts)), mask=~nodes)
-        cuts, *others = (Level(each.column, each.cuts.take(index)) for each in self.by_column)
-        return Level(cuts.column, cuts.cuts, tuple(others))
+        return Level.of(Level(each.column, each.cuts.take(index)) for each in self.by_column)
 
     def cast(self, types: Sequence[pa.DataType]) -> "Level":
         """Return the level with cuts of the columns' types."""
-        first, *others = (
+        return Level.of(
             Level(each.column, each.cuts.cast(types[each.column])) for each in self.by_column
         )
-        return Level(first.column, first.cuts, tuple(others))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the level as plain JSON values."""

@@ -63,6 +63,13 @@ def kept_file_size(
     return None
 
 
+def present_file_size(files: pa.Table, request: Request | None, limit: int | None) -> int:
+    """Return the size of the table's layout, or a size by its bytes if it has none."""
+    if request is not None:
+        return request.target_file_size
+    return target_file_size(total(files, "size"), limit)
+
+
 def chosen_file_size(
     files: pa.Table,
     layouts: LayoutStore,

@@ -93,7 +93,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     """
     options = Options.of(locals() | {"backoff": backoff or Backoff()})
     with _opened(options, backend, spark) as opened:
-        return _run(opened.options, opened)
+        return _run(opened)
 
 
 @explained
@@ -177,14 +177,15 @@ def _opened(
         )
 
 
-def _run(options: Options, opened: _Opened) -> Report:
+def _run(opened: _Opened) -> Report:
+    options = opened.options
     before_writing(opened.backend.format, opened.user_session)
     tally, start = Tally(), time.monotonic()
     with call("optimize", options.name, opened.spark, tally.seconds) as whole:
         rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         with tally.reporting_versions(), explaining(options.name):
-            errors = _run_jobs(rewrite_plan, opened, options, tally, start)
+            errors = _run_jobs(rewrite_plan, opened, tally, start)
         if errors and not tally.versions:
             raise errors[-1]
         whole.note(**tally.facts())
@@ -194,9 +195,10 @@ def _run(options: Options, opened: _Opened) -> Report:
 
 
 def _run_jobs(
-    rewrite_plan: AnyPlan, opened: _Opened, options: Options, tally: Tally, start: float
+    rewrite_plan: AnyPlan, opened: _Opened, tally: Tally, start: float
 ) -> list[ConflictError]:
     """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
+    options = opened.options
 
     def late() -> bool:
         return options.max_seconds is not None and time.monotonic() - start > options.max_seconds

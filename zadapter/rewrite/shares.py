@@ -89,7 +89,8 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         # the picked files may overlap less or more than all files do
         within = share_now(request, [planned], row_groups)
-        of_picked = share_now(request, [planned], picked)
+        are_all = picked.num_rows == files.num_rows
+        of_picked = before if are_all else share_now(request, [planned], picked)
         groups_before = before * (within / of_picked if of_picked else 1.0)
         groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
     return Effect(

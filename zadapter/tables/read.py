@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.arguments.options import check_flags, check_version, check_where, named
 from zadapter.arguments.resolve import open_table
-from zadapter.arguments.where import condition
+from zadapter.arguments.where import condition, without_rows
 from zadapter.backend.contract import Backend, Factory, is_versioned
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.base.translate_errors import explained
@@ -187,9 +187,8 @@ def pruned(
     if where is None:
         live_files = opened.files(snapshot)
         return Pruned(live_files, live_files.slice(0, 0), on_floats=False, predicate=None)
-    no_files = file_stats.empty({}, snapshot.partition)
-    empty_plan = opened.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    analysed = condition(where, planned(spark, empty_plan), snapshot.schema, later=later)
+    rows = without_rows(opened, snapshot, spark)
+    analysed = condition(where, rows, snapshot.schema, later=later)
     floats = [
         parts
         for parts, type_ in leaves(snapshot.schema)
