@@ -14,6 +14,8 @@ from zadapter.backend import plugins
 from zadapter.errors import EngineError
 
 ROWS, NEW, NIGHTS = 12_000, 1_500, 4
+LATER = 4
+"""Appends to a table that is larger than a job: enough for merges in several of its boxes."""
 
 
 def sha(name):
@@ -168,7 +170,7 @@ class Nights:
         """Its jobs are small, each commits by itself, and filters read little more for it."""
         first, *later = (
             self.rows(lakes, start, count).withColumn("text", sha("id"))
-            for start, count in [(0, 5_000), (5_000, NEW), (5_000 + NEW, NEW)]
+            for start, count in [(0, 5_000), *((5_000 + n * NEW, NEW) for n in range(LATER))]
         )
         table = lakes.make(self.format, first, files=8, **self.properties)
         asked = {"backend": self.format, "spark": lakes.spark}
@@ -187,7 +189,7 @@ class Nights:
         assert "runs merged" in {why for report in reports for why in report.plan.reasons}
         assert fresh.share_before < 1.3 * fresh.share_after
         assert sorted(row.id for row in lakes.load(self.format, table).collect()) == list(
-            range(5_000 + 2 * NEW)
+            range(5_000 + LATER * NEW)
         )
 
 
