@@ -27,6 +27,8 @@ from zadapter.layout import filters as layout
 
 MANY = 64
 """Maximum number of boxes of a predicate, and of ranges of one column in a box."""
+LAST, FIRST_SURROGATE, AFTER_SURROGATES = "\U0010ffff", 0xD800, 0xE000
+"""The last character, and where the numbers that are no characters begin and end."""
 _NEGATED = {"=": None, "<=>": None, "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _Range = tuple[pa.Scalar | None, pa.Scalar | None, bool, bool]
 """Lowest and highest value, and whether each of them belongs to the range."""
@@ -62,10 +64,22 @@ def _ranges(leaf: Predicate) -> _Box | None:
         case In(column, values) if values:
             return {column: _listed(values)}
         case StartsWith(column, prefix) if prefix:
-            end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-            return {column: ((pa.scalar(prefix), pa.scalar(end), True, False),)}
+            end = _after(prefix)
+            return {column: ((pa.scalar(prefix), end and pa.scalar(end), True, False),)}
         case _:
             return None
+
+
+def _after(prefix: str) -> str | None:
+    """Return the first text after those that begin with a prefix; None: there is none.
+
+    The next character skips the surrogates, which no text has.
+    """
+    stem = prefix.rstrip(LAST)
+    if not stem:
+        return None
+    number = ord(stem[-1]) + 1
+    return stem[:-1] + chr(AFTER_SURROGATES if number == FIRST_SURROGATE else number)
 
 
 def _negated(part: Predicate) -> list[_Box]:
