@@ -126,6 +126,16 @@ class TestIceberg(Advised):
 
     format = "iceberg"
 
+    def test_a_layout_of_a_dropped_column_is_no_candidate(self, lakes):
+        """The table is compared as it is with layouts of the columns that it has."""
+        table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
+        zadapter.optimize(table, by=["k", "place"], target_file_size="256KB", **asked)
+        lakes.sql(f"ALTER TABLE {table} DROP COLUMN k")
+
+        advice = zadapter.advise(table, [f"t = {n * 7}" for n in range(40)], **asked)
+
+        assert all("k" not in each.keys.weights for each in advice.candidates if each.keys)
+
 
 class TestParquet(Advised):
     """On plain Parquet."""

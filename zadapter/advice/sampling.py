@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from zadapter.advice.judging import SampledTable
 from zadapter.backend.contract import Backend
-from zadapter.base.names import Parts, join
+from zadapter.base.names import Parts, join, leaves
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import find_roots, roots_of
@@ -35,6 +35,8 @@ def sampled(
     """
     files = backend.files(snapshot, columns)
     request = heaviest_request(files, snapshot.layouts)
+    if request is not None and not {*request.columns} <= {c for c, _ in leaves(snapshot.schema)}:
+        request = None  # the table has lost a column of its layout
     if request is not None:
         columns = tuple(dict.fromkeys((*columns, *request.columns)))
         files = backend.files(snapshot, columns)
