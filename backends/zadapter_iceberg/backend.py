@@ -33,7 +33,7 @@ from zadapter_iceberg.table.lookup import (
     refuse_other_branch,
 )
 from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
-from zadapter_iceberg.table.side_files import Store
+from zadapter_iceberg.table.side_files import Store, side_files
 from zadapter_iceberg.table.snapshots import (
     Version,
     newest,
@@ -178,8 +178,7 @@ class IcebergBackend:
         }
         with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
             rows.write.format("iceberg").mode("append").options(**options).save(group)
-        data_files = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
-        added = {file.location(): file for file in data_files}
+        added = {each.location(): each for each in self._jvm.rewrites.fetchNewFiles(pinned, group)}
         return Written(
             paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),
             handle=rewrites.Files(
@@ -239,6 +238,7 @@ class IcebergBackend:
         return uris(scan_tasks.planned(rows), by_hadoop(self._jvm.root, self._jvm.session))
 
     restate = staticmethod(rewrites.refuse_restating)
+    side_files = staticmethod(side_files)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return the version of a snapshot, 0 for none, with the current schema and spec.

@@ -56,6 +56,11 @@ class Report(Facts):
     """File groups kept because another writer changed their files; one line each."""
     jobs_left: int = 0
     """Number of jobs that were not started in the time of the call."""
+    run: str = ""
+    """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
+    earlier_runs: tuple[str, ...] = ()
+    """Earlier calls that did not end: how far they came, and what became of the files that they had
+    staged; one line each."""
     seconds: Mapping[str, float]
     """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
@@ -105,6 +110,8 @@ class Report(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
         facts = dict(self.plan.facts())
+        if self.earlier_runs:
+            facts["earlier runs"] = "; ".join(self.earlier_runs)
         if self.plan.nothing_to_do:
             return facts
         facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"

@@ -1,7 +1,7 @@
 """Parquet encoding of the rows of a rewrite."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
+from zadapter.table.staged_write import new_id
 
 KEPT = 256
 """Maximum characters of a key, and bytes of a bound in a footer, that are kept. With fewer, texts
@@ -34,6 +35,8 @@ class Encoding:
     """Columns written without a dictionary."""
     whole: bool = False
     """Whether the rows are those of all files, so that the new files replace every file."""
+    write: str = field(default_factory=new_id, compare=False)
+    """Id of the write. The files' names contain it, or its first 16 characters."""
 
     def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
         """Return the settings of Spark's Parquet writer, as write options or session settings.

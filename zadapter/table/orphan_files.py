@@ -63,13 +63,18 @@ def remove_named(spark: Any, folder: str, prefix: str) -> None:
         folder: Location, unescaped.
         prefix: A prefix that no other file's name has.
     """
+    for status in named(spark, folder, prefix):
+        _files(spark, status.getPath()).delete(status.getPath(), False)  # noqa: FBT003
+
+
+def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
+    """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*."""
     path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
-    files = _files(spark, path)
-    listed = files.listFiles(path, True)  # noqa: FBT003
+    listed = _files(spark, path).listFiles(path, True)  # noqa: FBT003
     while listed.hasNext():
-        file = listed.next().getPath()
-        if str(file.getName()).startswith(prefix):
-            files.delete(file, False)  # noqa: FBT003
+        status = listed.next()
+        if str(status.getPath().getName()).startswith(prefix):
+            yield status
 
 
 def _files(spark: Any, path: Any) -> Any:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.java_errors import causes, first_line
@@ -25,6 +24,8 @@ from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.commit_info import commit_info
 from zadapter_delta.table.lookup import afresh
+from zadapter_delta.table.side_files import prefix_of
+from zadapter_delta.table.snapshots import Handle
 
 COMMIT_TAG = "zadapter.commitId"
 
@@ -33,16 +34,18 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
-def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
+def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str) -> list[Any]:
     """Write each partition of *rows* as one file and return Delta's AddFile actions.
 
     The file names start with a prefix unique to this write. It identifies the files of a failed
     write, which Delta does not report.
     """
-    transaction = log.startTransaction(catalog, jvm.option(base))
+    located, base = planned
+    log = located.log
+    transaction = log.startTransaction(located.catalog_table, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
-    root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
+    root, prefix = str(log.dataPath()), prefix_of(write_id)
     # Delta declares it as a static setting, which Spark's public API cannot change
     settings = jvm.session.sessionState().conf()
     settings.setConfString(_FILE_NAME_PREFIX, prefix)

@@ -1,12 +1,13 @@
 """Table properties: temporary ones for one write, and those that make writers collect stats."""
 
 from collections.abc import Sequence
-from uuid import uuid4
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_write import StagedWrite
+from zadapter_iceberg.table.side_files import data_folder
 from zadapter_iceberg.table.snapshots import METRICS
 
 _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
@@ -20,10 +21,10 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         layout: Layout of the rows, whose id becomes part of the folder's path; None: no layout.
         encoding: Parquet encoding of the rows.
     """
-    table_properties = dict(snapshot.handle.pinned.properties())
-    folder = table_properties.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-    layout_folder = "" if layout is None else f"/zadapter-{layout.id}"
-    properties = {"write.data.path": f"{folder}{layout_folder}/{uuid4().hex}"}
+    pinned = snapshot.handle.pinned
+    table_properties = dict(pinned.properties())
+    write = StagedWrite(id=encoding.write, layout=None if layout is None else layout.id)
+    properties = {"write.data.path": data_folder(pinned, write)}
     if layout is not None:
         for parts in layout.request.columns:
             # bounds truncated to 16 characters are equal where strings share a prefix

@@ -18,12 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.table.encoding import Encoding
 from zadapter.table.orphan_files import remove_folder, removing
-from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
-DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
 """Suffix of data files. Engines read a given path with any suffix."""
 _PART = re.compile(r"/part-(\d+)-[^/]*\Z")
