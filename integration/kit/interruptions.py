@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 import zadapter
 from zadapter.backend.commit import Backoff
 from zadapter.errors import UnknownOutcomeError
+from zadapter.recovery.notes import Note
 from zadapter.table.encoding import Encoding
+from zadapter.table.staged_write import SHORT
 
 ROWS = 60_000
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
@@ -55,6 +57,13 @@ except KeyboardInterrupt as error:
     print(json.dumps([str(error), counted, spark.range(3).count()]))
 Path(done).touch()
 """
+JOBS = """
+import json, sys
+import zadapter, zadapter.spark
+
+table, backend, keys, conf = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
+zadapter.optimize(table, **keys, backend=backend, spark=zadapter.spark.session(conf))
+"""
 LINE = "from zadapter.cli.app import app; app()"
 
 
@@ -88,6 +97,34 @@ def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
     return written, output, errors
 
 
+def killed(process, folder):
+    """Kill a driver in the middle of its second job's write, and return its note."""
+    notes = Path(folder, "_zadapter", "runs")
+    staged = set()
+    while process.poll() is None and not staged:
+        time.sleep(0.005)
+        note = next(map(read_note, notes.glob("*.json")), None)
+        if note is None or not note.committed:
+            continue
+        (write,) = note.writes
+        staged = {p for p in data_files(folder) if write.id[:SHORT] in p and is_of_rows(p)}
+    os.killpg(process.pid, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert staged, errors[-3000:]
+    # a process that was killed still ends
+    while not all(each.is_dead() for each in note.processes):
+        time.sleep(0.005)
+    return note
+
+
+def read_note(path):
+    """Return the note of a run, or None while it is being written or deleted."""
+    try:
+        return Note.from_json(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
 class Stories:
     """Tests for every format."""
 
@@ -119,12 +156,24 @@ class Stories:
         with duckdb.connect() as connection:
             return connection.sql(query).fetchall()
 
+    def unfinished(self, note):
+        """Return what all files of the write that was killed have in their paths."""
+        ((write, sent),) = note.writes.items()
+        assert not sent
+        return write.id[:SHORT]
+
+    def live(self, spark, name):
+        """Return the paths of the live files."""
+        paths = zadapter.files(name, backend=self.format, spark=spark)["path"].to_pylist()
+        return {path.removeprefix("file:") for path in paths}
+
     def start(self, *command):
         return subprocess.Popen(
             [sys.executable, "-c", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def test_ctrl_c_on_the_command_line_while_files_are_written(self, spark, table):
@@ -161,6 +210,31 @@ class Stories:
         assert process.returncode == 0, errors
         assert json.loads(output) == ["interrupted; nothing was committed", [5], 3]
         assert data_files(folder) == before
+        assert self.rows(spark, name) == rows
+
+    def test_a_killed_driver_is_taken_up_by_the_same_call(self, spark, table):
+        """Each job is done once, the report says what was left, and no file of it is left."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+        size = sum(zadapter.files(name, backend=self.format, spark=spark)["size"].to_pylist())
+        keys = {"by": ["a"], "target_file_size": "32KB", "max_group_bytes": size * 5 // 9}
+        command = (JOBS, name, self.format, json.dumps(keys), json.dumps(self.conf()))
+        note = killed(self.start(*command), folder)
+        first = self.live(spark, name) - before
+
+        report = zadapter.optimize(name, **keys, backend=self.format, spark=spark)
+
+        (line,) = report.earlier_runs
+        assert line.startswith(f"run {note.id} of ")
+        assert f"ended after 1 of {note.jobs} jobs; " in line
+        assert "that it had staged were removed" in line
+        assert len(report.versions) == report.plan.jobs == note.jobs - 1
+        assert set(report.plan.reasons) == {"new files"}
+        live = self.live(spark, name)
+        assert first < live
+        assert set(filter(is_of_rows, data_files(folder))) <= before | live
+        assert not [path for path in data_files(folder) if self.unfinished(note) in path]
+        assert not list(Path(folder, "_zadapter", "runs").glob("*"))
         assert self.rows(spark, name) == rows
 
     def test_ctrl_c_while_it_plans(self, spark, table):
