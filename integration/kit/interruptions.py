@@ -13,15 +13,13 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.kit import kills
+from integration.kit.kills import data_files, is_of_rows
 from zadapter.backend.commit import Backoff
 from zadapter.errors import UnknownOutcomeError
-from zadapter.recovery.notes import Note
 from zadapter.table.encoding import Encoding
-from zadapter.table.staged_write import SHORT
 
 ROWS = 60_000
-LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
-"""Folders without data files."""
 PYTHON = """
 import json, sys, threading
 from pathlib import Path
@@ -57,31 +55,7 @@ except KeyboardInterrupt as error:
     print(json.dumps([str(error), counted, spark.range(3).count()]))
 Path(done).touch()
 """
-JOBS = """
-import json, sys
-import zadapter, zadapter.spark
-
-table, backend, keys, conf = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
-zadapter.optimize(table, **keys, backend=backend, spark=zadapter.spark.session(conf))
-"""
 LINE = "from zadapter.cli.app import app; app()"
-
-
-def data_files(folder):
-    """Return all files in *folder*, of any name, except logs and notes."""
-    # unlike Path.rglob, this ignores folders that vanish during the walk
-    found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
-    return {
-        str(path)
-        for path in found
-        if not LOGS & set(path.relative_to(folder).parts)
-        and not path.name.lstrip(".").startswith("migration-")
-    }
-
-
-def is_of_rows(path):
-    """Return whether *path* is a data file, not the guard that zadapter writes before."""
-    return path.endswith((".parquet", ".rows")) and "zadapter-is-writing" not in path
 
 
 def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
@@ -95,34 +69,6 @@ def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
         process.send_signal(number)
     output, errors = process.communicate(timeout=120)
     return written, output, errors
-
-
-def killed(process, folder):
-    """Kill a driver in the middle of its second job's write, and return its note."""
-    notes = Path(folder, "_zadapter", "runs")
-    staged = set()
-    while process.poll() is None and not staged:
-        time.sleep(0.005)
-        note = next(map(read_note, notes.glob("*.json")), None)
-        if note is None or not note.committed:
-            continue
-        (write,) = note.writes
-        staged = {p for p in data_files(folder) if write.id[:SHORT] in p and is_of_rows(p)}
-    os.killpg(process.pid, signal.SIGKILL)
-    _, errors = process.communicate(timeout=120)
-    assert staged, errors[-3000:]
-    # a process that was killed still ends
-    while not all(each.is_dead() for each in note.processes):
-        time.sleep(0.005)
-    return note
-
-
-def read_note(path):
-    """Return the note of a run, or None while it is being written or deleted."""
-    try:
-        return Note.from_json(path.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 class Stories:
@@ -155,12 +101,6 @@ class Stories:
         query = f"SELECT count(*), sum(a), count(DISTINCT c) FROM read_parquet({files})"
         with duckdb.connect() as connection:
             return connection.sql(query).fetchall()
-
-    def unfinished(self, note):
-        """Return what all files of the write that was killed have in their paths."""
-        ((write, sent),) = note.writes.items()
-        assert not sent
-        return write.id[:SHORT]
 
     def live(self, spark, name):
         """Return the paths of the live files."""
@@ -218,8 +158,8 @@ class Stories:
         before, rows = data_files(folder), self.rows(spark, name)
         size = sum(zadapter.files(name, backend=self.format, spark=spark)["size"].to_pylist())
         keys = {"by": ["a"], "target_file_size": "32KB", "max_group_bytes": size * 5 // 9}
-        command = (JOBS, name, self.format, json.dumps(keys), json.dumps(self.conf()))
-        note = killed(self.start(*command), folder)
+        command = (kills.OPTIMIZE, name, self.format, json.dumps(keys), json.dumps(self.conf()))
+        note = kills.killed(self.start(*command), folder)
         first = self.live(spark, name) - before
 
         report = zadapter.optimize(name, **keys, backend=self.format, spark=spark)
@@ -233,7 +173,7 @@ class Stories:
         live = self.live(spark, name)
         assert first < live
         assert set(filter(is_of_rows, data_files(folder))) <= before | live
-        assert not [path for path in data_files(folder) if self.unfinished(note) in path]
+        assert not [path for path in data_files(folder) if kills.unfinished(note) in path]
         assert not list(Path(folder, "_zadapter", "runs").glob("*"))
         assert self.rows(spark, name) == rows
 
