@@ -193,6 +193,12 @@ def test_written_bytes_are_measured(spark, events):
 
     assert amounts["write"].share_read == 1
     assert amounts["write"].written == pytest.approx(report.bytes_added, rel=0.05)
+    assert (amounts["write"].shuffled, amounts["write"].core_seconds) == (
+        report.bytes_shuffled,
+        report.core_seconds,
+    )
+    assert report.bytes_shuffled > 0
+    assert f"{report.core_seconds / 3600:.3g} core hours" in str(report)
 
 
 def test_a_terminal_shows_the_call(spark, events):

@@ -56,6 +56,10 @@ class Report(Facts):
     """File groups kept because another writer changed their files; one line each."""
     jobs_left: int = 0
     """Number of jobs that were not started in the time of the call."""
+    bytes_shuffled: int | None = None
+    """Bytes that the writes have shuffled, compressed; None: Spark does not tell."""
+    core_seconds: float | None = None
+    """Seconds that tasks of the writes ran, added up; None: Spark does not tell."""
     run: str = ""
     """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
     earlier_runs: tuple[str, ...] = ()
@@ -122,6 +126,9 @@ class Report(Facts):
             facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        if self.bytes_shuffled is not None and self.core_seconds is not None:
+            hours = f"{self.core_seconds / 3600:.3g} core hours"
+            facts["cost"] = f"{show(self.bytes_shuffled)} shuffled, {hours} of writing"
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.jobs_left:
             facts["not started"] = f"{self.jobs_left} jobs, in the time of this call"

@@ -34,6 +34,10 @@ class Amounts(NamedTuple):
     """Share of the rows, from 0 to 1, that were read and shuffled; known before the first write."""
     written: int
     """Bytes of the new files."""
+    shuffled: int = 0
+    """Bytes written for shuffles, as they are compressed."""
+    core_seconds: float = 0.0
+    """Seconds that tasks ran, added up."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from zadapter.backend.commit import Landed
 from zadapter.errors import ZadapterError
 from zadapter.reports.optimize import Verification
+from zadapter.reports.phases import Amounts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Exchange
 
@@ -22,6 +23,8 @@ class Tally:
     jobs_left: int = 0
     read_twice: bool = False
     untested: str | None = None
+    spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
+    """What the writes took, one by one; None: unknown."""
     earlier: tuple[str, ...] = ()
     """What is to be said about earlier runs that did not end."""
 
@@ -38,6 +41,7 @@ class Tally:
         """Add what was found before the commit of a job."""
         for name, duration in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + duration
+        self.spent += other.spent
         self.read_twice |= other.read_twice
         self.untested = self.untested or other.untested
 

@@ -30,6 +30,7 @@ from zadapter.rewrite.shuffle import Clustered
 from zadapter.rewrite.verify import check_contents, check_rows, staged
 from zadapter.rewrite.write import Aim, write
 from zadapter.spark.files import discard
+from zadapter.spark.jobs import spent
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
 from zadapter.table.staged_write import StagedWrite, new_id
@@ -175,6 +176,7 @@ def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Wr
     size, options = file_stats.total(planned.job.files, "size"), call.options
     with phase("write", options.name, tally.seconds, expected=size) as step:
         written, shuffled = _written(call, planned, write_id)
+        tally.spent.append(spent(call.spark.sparkContext, step))
         step.note(
             files=len(written.paths), bytes=size, rows=file_stats.live_rows(planned.job.files)
         )

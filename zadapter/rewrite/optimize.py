@@ -240,6 +240,8 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
     files_after = pa.concat_tables(
         [chosen(rewrite_plan.files, kept), *(narrowed(table, names) for table in added)]
     )
+    spent = [each for each in tally.spent if each is not None]
+    known = len(spent) == len(tally.spent)
     return Report(
         plan=rewrite_plan.prediction,
         versions=tuple(tally.versions),
@@ -252,6 +254,8 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
         stale=tuple(tally.stale),
         jobs_left=tally.jobs_left,
         run=run,
+        bytes_shuffled=sum(each.shuffled for each in spent) if known else None,
+        core_seconds=sum(each.core_seconds for each in spent) if known else None,
         earlier_runs=tally.earlier,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),

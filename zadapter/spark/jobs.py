@@ -96,4 +96,20 @@ def processed(context: Any, tag: str) -> Amounts:
     return Amounts(
         share_read=sum(stage.numCompleteTasks() for stage in reads) / tasks if tasks else 0.0,
         written=sum(stage.outputBytes() for stage in found.values()),
+        shuffled=sum(stage.shuffleWriteBytes() for stage in found.values()),
+        core_seconds=sum(stage.executorRunTime() for stage in found.values()) / 1_000,
     )
+
+
+def spent(context: Any, step: Phase) -> Amounts | None:
+    """Return what the jobs of a phase took, now that they have ended; None: Spark does not tell.
+
+    Args:
+        context: The SparkContext.
+        step: The phase, which has not ended yet.
+    """
+    with suppress(Exception):
+        # metrics of the last tasks may still be on their way to the status store
+        context._jsc.sc().listenerBus().waitUntilEmpty()  # noqa: SLF001
+        return None if step.measure is None else step.measure()
+    return None

@@ -36,7 +36,7 @@ class Encoding:
     whole: bool = False
     """Whether the rows are those of all files, so that the new files replace every file."""
     write: str = field(default_factory=new_id, compare=False)
-    """Id of the write. The files' names contain it, or its first 16 characters."""
+    """Id of the one write that this is for. Its files' names contain it, or 16 characters of it."""
 
     def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
         """Return the settings of Spark's Parquet writer, as write options or session settings.
