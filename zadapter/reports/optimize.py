@@ -15,6 +15,8 @@ from zadapter.reports.plan import Plan
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WORTH_NAMING = 360
+"""Least core seconds that a report names as its cost."""
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -126,8 +128,8 @@ class Report(Facts):
             facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
-        if self.bytes_shuffled is not None and self.core_seconds is not None:
-            hours = f"{self.core_seconds / 3600:.3g} core hours"
+        if self.bytes_shuffled is not None and (self.core_seconds or 0) >= WORTH_NAMING:
+            hours = f"{(self.core_seconds or 0) / 3600:,.1f} core hours"
             facts["cost"] = f"{show(self.bytes_shuffled)} shuffled, {hours} of writing"
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.jobs_left:
