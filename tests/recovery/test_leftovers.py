@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -80,6 +81,8 @@ def dead():
         process = Process.restored(json.loads(child.stdout.readline()))
         assert not process.is_dead()
         child.kill()
+        while not process.is_dead():  # nobody has waited for it yet
+            time.sleep(0.005)
     assert process.is_dead()
     return process
 
