@@ -183,7 +183,7 @@ def test_of_another_machine_only_age_is_known(memory, dead, monkeypatch, elsewhe
 
     with monkeypatch.context() as patched:
         patched.setattr("zadapter.recovery.notes.datetime", Clock)
-        run, first, second = died(memory, replace(dead, **elsewhere))
+        run, first, second = died(memory, dead, replace(dead, **elsewhere))
     memory.stage(second, modified)
 
     (line,) = clear(memory, TABLE, live(first))

@@ -61,7 +61,7 @@ def _cleared(side_files: SideFiles, snapshot: Snapshot, files: pa.Table, name: s
 
 
 def _running(note: Note) -> str:
-    if any(process.is_here() for process in note.processes):
+    if any(process.is_alive() for process in note.processes):
         return ""
     until = note.seen + DEAD_AFTER
     return (
@@ -74,7 +74,7 @@ def _is_dead(side_files: SideFiles, note: Note) -> bool:
     """Return whether a run has certainly ended."""
     if note.ended or all(process.is_dead() for process in note.processes):
         return True
-    if any(process.is_here() for process in note.processes):
+    if any(process.is_alive() for process in note.processes):
         return False
     last = datetime.now(timezone.utc) - DEAD_AFTER
     staged = [file for write in note.writes for file in side_files.staged(write)]

@@ -54,6 +54,10 @@ class Process:
         known = bool(here.boot and here.namespace)
         return known and machine == (self.host, self.boot, self.namespace)
 
+    def is_alive(self) -> bool:
+        """Return whether the process certainly runs; False: it is dead, or that is unknown."""
+        return self.is_here() and not self.is_dead()
+
     def is_dead(self) -> bool:
         """Return whether the process has certainly ended; False: it lives, or that is unknown."""
         if not self.is_here():
