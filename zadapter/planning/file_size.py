@@ -97,6 +97,40 @@ def _scaled(request: Request, times: float, *, cold: bool) -> Request:
     return replace(request, target_file_size=size, row_groups=row_groups, cold=cold)
 
 
+def kept_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[Parts, ...]:
+    """Return the columns with Bloom filters in the layout that wrote most bytes.
+
+    While a rewrite that adds filters is not finished, those of the layout with the same keys that
+    has most of them.
+    """
+    stored = [request for request in stored_requests(files, layouts) if request is not None]
+    same_keys = (each.bloom_filters for each in stored if _same_keys(each, stored[0]))
+    return max(same_keys, key=len, default=())
+
+
+def other_bloom_filters(files: pa.Table, layouts: LayoutStore, request: Request) -> frozenset[str]:
+    """Return the ids of the requests of the same keys as *request* that have other filters.
+
+    Args:
+        files: The table's files.
+        layouts: Layouts stored with the table, by id.
+        request: The requested layout.
+    """
+    ids = pc.unique(files["layout"].drop_null()).to_pylist()
+    stored = ((name, layouts.get(name)) for name in {each[: len(each) // 2] for each in ids})
+    return frozenset(
+        name
+        for name, layout in stored
+        if layout is not None
+        and _same_keys(layout.request, request)
+        and layout.request.bloom_filters != request.bloom_filters
+    )
+
+
+def _same_keys(request: Request, other: Request) -> bool:
+    return request.columns == other.columns and request.curve is other.curve
+
+
 def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
     """Return the request whose stored layouts wrote most bytes, or None if none is stored."""
     stored = stored_requests(files, layouts)

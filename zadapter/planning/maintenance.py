@@ -1,6 +1,6 @@
 """Maintenance of a clustered table: which files to rewrite after appends, from the log alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints
 from zadapter.filters.tiers import Tier, Tiers
-from zadapter.layout.layout import Request
+from zadapter.layout.layout import ID, Request
 from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, by_partition
 from zadapter.planning.file_groups import parts as pieces
@@ -57,6 +58,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """Clustered files that are rewritten, though they are in runs."""
+
+    every: bool = False
+    """Fit new cuts to all files, also to those that another implementation has clustered."""
+    outdated: Collection[str] = ()
+    """Ids of requests whose files have other Bloom filters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
     """What to rewrite, and what is left."""
 
@@ -78,7 +89,7 @@ def maintenance(
     partition_columns: Sequence[str],
     limits: Limits,
     *,
-    force: bool = False,
+    renewal: Renewal | None = None,
     tiers: Tiers | None = None,
 ) -> Maintenance:
     """Choose the files to rewrite.
@@ -88,27 +99,27 @@ def maintenance(
         request: The requested layout.
         partition_columns: The table's partition columns.
         limits: Limits of this run.
-        force: Fit new cuts to all files, also to those that another implementation has clustered.
+        renewal: Clustered files that are rewritten; None: only those with many deleted rows.
         tiers: Which files are left alone or become larger, by their age; None: neither.
     """
-    every = files
-    files = every if force else file_stats.unowned(every)
-    worn = file_stats.deleted_share(files) > WORN
-    facts = Facts.of(files, request, worn | force)
+    every, renewal = files, renewal or Renewal()
+    files = every if renewal.every else file_stats.unowned(every)
+    due = _Due.of(files, renewal)
+    facts = Facts.of(files, request, due.worn | due.every)
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
     parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
     for root, at in _partitions(facts, partition_columns, ~mixed & (tier == Tier.WARM)):
         parts += parts_of(facts, root, at, limits.group_bytes)
-    found = _choice(facts, parts, worn, limits, force=force)
+    found = _choice(facts, parts, due, limits)
     chosen, too_large, declined = found.chosen, found.too_large, found.declined
     if cold.any():
         others = set(by_partition(files.filter(pa.array(~mixed & ~cold)), partition_columns)[0])
-        cold_facts = Facts.of(files, of_cold(request), worn)
+        cold_facts = Facts.of(files, of_cold(request), due.worn)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.group_bytes))
-        more = _choice(cold_facts, parts, worn, limits, force=False)
+        more = _choice(cold_facts, parts, replace(due, every=False), limits)
         chosen, too_large = chosen + more.chosen, too_large + more.too_large
         declined = declined + more.declined
     taken, left = _within(chosen, limits)
@@ -122,6 +133,29 @@ def maintenance(
 
 
 @dataclass(frozen=True, slots=True)
+class _Due:
+    """Files that are rewritten whether that pays or not."""
+
+    worn: Mask
+    outdated: Mask
+    every: bool
+
+    @classmethod
+    def of(cls, files: pa.Table, renewal: Renewal) -> "_Due":
+        """Find the files with many deleted rows, and those to renew."""
+        request_of = pc.utf8_slice_codeunits(files["layout"], 0, ID)
+        among = pc.is_in(request_of, pa.array(sorted(renewal.outdated), pa.string()))
+        worn = file_stats.deleted_share(files) > WORN
+        return cls(worn, np.asarray(among.to_numpy(), bool), renewal.every)
+
+    def reason(self, at: Ints) -> Reason | None:
+        """Return why the files *at* these indices are rewritten; None: only if it pays."""
+        if self.outdated[at].any():
+            return Reason.BLOOM_FILTERS
+        return Reason.WORN if self.worn[at].any() else None
+
+
+@dataclass(frozen=True, slots=True)
 class _Choice:
     """What pays in some parts, whatever this run may rewrite in all."""
 
@@ -131,9 +165,7 @@ class _Choice:
     anew: list[Rewrite]
 
 
-def _choice(
-    facts: Facts, parts: Sequence[Part], worn: Mask, limits: Limits, *, force: bool
-) -> _Choice:
+def _choice(facts: Facts, parts: Sequence[Part], due: _Due, limits: Limits) -> _Choice:
     """Choose what to rewrite in each part."""
     judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
     found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
@@ -144,17 +176,17 @@ def _choice(
         parts, np.where(judged, np.cumsum(judged) - 1, -1).tolist(), strict=True
     ):
         raw = part.at[facts.layout[part.at] < 0]
-        is_worn = bool(worn[raw].any())
+        reason = due.reason(raw)
         if number < 0:
-            reason = part.reason or _reason(worn[part.at], force=force)
+            reason = part.reason or _reason(due, part.at)
             chosen += _split(facts, part, part.at, reason, limits)
         elif number in best:
             rewrite = rewrite_of(best[number])
-            is_worn = is_worn and rewrite.reason is Reason.NEW
-            chosen.append(replace(rewrite, reason=Reason.WORN) if is_worn else rewrite)
-        elif is_worn or not limits.hold(facts.sizes[raw].sum(), len(raw)):
+            is_new = rewrite.reason is Reason.NEW
+            chosen.append(replace(rewrite, reason=reason) if reason and is_new else rewrite)
+        elif reason is not None or not limits.hold(facts.sizes[raw].sum(), len(raw)):
             # too many new files for one call: some of them become a run
-            chosen += _split(facts, part, raw, Reason.WORN if is_worn else Reason.NEW, limits)
+            chosen += _split(facts, part, raw, reason or Reason.NEW, limits)
         elif number in later:
             too_large.append(rewrite_of(later[number]))
         elif number in others:
@@ -163,11 +195,13 @@ def _choice(
     return _Choice(chosen, too_large, declined, anew)
 
 
-def _reason(worn: Mask, *, force: bool) -> Reason:
+def _reason(due: _Due, at: Ints) -> Reason:
     """Return why a partition without clustered files is rewritten."""
-    if force:
+    if due.every:
         return Reason.ANEW
-    return Reason.WORN if worn.all() else Reason.FIRST
+    if due.outdated[at].any():
+        return Reason.BLOOM_FILTERS
+    return Reason.WORN if due.worn[at].all() else Reason.FIRST
 
 
 def _best(

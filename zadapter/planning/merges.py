@@ -41,6 +41,7 @@ class Reason(str, Enum):
     MIXED = "rows of several partitions"
     SMALL = "small files"
     COLD = "cold files"
+    BLOOM_FILTERS = "other Bloom filters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

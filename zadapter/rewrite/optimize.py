@@ -40,6 +40,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -65,6 +66,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
             weights. None: those of the table's layout; if it has none, small files are joined.
         queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
+        bloom_filters: Columns that get a Bloom filter in each row group, for equality filters that
+            *by* does not serve; None: those of the table's layout; ``[]``: none.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -102,6 +105,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
+from zadapter.table.bloom_filters import size_of
 
 KEPT = 256
 """Maximum characters of a key, and bytes of a bound in a footer, that are kept. With fewer, texts
@@ -32,6 +33,9 @@ class Encoding:
     """Maximum rows in a row group; None: the format's default."""
     plain: frozenset[Parts] = frozenset()
     """Columns written without a dictionary."""
+    bloom_filters: frozenset[Parts] = frozenset()
+    """Columns with a Bloom filter in each row group. A row group whose values are all in a
+    dictionary has none: readers look into the dictionary."""
     whole: bool = False
     """Whether the rows are those of all files, so that the new files replace every file."""
 
@@ -48,6 +52,12 @@ class Encoding:
         for parts in self.plain:
             path = ".".join(physical.get(parts, parts))
             options[f"parquet.enable.dictionary#{path}"] = "false"
+        for parts in self.bloom_filters:
+            path = ".".join(physical.get(parts, parts))
+            options[f"parquet.bloom.filter.enabled#{path}"] = "true"
+            if self.row_group is not None:
+                options[f"parquet.bloom.filter.expected.ndv#{path}"] = str(self.row_group)
+                options["parquet.bloom.filter.max.bytes"] = str(size_of(self.row_group))
         return options
 
 
