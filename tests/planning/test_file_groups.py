@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.kit.builders import MIB, file_table, fitted, request
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.planning.file_groups import MAX_GROUPS, find_roots, jobs, roots_of
-from zadapter.planning.maintenance import Limits, Renewal, maintenance
-from zadapter.planning.merges import groups_of
+from zadapter.planning.maintenance import Limits, maintenance
+from zadapter.planning.merges import Renewal, groups_of
 
 ASKED = request(1)
 OURS = fitted([np.arange(8)], 4)

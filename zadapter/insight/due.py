@@ -12,8 +12,8 @@ from zadapter.overlap.extents import Space, part
 from zadapter.planning.box_rows import A_CELL, Cells, drawn, rows_of_files, written
 from zadapter.planning.effect import Effect, saved
 from zadapter.planning.file_groups import jobs, reasons
-from zadapter.planning.maintenance import Limits, Maintenance, Renewal, maintenance
-from zadapter.planning.merges import Reason, Rewrite, groups_of
+from zadapter.planning.maintenance import Limits, Maintenance, maintenance
+from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.reading import DRAWN, filter_weights
 from zadapter.reports.plan import Plan
 

@@ -207,8 +207,8 @@ class Layout:
         if data.get("format") not in {1, FORMAT, WITH_FILTERS, WITH_BLOOM_FILTERS}:
             raise UsageError(
                 f"the table's layout has format {data.get('format')!r}, but this zadapter reads "
-                f"formats up to {WITH_BLOOM_FILTERS}; upgrade zadapter, or pass force=True to fit a "
-                "new layout"
+                f"formats up to {WITH_BLOOM_FILTERS}; upgrade zadapter, or pass force=True to fit "
+                "a new layout"
             )
         order = data["order"]
         return cls(

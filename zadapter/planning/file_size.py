@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Curve, LayoutStore, Request
+from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
 
 MIB = 1 << 20
@@ -98,14 +99,13 @@ def _scaled(request: Request, times: float, *, cold: bool) -> Request:
 
 
 def kept_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[Parts, ...]:
-    """Return the columns with Bloom filters in the layout that wrote most bytes.
+    """Return the columns with Bloom filters as the last rewrite was asked for them.
 
-    While a rewrite that adds filters is not finished, those of the layout with the same keys that
-    has most of them.
+    Of tables whose last request is not stored, those of the layout that wrote most bytes.
     """
-    stored = [request for request in stored_requests(files, layouts) if request is not None]
-    same_keys = (each.bloom_filters for each in stored if _same_keys(each, stored[0]))
-    return max(same_keys, key=len, default=())
+    last = layouts.get(LAST)
+    request = heaviest_request(files, layouts) if last is None else last.request
+    return () if request is None else request.bloom_filters
 
 
 def other_bloom_filters(files: pa.Table, layouts: LayoutStore, request: Request) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Maintenance of a clustered table: which files to rewrite after appends, from the log alone."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -8,16 +8,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints
 from zadapter.filters.tiers import Tier, Tiers
-from zadapter.layout.layout import ID, Request
+from zadapter.layout.layout import Request
 from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, by_partition
 from zadapter.planning.file_groups import parts as pieces
 from zadapter.planning.file_size import of_cold
-from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.merges import Due, Reason, Renewal, Rewrite
 from zadapter.planning.parts import Facts, Part, cold_parts, parts_of
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
@@ -26,8 +25,6 @@ MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
 MANY_BOXES = 6
 """Number of a trunk's boxes, those with the largest runs to merge, that are predicted so."""
-WORN = 0.3
-"""Share of deleted rows above which a file is rewritten, clustered or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +52,6 @@ class Limits:
         """Return whether one run may rewrite so many bytes and files in all."""
         within = self.bytes is None or size <= self.bytes
         return within and (self.files is None or files <= self.files)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
-    """Clustered files that are rewritten, though they are in runs."""
-
-    every: bool = False
-    """Fit new cuts to all files, also to those that another implementation has clustered."""
-    outdated: Collection[str] = ()
-    """Ids of requests whose files have other Bloom filters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +91,7 @@ def maintenance(
     """
     every, renewal = files, renewal or Renewal()
     files = every if renewal.every else file_stats.unowned(every)
-    due = _Due.of(files, renewal)
+    due = Due.of(files, renewal)
     facts = Facts.of(files, request, due.worn | due.every)
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
@@ -133,29 +120,6 @@ def maintenance(
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
-    """Files that are rewritten whether that pays or not."""
-
-    worn: Mask
-    outdated: Mask
-    every: bool
-
-    @classmethod
-    def of(cls, files: pa.Table, renewal: Renewal) -> "_Due":
-        """Find the files with many deleted rows, and those to renew."""
-        request_of = pc.utf8_slice_codeunits(files["layout"], 0, ID)
-        among = pc.is_in(request_of, pa.array(sorted(renewal.outdated), pa.string()))
-        worn = file_stats.deleted_share(files) > WORN
-        return cls(worn, np.asarray(among.to_numpy(), bool), renewal.every)
-
-    def reason(self, at: Ints) -> Reason | None:
-        """Return why the files *at* these indices are rewritten; None: only if it pays."""
-        if self.outdated[at].any():
-            return Reason.BLOOM_FILTERS
-        return Reason.WORN if self.worn[at].any() else None
-
-
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """What pays in some parts, whatever this run may rewrite in all."""
 
@@ -165,7 +129,7 @@ class _Choice:
     anew: list[Rewrite]
 
 
-def _choice(facts: Facts, parts: Sequence[Part], due: _Due, limits: Limits) -> _Choice:
+def _choice(facts: Facts, parts: Sequence[Part], due: Due, limits: Limits) -> _Choice:
     """Choose what to rewrite in each part."""
     judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
     found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
@@ -195,7 +159,7 @@ def _choice(facts: Facts, parts: Sequence[Part], due: _Due, limits: Limits) -> _
     return _Choice(chosen, too_large, declined, anew)
 
 
-def _reason(due: _Due, at: Ints) -> Reason:
+def _reason(due: Due, at: Ints) -> Reason:
     """Return why a partition without clustered files is rewritten."""
     if due.every:
         return Reason.ANEW

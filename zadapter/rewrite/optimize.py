@@ -63,11 +63,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
-        by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
-            weights. None: those of the table's layout; if it has none, small files are joined.
+        by: One to four key columns, or their weights; None: those of the table, or join its files.
         queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
-        bloom_filters: Columns that get a Bloom filter in each row group, for equality filters that
-            *by* does not serve; None: those of the table's layout; ``[]``: none.
+        bloom_filters: Columns with a Bloom filter in each row group; None: those of the table.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -171,7 +169,10 @@ def _opened(
         if options.queries is not None:
             snapshot = opened.snapshot(options.name)
             advice = advise_on(opened, snapshot, user_session, options.queries)
-            options = replace(options, by=advice.best, queries=None)
+            filtered = options.bloom_filters
+            if filtered is None and advice.bloom_filters:
+                filtered = tuple(advice.bloom_filters)
+            options = replace(options, by=advice.best, queries=None, bloom_filters=filtered)
         yield _Opened(
             options=options,
             backend=opened,

@@ -20,8 +20,8 @@ from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
-from zadapter.planning.maintenance import Maintenance, Renewal, maintenance
-from zadapter.planning.merges import Reason, Rewrite, groups_of
+from zadapter.planning.maintenance import Maintenance, maintenance
+from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.reading import filter_weights
 from zadapter.reports.phases import phase
 from zadapter.reports.plan import Plan
@@ -190,18 +190,7 @@ def prepare(
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
         found = asked(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
-        partition = tuple(snapshot.partition)
-        maintained = maintenance(
-            found.candidates,
-            request,
-            partition,
-            options.limits,
-            renewal=Renewal(
-                every=options.force,
-                outdated=other_bloom_filters(found.candidates, snapshot.layouts, request),
-            ),
-            tiers=tiers,
-        )
+        maintained = _maintained(options, snapshot, found.candidates, request, tiers)
         jobs_to_fit = jobs(
             groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
         )
@@ -235,6 +224,20 @@ def _compacting(
             raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with {argument}=")
     found = asked(options, backend, snapshot, ordering_columns(snapshot), predicate)
     return compaction_plan(options, backend, snapshot, found)
+
+
+def _maintained(
+    options: Options,
+    snapshot: Snapshot,
+    files: pa.Table,
+    request: Request,
+    tiers: Tiers | None,
+) -> Maintenance:
+    """Choose the files to rewrite, among those that have other Bloom filters than requested."""
+    outdated = other_bloom_filters(files, snapshot.layouts, request)
+    renewal = Renewal(every=options.force, outdated=outdated)
+    names = tuple(snapshot.partition)
+    return maintenance(files, request, names, options.limits, renewal=renewal, tiers=tiers)
 
 
 def _with_stats(

@@ -116,7 +116,7 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
         group * (valid_ranks.max() + 1) + valid_ranks, return_index=True, return_counts=True
     )
     rows = max(1, rows * len(valid) // len(values))
-    distinct = _distinct(counts, rows * groups) / groups
+    distinct = distinct_values(counts, rows * groups) / groups
     plain = _compressed(values.take(pa.array(valid)))
     once = _compressed(values.take(pa.array(valid[np.sort(first)])))
     index_bytes = np.log2(max(1.0, distinct)) / 8
@@ -128,7 +128,7 @@ def _number(type_: pa.DataType) -> bool:
     return any(kind(type_) for kind in kinds)
 
 
-def _distinct(counts: Ints, rows: int) -> float:
+def distinct_values(counts: Ints, rows: int) -> float:
     """Estimate the distinct values in *rows* rows from the *counts* of each sampled value."""
     sampled, once, twice = counts.sum(), (counts == 1).sum(), (counts == 2).sum()  # noqa: PLR2004
     unseen = once * (once - 1) / (2 * (twice + 1))
