@@ -1,7 +1,7 @@
 """Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf
@@ -172,6 +172,27 @@ class Options:
     def of(cls, arguments: Mapping[str, Any]) -> "Options":
         """Return the options among the arguments of a public function, by their names."""
         return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
+
+    def advised(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":
+        """Return the options with what a query log asks for, instead of the log.
+
+        Args:
+            keys: Key columns; None: those of the table stay, with its curve and row groups.
+            bloom_filters: Columns with Bloom filters, unless the caller states them; none: those of
+                the table stay.
+        """
+        filtered = self.bloom_filters
+        if filtered is None and bloom_filters:
+            filtered = bloom_filters
+        stays = keys is None
+        return replace(
+            self,
+            by=keys,
+            queries=None,
+            bloom_filters=filtered,
+            curve=Curve.ADAPTIVE.value if stays else self.curve,
+            row_groups=ROW_GROUPS if stays else self.row_groups,
+        )
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
 
@@ -169,10 +169,7 @@ def _opened(
         if options.queries is not None:
             snapshot = opened.snapshot(options.name)
             advice = advise_on(opened, snapshot, user_session, options.queries)
-            filtered = options.bloom_filters
-            if filtered is None and advice.bloom_filters:
-                filtered = tuple(advice.bloom_filters)
-            options = replace(options, by=advice.best, queries=None, bloom_filters=filtered)
+            options = options.advised(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
             backend=opened,
