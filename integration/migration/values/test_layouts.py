@@ -157,10 +157,8 @@ def test_bloom_filters_come_along(lakes, spark, format_, to):
 
     plan = zadapter.plan(report.target, backend=to, spark=spark)
     assert (plan.bloom_filters, plan.nothing_to_do) == (("id",), True)
-    paths = [
-        path for path in zadapter.files(report.target, backend=to, spark=spark)["path"].to_pylist()
-    ]
-    footer = pq.read_metadata(bare(paths[0]))
+    path, *_ = zadapter.files(report.target, backend=to, spark=spark)["path"].to_pylist()
+    footer = pq.read_metadata(bare(path))
     chunks = [footer.row_group(0).column(at) for at in range(footer.num_columns)]
     (chunk,) = (each for each in chunks if each.path_in_schema == "id")
     assert chunk.bloom_filter_length
