@@ -138,9 +138,11 @@ class Filtered:
         """The advice predicts what DuckDB then reads, and a choice by the log writes them."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=4), self.asked(lakes)
         zadapter.optimize(table, by="k", **ASKED, **asked)
-        values = [7_919 * n % PRIME for n in range(0, ROWS, 1_000)]
-        log = [f"part = {value}" for value in values]
-        log += [f"k BETWEEN {n} AND {n + 900}" for n in range(0, ROWS, 1_000)]
+        points = [f"part = {7_919 * n % PRIME}" for n in range(0, ROWS, 1_000)]
+        ranges = [f"k BETWEEN {n} AND {n + 900}" for n in range(0, ROWS, 1_000)]
+        log = [
+            each for two in zip(points, ranges, strict=True) for each in ((two[0], 1), (two[1], 9))
+        ]
 
         advice = zadapter.advise(table, log, **asked)
         report = zadapter.optimize(table, by="auto", queries=log, row_groups=8, **asked)
@@ -149,7 +151,7 @@ class Filtered:
         assert report.plan.bloom_filters == ("part",)
         sizes = self.filters(lakes, table, "part")
         files = self.files(lakes, table)
-        read = [self.scanned(files, text)[1] / len(sizes) for text in log[:20]]
+        read = [self.scanned(files, text)[1] / len(sizes) for text in points[:20]]
         predicted = advice.bloom_filters["part"].row_group_share_filtered
         assert abs(np.mean(read) - predicted) < 0.1
         assert sum(length for length, _ in sizes) < 1.3 * advice.bloom_filters["part"].bytes

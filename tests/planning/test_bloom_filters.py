@@ -30,6 +30,19 @@ def test_files_with_other_filters_are_rewritten(with_filters):
     assert with_filters or {each.reason for each in found} == {Reason.BLOOM_FILTERS}
 
 
+def test_it_need_not_pay():
+    """One small file beside a large run, which a merge would hardly improve."""
+    files = table_of(*run(FILTERED.id + "c" * 16, 8), (A_RUN, 0.01, (5, 9), (5, 9)))
+
+    waits = maintenance(files, FILTERED, [], LIMITS)
+    (found,) = maintenance(
+        files, FILTERED, [], LIMITS, renewal=Renewal(outdated={ASKED.id})
+    ).rewrites
+
+    assert not waits.rewrites
+    assert (paths([found]), found.reason) == ([["64"]], Reason.BLOOM_FILTERS)
+
+
 def test_a_call_rewrites_as_many_as_it_may():
     """The others are left for the next one."""
     files = table_of(*run(A_RUN, 4))
