@@ -39,6 +39,7 @@ def everything(spark: SparkSession) -> None:
     plan = zadapter.plan(
         "sales.orders",
         by=("ts",),
+        bloom_filters=("user.id",),
         backend=load("delta"),
         where=None,
         curve=Curve.LINEAR,

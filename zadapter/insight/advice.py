@@ -45,6 +45,20 @@ class QueryEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BloomFilterEffect:
+    """What the queries that look for values of a column read, with Bloom filters and without."""
+
+    weight: float
+    """Share of these queries in the log."""
+    row_group_share: float
+    """Mean share of the rows in row groups that they cannot skip by bounds."""
+    row_group_share_filtered: float
+    """The same with Bloom filters."""
+    bytes: int
+    """Size of the filters, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice(Facts):
     """Layouts for the queries of a log, each judged by queries that it was not learned from."""
 
@@ -72,6 +86,9 @@ class Advice(Facts):
     best: Keys | None = field(repr=False)
     """What ``optimize`` accepts as ``by``: the best layout, fitted to the whole log; None: no
     layout is better than today's files."""
+    bloom_filters: Mapping[str, BloomFilterEffect]
+    """What ``optimize`` accepts as ``bloom_filters``: columns whose equality filters no cut serves,
+    with the effect on the newer part of the log."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
 
@@ -110,15 +127,31 @@ class Advice(Facts):
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )
             facts["pays after"] = f"{chosen.pays_after(self.today):,} queries, in bytes read"
+        if self.bloom_filters:
+            facts["Bloom filters"] = f"on {', '.join(self.bloom_filters)}"
         return facts
 
     def listings(self) -> Sequence[Listing]:
-        """Return the candidates, the queries that gain and lose most, and unused entries."""
+        """Return candidates, Bloom filters, queries that gain and lose most, and unused entries."""
         return (
             Listing(
                 "layouts",
                 ("layout", "columns", "by file", "by row group", "rewritten", "pays after"),
                 tuple(self._row(each) for each in self.candidates),
+            ),
+            Listing(
+                "Bloom filters",
+                ("column", "queries", "row groups read", "then", "bytes"),
+                tuple(
+                    (
+                        column,
+                        f"{each.weight:.1%}",
+                        f"{each.row_group_share:.1%}",
+                        f"{each.row_group_share_filtered:.1%}",
+                        show(each.bytes),
+                    )
+                    for column, each in self.bloom_filters.items()
+                ),
             ),
             Listing(
                 "queries",

@@ -21,6 +21,7 @@ from zadapter.overlap import depth as depths
 from zadapter.overlap.depth import Depth, Depths
 from zadapter.overlap.extents import Extent, Space, extent, shares_by_column, space
 from zadapter.overlap.partitions import partition_numbers
+from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Limits
 from zadapter.planning.reading import filter_weights
 from zadapter.table import file_stats
@@ -105,7 +106,8 @@ class Subject:
         if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)
-        return due(self.files, self.request, names, self.limits, self.space)
+        outdated = other_bloom_filters(self.files, self.snapshot.layouts, self.request)
+        return due(self.files, self.request, names, self.limits, self.space, outdated)
 
     def worst(self) -> tuple[int, tuple[Partition, ...]]:
         """Return the number of partitions, and those whose files overlap most."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
 
@@ -45,6 +45,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -67,9 +68,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
-        by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
-            weights. None: those of the table's layout; if it has none, small files are joined.
+        by: One to four key columns, or their weights; None: those of the table, or join its files.
         queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
+        bloom_filters: Columns with a Bloom filter in each row group; None: those of the table.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -107,6 +108,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -172,7 +174,7 @@ def _opened(
         if options.queries is not None:
             snapshot = opened.snapshot(options.name)
             advice = advise_on(opened, snapshot, user_session, options.queries)
-            options = replace(options, by=advice.best, queries=None)
+            options = options.advised(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
             backend=opened,

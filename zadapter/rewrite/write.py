@@ -14,6 +14,7 @@ from zadapter.planning.file_groups import Job
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.shuffle import Clustered, clustered
 from zadapter.spark.footers import metadata
+from zadapter.table.bloom_filters import writable
 from zadapter.table.encoding import Encoding, dictionary_given_up, dictionary_pays
 from zadapter.table.file_stats import live_rows, total
 from zadapter.table.snapshot import Snapshot, Written
@@ -84,7 +85,8 @@ def encoding(
     plain -= set(request.columns)
     if planned is not None and row_group is not None:
         plain |= _plain_keys(planned, row_group)
-    return Encoding(row_group=row_group, plain=plain)
+    filtered = writable(request.bloom_filters, snapshot.schema, snapshot.physical)
+    return Encoding(row_group=row_group, plain=plain, bloom_filters=filtered)
 
 
 def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:
