@@ -20,7 +20,7 @@ RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "Report"}
 NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
-    "advise": {"html"},
+    "advise": {"plot", "html"},
     "analyze": {"check", "plot", "html"},
     "audit": {"html"},
     "explain": {"plot", "html"},

@@ -74,12 +74,13 @@ _Holdout = Annotated[
 ]
 
 
-def advise(
+def advise(  # noqa: PLR0913 - the options of zadapter.advise
     *,
     table: Table,
     queries: _Log,
     candidates: _Candidates = None,
     holdout: _Holdout = 0.5,
+    plot: Plot = None,
     html: Html = None,
     backend: Backend = None,
 ) -> Call:
@@ -89,14 +90,14 @@ def advise(
         _ = Options(table=table, by=by)
     if not 0 < holdout < 1:
         raise UsageError(f"--holdout must be a share between 0 and 1, not {holdout:g}")
-    check_paths(None, html)
+    check_paths(plot, html)
     log = queries[0] if len(queries) == 1 and not _is_sql(queries[0]) else queries
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.advise(
             table, log, candidates=keys, holdout=holdout, backend=backend, spark=spark
         )
-        return with_pages(found, table, None, html)
+        return with_pages(found, table, plot, html)
 
     return Call(function="advise", tables=(table,), backend=backend, run=run)
 
