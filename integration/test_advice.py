@@ -1,13 +1,18 @@
 """Whoever has queries gets a layout for them, and what was promised is what they read."""
 
 import random
+from typing import ClassVar
+from urllib.parse import unquote, urlparse
 
+import duckdb
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
+from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
 
 ROWS = 60_000
@@ -35,6 +40,8 @@ class Advised:
     """What all formats have in common."""
 
     format: str
+    deletes: ClassVar[dict[str, str]] = {}
+    """Properties with which a delete leaves the files as they are."""
 
     @pytest.fixture(scope="class")
     def lakes(self, spark, catalog, tmp_path_factory):
@@ -58,6 +65,17 @@ class Advised:
         found = zadapter.analyze(table, queries=texts, **self.asked(lakes))
         return float(np.mean([each.share for each in found.queries]))
 
+    def paths(self, lakes, table):
+        """The live files."""
+        backend = load(self.format)(lakes.spark)
+        snapshot = backend.snapshot(table)
+        uris = backend.uris(snapshot, backend.files(snapshot)["path"].to_pylist())
+        return [unquote(urlparse(uri).path) for uri in uris]
+
+    def delete(self, lakes, table, where):
+        """Delete rows."""
+        zadapter.delete(table, where=where, **self.asked(lakes))
+
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
@@ -80,6 +98,36 @@ class Advised:
         later = zadapter.optimize(table, **asked)
         assert later.plan.columns == done.plan.columns
         assert zadapter.read(table, **asked).distinct().count() == ROWS + 6_000
+
+    def test_files_that_are_read_in_vain_are_counted(self, lakes):
+        """By file, and by row group where rows tell their position, as pyarrow counts them."""
+        table = lakes.make(self.format, self.rows(lakes), files=6, **self.deletes)
+        asked = self.asked(lakes)
+        zadapter.optimize(table, by=["t"], target_file_size="256KB", **asked)
+        self.delete(lakes, table, "t % 5 = 0")
+        name = table.rpartition(".")[2].rpartition("/")[2]
+        log = [(text, 2.0) for text in queries(7, 20, name)]
+
+        plain = zadapter.analyze(table, queries=log, **asked)
+        found = zadapter.analyze(table, queries=log, matches=True, row_groups=True, **asked)
+
+        assert plain.reads.in_vain is None
+        assert plain.reads.share == found.reads.share
+        assert (found.reads.filters, found.reads.counted) == (40, 32)
+        live = [pq.ParquetFile(path) for path in self.paths(lakes, table)]
+        counted = [each for each in found.queries if each.matches is not None]
+        hits = groups = 0
+        for each in counted:
+            files = [matching_groups(file, each.condition) for file in live]
+            assert each.matches.rows == sum(sum(file) for file in files)
+            assert each.matches.files == sum(sum(file) > 0 for file in files)
+            hits += sum(sum(file) > 0 for file in files)
+            groups += sum(part > 0 for file in files for part in file)
+        opened = sum(each.read.files for each in counted)
+        assert found.reads.in_vain == pytest.approx(1 - hits / opened)
+        assert 0.2 < found.reads.in_vain < 1
+        kept = sum(each.row_groups.kept for each in counted)
+        assert found.reads.row_groups_in_vain == pytest.approx(1 - groups / kept)
 
     def test_keys_are_chosen_by_a_log(self, lakes):
         """Without a look at the advice."""
@@ -115,16 +163,36 @@ class Advised:
         assert advice.best is None or advice.chosen.share > 0.5 * advice.today.share
 
 
+def matching_groups(file, where):
+    """The number of rows of each row group of a file that a delete has left and that match."""
+    found = []
+    for number in range(file.num_row_groups):
+        rows = file.read_row_group(number)
+        with duckdb.connect() as connection:
+            connection.register("found", rows)
+            left = f"SELECT count(*) FROM found WHERE t % 5 <> 0 AND ({where})"
+            found.append(connection.sql(left).fetchall()[0][0])
+    return found
+
+
 class TestDelta(Advised):
     """On Delta Lake."""
 
     format = "delta"
+    deletes: ClassVar = {"enableDeletionVectors": "true"}
+
+    def delete(self, lakes, table, where):
+        lakes.sql(f"DELETE FROM delta.`{table}` WHERE {where}")
 
 
 class TestIceberg(Advised):
     """On Apache Iceberg."""
 
     format = "iceberg"
+    deletes: ClassVar = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+
+    def delete(self, lakes, table, where):
+        lakes.sql(f"DELETE FROM {table} WHERE {where}")
 
     def test_a_layout_of_a_dropped_column_is_no_candidate(self, lakes):
         """The table is compared as it is with layouts of the columns that it has."""

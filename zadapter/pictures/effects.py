@@ -62,10 +62,10 @@ def _single(axes: "Axes", drawn: Effects, weights: Floats, shares: Floats) -> No
         axes.scatter(after, place, color=COLOURS[0], marker="D", label=drawn.after, zorder=2)
     axes.set_yticks(place, [_short(drawn.labels[at]) for at in most], fontsize=8)
     axes.set_xlim(-2, 102)
-    axes.set_xlabel("rows in files that the query cannot skip, %")
-    axes.set_title(f"{plain(drawn.title)}; those that change most", loc="left")
+    axes.set_xlabel("rows in files that a query cannot skip, %; the queries that change most")
+    axes.set_title(plain(drawn.title), loc="left")
     axes.grid(axis="x", color="#e5e5e5")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.6, 1.0), ncols=2, frameon=False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
 
 
 def _together(axes: "Axes", weights: Floats, shares: Floats) -> None:
