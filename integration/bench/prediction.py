@@ -36,6 +36,8 @@ class Found:
     measured: tuple[float, float]
     learned: list[float]
     plain: list[float]
+    phases: dict[str, tuple[float, float]]
+    """Median seconds of fitting and of writing, of the learned and of the plain layout."""
 
     @property
     def off(self):
@@ -57,13 +59,14 @@ def found(spark, name, options):
     advice = zadapter.advise(table, [*older, *newer], spark=spark)
     learned = next(each for each in advice.candidates if each.name == LEARNED)
     layouts = {"plain": WORKLOADS[name].by(), "learned": learned.keys}
-    seconds = {each: [] for each in layouts}
+    seconds, phases = ({each: [] for each in layouts} for _ in range(2))
     for _ in range(options.rounds):
         for each, by in layouts.items():  # the learned one last: it is measured
             copied(spark, data, table)
             start = time.perf_counter()
             report = zadapter.optimize(table, by=by, force=True, spark=spark)
             seconds[each].append(time.perf_counter() - start)
+            phases[each].append(report.seconds)
     after = zadapter.analyze(
         table,
         queries=[(text, 1.0) for text in newer],
@@ -78,6 +81,13 @@ def found(spark, name, options):
         predicted=(learned.share, learned.row_group_share),
         measured=(after.reads.share, float(np.average(by_group, weights=weights))),
         **seconds,
+        phases={
+            phase: tuple(
+                float(np.median([found[phase] for found in phases[each]]))
+                for each in ("learned", "plain")
+            )
+            for phase in ("fit", "write")
+        },
     )
 
 
@@ -99,8 +109,11 @@ def main():
     options = parser.parse_args()
     spark = session(options.folder)
     print(f"goals: off by at most {OFF}; seconds of a learned layout x a plain one {SLOWER}\n")
-    print("| | files | predicted, by file / row group | measured | off by | seconds | x plain |")
-    print("|---|" + "---|" * 6)
+    print(
+        "| | files | predicted, by file / row group | measured | off by | seconds | x plain | "
+        "fit | write |"
+    )
+    print("|---|" + "---|" * 8)
     every = []
     for name in options.workloads:
         each = found(spark, name, options)
@@ -108,8 +121,9 @@ def main():
         cells = ["{:.3f} / {:.3f}".format(*pair)
                  for pair in (each.predicted, each.measured, each.off)]  # fmt: skip
         seconds = f"{np.median(each.learned):.1f} beside {np.median(each.plain):.1f}"
-        print("|", " | ".join([name, f"{each.files:,}", *cells, seconds, f"{each.ratio:.2f}"]),
-              "|", flush=True)  # fmt: skip
+        phases = ["{:.1f} beside {:.1f}".format(*each.phases[p]) for p in ("fit", "write")]
+        print("|", " | ".join([name, f"{each.files:,}", *cells, seconds, f"{each.ratio:.2f}",
+                               *phases]), "|", flush=True)  # fmt: skip
     worst = np.max([each.off for each in every], axis=0)
     ratio = np.exp(np.mean(np.log([each.ratio for each in every])))
     print(f"\noff by at most {worst[0]:.3f} / {worst[1]:.3f}; x plain {ratio:.2f}, geometric mean")
