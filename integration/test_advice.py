@@ -100,6 +100,14 @@ class Advised:
         later = zadapter.optimize(table, **asked)
         assert later.plan.columns == done.plan.columns
         assert zadapter.read(table, **asked).distinct().count() == ROWS + 6_000
+        other = [f"id BETWEEN {900 * n} AND {900 * n + 300}" for n in range(40)]
+        drifted = zadapter.advise(table, other, **asked)
+        assert advice.drift is None
+        assert drifted.drift.filters == len(advice.best.filters)
+        assert abs(drifted.drift.promised - done.share_after) < 0.05
+        assert drifted.drift.elsewhere == 1
+        assert drifted.today.share > 2 * drifted.drift.promised
+        assert drifted.facts()["advice"].endswith(": id")
 
     def test_files_that_are_read_in_vain_are_counted(self, lakes, monkeypatch):
         """By file, and by row group where rows tell their position, as DuckDB counts them."""
