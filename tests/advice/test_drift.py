@@ -1,5 +1,7 @@
 """A learned layout is measured by what it promised, and by what is asked of it now."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -76,6 +78,15 @@ def test_a_table_as_it_was_written_keeps_its_promise():
     assert found.promised < 0.15
     assert found.held == pytest.approx(found.promised, abs=0.03)
     assert found.elsewhere == 0
+
+
+def test_a_promise_is_for_no_more_files_than_there_are():
+    """The budget follows from bytes and the target size, which written files may exceed."""
+    whole = clustered()
+
+    assert drift(replace(whole, budget=np.array([4 * FILES])), request(A, B), LEARNED) == drift(
+        whole, request(A, B), LEARNED
+    )
 
 
 def test_rows_in_no_order_break_the_promise():

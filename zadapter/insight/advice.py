@@ -64,7 +64,7 @@ class Drift:
     """Number of these filters."""
     promised: float
     """Mean share of the rows in files that they cannot skip of a table that is fitted anew to
-    them."""
+    them, in no more files than it has."""
     held: float
     """The same of the table as it is."""
     elsewhere: float
