@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.advice.bloom_filters import bloom_filters
 from zadapter.advice.candidates import filtered, in_boxes, in_turn, learned
+from zadapter.advice.drift import drift
 from zadapter.advice.judging import SampledTable
 from zadapter.advice.sampling import sampled
 from zadapter.arguments.where import without_rows
@@ -17,7 +18,7 @@ from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UsageError
 from zadapter.filters.query_log import LoggedFilter, QueryLog
-from zadapter.insight.advice import Advice, BloomFilterEffect, Candidate, QueryEffect
+from zadapter.insight.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.levels import orders
 from zadapter.planning.effect import NOISE
@@ -31,7 +32,6 @@ HOLDOUT = 0.5
 TODAY = "as it is"
 REFITTED = "today's keys, fitted anew"
 IN_TURN = "most filtered columns, in turn"
-LEARNED = "learned from the log"
 
 
 def advise_on(
@@ -91,6 +91,8 @@ def advise_on(
         best=_of_all(best.candidate.keys, log, usable),
         bloom_filters=blooms,
         queries=_effects(newer.filters, judge.now.shares, best.shares),
+        queries_a_day=log.a_day,
+        drift=drift(table, request, judge.test),
     )
 
 
