@@ -1,11 +1,6 @@
 """``python -m integration.bench.files``: what tables of up to ten million files cost."""
 
-import json
-import math
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -13,7 +8,7 @@ from typing import Annotated
 import typer
 
 from integration.bench.millions import delta, iceberg, parquet
-from integration.bench.millions.measure import CALLS, session
+from integration.bench.millions.measure import CALLS
 
 MAKERS: Mapping[str, Callable[..., str]] = {
     "delta": delta.make,

@@ -31,7 +31,7 @@ from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
-from zadapter.table.snapshot import chosen
+from zadapter.table.snapshot import without
 
 
 @explained
@@ -223,9 +223,9 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
     added = [exchange.added for exchange in tally.exchanges]
-    kept = set(rewrite_plan.files["path"].to_pylist()) - set(removed["path"].to_pylist())
+    gone = set(removed["path"].to_pylist())
     files_after = pa.concat_tables(
-        [chosen(rewrite_plan.files, kept), *(narrowed(table, names) for table in added)]
+        [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
     )
     return Report(
         plan=rewrite_plan.prediction,

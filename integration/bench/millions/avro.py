@@ -4,9 +4,8 @@ Iceberg writes the header and one record of a kind; so nothing here knows its sc
 """
 
 import json
-import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         shift += 7
-        if byte < 0x80:  # noqa: PLR2004 - the last byte
+        if byte < 0x80:
             return (value >> 1) ^ -(value & 1), at
 
 
@@ -83,7 +82,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
 def varint(number: int) -> bytes:
     """Return a number in Avro's encoding."""
     value, found = (number << 1) ^ (number >> 63), bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - more bytes follow
+    while value > 0x7F:
         found.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*found, value])
@@ -100,8 +99,10 @@ def varints(numbers: np.ndarray, width: int) -> Bytes:
 def encoded(schema: Any, value: Any) -> bytes:
     """Return *value* as Avro; what a mapping lacks is null."""
     if isinstance(schema, list):
-        at = schema.index("null") if value is None else 1 - schema.index("null")
-        return varint(at) + (b"" if value is None else encoded(schema[at], value))
+        null = schema.index("null")
+        return (
+            varint(null) if value is None else varint(1 - null) + encoded(schema[1 - null], value)
+        )
     kind = schema["type"] if isinstance(schema, Mapping) else schema
     if isinstance(kind, Mapping | list):
         return encoded(kind, value)
@@ -109,14 +110,19 @@ def encoded(schema: Any, value: Any) -> bytes:
         return b"".join(encoded(f["type"], value.get(f["name"])) for f in schema["fields"])
     if kind == "array":
         items = b"".join(encoded(schema["items"], item) for item in value)
-        return varint(len(value)) + items + b"\0" if value else b"\0"
-    if kind in {"int", "long"}:
-        return varint(value)
-    if kind == "boolean":
-        return bytes([value])
-    if kind in {"string", "bytes"}:
-        raw = value.encode() if isinstance(value, str) else value
-        return varint(len(raw)) + raw
-    if kind == "double":
-        return struct.pack("<d", value)
-    raise ValueError(f"unknown type {kind}")
+        return (varint(len(value)) + items if value else b"") + b"\0"
+    return _WRITERS[kind](value)
+
+
+def _text(value: str | bytes) -> bytes:
+    raw = value.encode() if isinstance(value, str) else value
+    return varint(len(raw)) + raw
+
+
+_WRITERS: Mapping[str, Callable[[Any], bytes]] = {
+    "int": varint,
+    "long": varint,
+    "boolean": lambda value: bytes([value]),
+    "string": _text,
+    "bytes": _text,
+}
