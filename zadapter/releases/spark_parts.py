@@ -21,20 +21,19 @@ A_PART = 64 << 20
 """Bytes of a part, if one partition of the rows has no more."""
 
 
-def arrow_parts(rows: DataFrame, expected: int, *, at_once: int = AT_ONCE) -> Iterator[pa.Table]:
+def arrow_parts(rows: DataFrame, expected: int) -> Iterator[pa.Table]:
     """Yield *rows* as Arrow tables, at least one, in their order.
 
     Args:
         rows: The rows. Partitions are computed one by one, so they must not need a shuffle.
         expected: About how many rows there are. A few are returned by one job.
-        at_once: How many are few.
     """
-    if expected <= at_once:
+    if expected <= AT_ONCE:
         yield to_arrow(rows)
         return
     schema, java = _schema(rows), _java(rows)
     count, start = int(java.getNumPartitions()), 0
-    taken = max(1, count * at_once // expected)
+    taken = max(1, count * AT_ONCE // expected)
     yield schema.empty_table()
     while start < count:
         stop = min(count, start + taken)

@@ -53,7 +53,7 @@ class LargeLog:
         udf = canonical(True) if has_default else canonical()  # noqa: FBT003
         self._udf: JavaObject = udf
         actions = DataFrame(snapshot.loadActions(), jvm.spark)
-        later = F.col("commitVersion") > self._version
+        later = F.col("version") > self._version
         self._later = actions.where(later & (_is("add") | _is("remove")))
         self._checkpoint = actions.where(~later & _is("add"))
         touched = self._touched()
@@ -121,7 +121,7 @@ class LargeLog:
             .withField("stats", F.col("add_stats_to_use"))
         )
         remove = F.col("remove").withField("path", F.col("canonical"))
-        rows = rows.orderBy("commitVersion").withColumns(
+        rows = rows.orderBy("version").withColumns(
             {"add": F.when(_is("add"), add), "remove": F.when(_is("remove"), remove)}
         )
         typed = getattr(rows._jdf, "as")(self._encoders.singleActionEncoder())  # noqa: SLF001

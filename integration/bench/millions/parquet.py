@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from integration.bench.millions.facts import ROWS, Chunk, Raw, chunks, raw
 from zadapter.table import file_stats
 from zadapter.table.file_stats import stats_of_values, structs
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store.local import LocalFiles
@@ -38,12 +38,24 @@ def make(_: SparkSession, folder: Path, files: int) -> str:
     table = folder / "parquet"
     store = LocalFiles(table, make=True)
     added = raw(table / "p=0")
-    parts, size, rows = [], 0, 0
-    some = (_file_table(chunk) for chunk in chunks(files, stats_table.FILES_A_PART))
-    for part in (*some, _raw_table(added)):
+    log, raw_files = Log(store, str(table)), _raw_table(added)
+    parts = [stats_table.write(store, stats_table.flat(raw_files))]
+    size, rows = (file_stats.total(raw_files, name) for name in ("size", "rows"))
+    first = _first(tuple(parts), len(added.names), size, rows)
+    log.claim(first)
+    for part in (_file_table(chunk) for chunk in chunks(files, stats_table.FILES_A_PART)):
         parts.append(stats_table.write(store, stats_table.flat(part)))
         size, rows = size + file_stats.total(part, "size"), rows + file_stats.total(part, "rows")
-    entry = Entry(
+    fields = {"parts": tuple(parts), "files": first.files + files, "size": size, "rows": rows}
+    log.claim(
+        commit_entries.following(log, first, Operation.APPEND, transaction="1" * 32, **fields)
+    )
+    return str(table)
+
+
+def _first(parts: tuple[Part, ...], files: int, size: int, rows: int) -> Entry:
+    """Return the entry of the version in which the table has its raw files alone."""
+    return Entry(
         version=0,
         previous="",
         transaction="0" * 32,
@@ -53,19 +65,17 @@ def make(_: SparkSession, folder: Path, files: int) -> str:
         table="1" * 32,
         schema=_SCHEMA,
         partition=("p",),
-        parts=tuple(parts),
-        files=files + len(added.names),
+        parts=parts,
+        files=files,
         size=size,
         rows=rows,
         oldest=0,
     )
-    Log(store, str(table)).claim(entry)
-    return str(table)
 
 
 def _file_table(chunk: Chunk) -> pa.Table:
     p = pa.array(chunk.partition).cast(pa.string())
-    paths = pc.binary_join_element_wise(_FOLDER, "/p=", p, "/", chunk.names, "")
+    paths = pc.binary_join_element_wise(_FOLDER, "/p=", p, "/rows/", chunk.names, ".rows", "")
     stats = [_stats(chunk.low[name], chunk.high[name]) for (name,) in _TYPES]
     return _table(paths, chunk.size, chunk.rows, chunk.layouts, chunk.partition, stats)
 
