@@ -6,9 +6,11 @@ job. So are the rows that the driver's JVM has in memory at a time.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
+from pyspark import util
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -60,10 +62,8 @@ def _java(rows: DataFrame) -> Any:
 
 def _batches(rows: DataFrame, java: Any, partitions: range) -> Iterator[bytes]:
     """Yield the batches of some partitions, which one job computes."""
-    try:  # PySpark 4.0 and later
-        from pyspark.util import _load_from_socket  # noqa: PLC0415
-    except ImportError:
-        from pyspark.rdd import _load_from_socket  # noqa: PLC0415
+    new = hasattr(util, "_load_from_socket")  # PySpark 4.0 and later
+    loading: Any = util if new else import_module("pyspark.rdd")
     spark: Any = rows.sparkSession
     jvm, context = spark._jvm, spark._jsc.sc()  # noqa: SLF001
     numbers = jvm.java.util.ArrayList()
@@ -71,7 +71,7 @@ def _batches(rows: DataFrame, java: Any, partitions: range) -> Iterator[bytes]:
         numbers.add(number)
     with _settings(spark):
         socket = jvm.PythonRDD.runJob(context, java, numbers)
-    yield from _load_from_socket(socket, NoOpSerializer())
+    yield from loading._load_from_socket(socket, NoOpSerializer())  # noqa: SLF001
 
 
 @contextmanager

@@ -129,7 +129,7 @@ class LargeLog:
         return self._jvm.loops.mapped(typed.collectAsList(), unwrap)
 
     def _adds(self, rows: DataFrame) -> DataFrame:
-        present = {field.name for field in rows.schema["add"].dataType}
+        present = rows.select("add.*").columns
         special = {
             "path": self._canonical("add.path").alias("path"),
             "stats": F.col("add_stats_to_use").alias("stats"),

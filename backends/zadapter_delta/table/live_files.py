@@ -70,6 +70,10 @@ class LiveFiles:
         if is_large(snapshot):
             self._large = LargeLog(self._jvm, snapshot)
             return
+        self.few(snapshot)
+
+    def few(self, snapshot: JavaObject) -> None:
+        """Keep the AddFile actions of Delta's state if there are few."""
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
         adds = snapshot.allFiles().collectAsList()
