@@ -5,7 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -44,9 +44,8 @@ def main(
             for count, call, result in _measured(place, format_, counts, calls.split(","), memory):
                 found.setdefault(call, {})[count] = result
                 typer.echo(_row(format_, count, call, result))
-            for call, results in found.items():
-                for line in _slopes(format_, call, results):
-                    typer.echo(line)
+            slopes = (_slopes(format_, call, results) for call, results in found.items())
+            typer.echo("\n".join(chain.from_iterable(slopes)))
 
 
 def _measured(

@@ -93,10 +93,12 @@ def _commit(spark: SparkSession, format_: str, table: str) -> Mapping[str, float
     with closing(load(format_)(spark)) as backend:
         snapshot = backend.snapshot(table)
         files = backend.files(snapshot, [(key,) for key in KEYS])
-        in_one = pc.equal(pc.struct_field(files["partition"], "p"), 1)
-        removed = files.filter(in_one).slice(0, EXCHANGED)
+        partitions = pc.struct_field(files["partition"], "p")
+        counts = partitions.filter(pc.greater(partitions, 0)).value_counts()
+        largest = counts[pc.index(counts.field(1), pc.max(counts.field(1))).as_py()]["values"]
+        removed = files.filter(pc.equal(partitions, largest)).slice(0, EXCHANGED)
         rows = spark.range(ROWS).selectExpr(
-            "1 AS p", "id AS k", "current_timestamp() AS t", "'a' AS s", "0D AS x"
+            f"{largest} AS p", "id AS k", "current_timestamp() AS t", "'a' AS s", "0D AS x"
         )
         written = backend.write(snapshot, rows.coalesce(1), None, Encoding())
         new = staged(backend, snapshot, written, spark)
