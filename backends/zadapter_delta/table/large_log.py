@@ -6,6 +6,8 @@ checkpoint is a state already, and few of its files are in later commits. Delta'
 they are, and only the columns that are asked for.
 """
 
+from functools import reduce
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -19,8 +21,8 @@ LARGE = 8 << 20
 MOST_LATER = 64 << 20
 """Bytes of later commits that are replayed on the driver."""
 
-_ODD = r"^/|//|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.?(/|$)"
-"""Pattern of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
+_ODD = (":", "//", "/.")
+"""Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
 _ADDS = (
     *("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags"),
     *("deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"),
@@ -144,7 +146,8 @@ class LargeLog:
         column = F.col(path) if isinstance(path, str) else path
         java = column._jc  # noqa: SLF001 - Delta's function is Scala's
         changed = Column(self._udf.apply(self._jvm.seq([java])))
-        return F.when(column.rlike(_ODD), changed).otherwise(column)
+        odd = [column.startswith("/"), column.startswith("."), *map(column.contains, _ODD)]
+        return F.when(reduce(Column.__or__, odd), changed).otherwise(column)
 
 
 def _is(action: str) -> Column:
