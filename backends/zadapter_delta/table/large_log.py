@@ -6,12 +6,14 @@ checkpoint is a state already, and few of its files are in later commits. Delta'
 they are, and only the columns that are asked for.
 """
 
+import json
 from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.releases.spark_api import to_arrow
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -23,11 +25,6 @@ MOST_LATER = 64 << 20
 
 _ODD = (":", "//", "/.")
 """Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
-_ADDS = (
-    *("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags"),
-    *("deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"),
-)
-"""Fields of AddFile actions, as far as a release of Delta has them."""
 
 
 def is_large(snapshot: JavaObject) -> bool:
@@ -131,14 +128,21 @@ class LargeLog:
         return self._jvm.loops.mapped(typed.collectAsList(), unwrap)
 
     def _adds(self, rows: DataFrame) -> DataFrame:
+        """Return the fields of AddFile actions that this release of Delta has."""
+        encoded = json.loads(self._encoders.addFileEncoder().schema().json())
         present = rows.select("add.*").columns
         special = {
-            "path": self._canonical("add.path").alias("path"),
-            "stats": F.col("add_stats_to_use").alias("stats"),
-            "dataChange": F.lit(False).alias("dataChange"),  # noqa: FBT003
+            "path": self._canonical("add.path"),
+            "stats": F.col("add_stats_to_use"),
+            "dataChange": F.lit(False),  # noqa: FBT003
         }
         return rows.select(
-            [special.get(name, F.col(f"add.{name}")) for name in _ADDS if name in present]
+            [
+                special.get(field.name, F.col(f"add.{field.name}")).alias(field.name)
+                if field.name in present
+                else F.lit(None).cast(field.dataType).alias(field.name)
+                for field in T.StructType.fromJson(encoded)
+            ]
         )
 
     def _canonical(self, path: str | Column) -> Column:
