@@ -23,8 +23,11 @@ def table(lake, spark):
 
 def planned(lake, name):
     """Return the tasks of Iceberg's plan by path, one by one."""
-    tasks = list(lake.java(name).newScan().planFiles())
-    return {str(task.file().location()): task for task in tasks}
+    iterator, tasks = lake.java(name).newScan().planFiles().iterator(), {}
+    while iterator.hasNext():
+        task = iterator.next()
+        tasks[str(task.file().location())] = task
+    return tasks
 
 
 def test_files_listed_in_parts_are_those_listed_at_once(spark, table, monkeypatch):

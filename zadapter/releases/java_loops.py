@@ -31,10 +31,7 @@ class Loops:
 
     def bound(self, handle: JavaObject, at: int, *values: Any) -> JavaObject:
         """Return *handle* with fixed arguments from place *at* on."""
-        objects = self._gateway.new_array(self._jvm.java.lang.Object, len(values))
-        for number, value in enumerate(values):
-            objects[number] = value
-        return self._handles.insertArguments(handle, at, objects)
+        return self._handles.insertArguments(handle, at, self._objects(values))
 
     def adding_to(self, items: JavaObject) -> JavaObject:
         """Return a handle that adds its argument to the collection *items*."""
@@ -60,6 +57,16 @@ class Loops:
         """Return a handle of one argument as a ``java.util.function.Consumer``."""
         return self._instance("Consumer", handle)
 
+    def each(self, iterator: JavaObject, handle: JavaObject) -> None:
+        """Call *handle* with each item that an iterator has left.
+
+        Py4j does not find default methods of interfaces, such as this one, in classes that are not
+        public.
+        """
+        consumer = "java.util.function.Consumer"
+        rest = self._reflected("java.util.Iterator", "forEachRemaining", [consumer])
+        rest.invoke(iterator, self._objects([self.consumer(handle)]))
+
     def sort(self, items: JavaObject, key: JavaObject) -> None:
         """Sort a ``java.util.List`` by what the handle *key* returns for each item."""
         items.sort(self._jvm.java.util.Comparator.comparing(self._instance("Function", key)))
@@ -80,6 +87,12 @@ class Loops:
         """Return a handle as an instance of an interface of ``java.util.function``."""
         proxies = self._jvm.java.lang.invoke.MethodHandleProxies
         return proxies.asInterfaceInstance(self._class(f"java.util.function.{name}"), handle)
+
+    def _objects(self, values: Sequence[Any]) -> JavaObject:
+        objects = self._gateway.new_array(self._jvm.java.lang.Object, len(values))
+        for number, value in enumerate(values):
+            objects[number] = value
+        return objects
 
     def _reflected(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
         types = self._gateway.new_array(self._jvm.java.lang.Class, len(arguments))

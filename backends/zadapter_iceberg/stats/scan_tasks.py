@@ -88,8 +88,7 @@ class Tasks:
             return found
         planned = self._table.newScan().useSnapshot(self._snapshot_id).ignoreResiduals().planFiles()
         try:
-            take = loops.where(test, loops.adding_to(found))
-            planned.iterator().forEachRemaining(loops.consumer(take))
+            loops.each(planned.iterator(), loops.where(test, loops.adding_to(found)))
         finally:
             planned.close()
         return found
