@@ -68,6 +68,20 @@ class Nights:
             range(count)
         )
 
+    def test_a_table_that_is_overwritten_every_night_keeps_its_keys(self, lakes):
+        """No file of the new rows names a layout, but the table does."""
+        table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=2, **self.properties)
+        asked = {"backend": self.format, "spark": lakes.spark}
+        zadapter.optimize(table, by=["a", "b"], target_file_size="32KB", **asked)
+        lakes.overwrite(self.format, table, self.rows(lakes, ROWS, ROWS))
+
+        report = zadapter.optimize(table, target_file_size="32KB", **asked)
+
+        assert (report.plan.columns, report.rows) == (("a", "b"), ROWS)
+        assert report.share_after < report.share_before
+        left = sorted(row.id for row in lakes.load(self.format, table).collect())
+        assert left == list(range(ROWS, 2 * ROWS))
+
     def test_files_that_are_too_young_are_left_alone(self, lakes):
         """Whoever has written them may still change them."""
         table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=2, **self.properties)

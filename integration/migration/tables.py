@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as F
 
 import zadapter
 from integration.kit.lakes import settings
@@ -70,6 +71,16 @@ class Lakes:
                 rows.write.format("delta").mode("append").save(table)
         else:
             zadapter.append(table, rows, backend="parquet", spark=self.spark)
+
+    def overwrite(self, format_, table, rows):
+        """Replace all rows, as the format's users do."""
+        if format_ == "iceberg":
+            rows.writeTo(table).overwrite(F.expr("true"))
+        elif format_ == "delta":
+            with settings(self.spark, MICROS):
+                rows.write.format("delta").mode("overwrite").save(table)
+        else:
+            zadapter.overwrite(table, rows, backend="parquet", spark=self.spark)
 
     def migrate(self, format_, table, to, target=None, **arguments):
         """Migrate to a new name; the report says which."""

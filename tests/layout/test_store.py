@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.builders import fitted
-from zadapter.layout.store import FOLDER, Layouts
+from zadapter.layout.store import FOLDER, LAST, Layouts
 
 LAYOUT = fitted([[1.0, 2.0, 3.0]], 2)
 REQUEST = LAYOUT.request.id
@@ -23,7 +23,7 @@ def test_a_layout_is_found_by_its_id():
     folder = Folder()
     Layouts(folder).keep(LAYOUT)
 
-    assert sorted(folder) == [f"{FOLDER}/{name}.json" for name in (REQUEST, LAYOUT.id)]
+    assert sorted(folder) == [f"{FOLDER}/{name}.json" for name in (REQUEST, LAYOUT.id, LAST)]
     assert Layouts(folder).get(LAYOUT.id) == LAYOUT
     assert Layouts(folder).get(REQUEST).request == LAYOUT.request
 
@@ -34,8 +34,20 @@ def test_a_thousand_nights_store_one_request():
     for night in range(1_000):
         Layouts(folder).keep(replace(fitted([[night, night + 1.5]], 2), lasting=False))
 
-    assert len(folder) == 1
+    assert len(folder) == 2
     assert sum(map(len, folder.values())) < 1_000
+
+
+def test_the_last_request_is_that_of_the_last_rewrite():
+    """Tables whose rows are all overwritten every night have no file that names a layout."""
+    folder = Folder()
+    other = replace(LAYOUT, request=replace(LAYOUT.request, target_file_size=5))
+    for layout in (LAYOUT, other, replace(LAYOUT, request=replace(LAYOUT.request, cold=True))):
+        Layouts(folder).keep(layout)
+
+    assert Layouts(folder).get(LAST).request == other.request
+    Layouts(folder).keep(LAYOUT)
+    assert Layouts(folder).get(LAST).request == LAYOUT.request
 
 
 @pytest.mark.parametrize(
@@ -57,7 +69,7 @@ def test_one_that_nobody_would_read_is_not_written(monkeypatch):
     folder = Folder()
     Layouts(folder).keep(LAYOUT)
 
-    assert list(folder) == [f"{FOLDER}/{REQUEST}.json"]
+    assert list(folder) == [f"{FOLDER}/{name}.json" for name in (REQUEST, LAST)]
     assert Layouts(folder).get(LAYOUT.id) is None
 
 

@@ -9,6 +9,7 @@ from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.layout.layout import Request
+from zadapter.layout.store import LAST
 from zadapter.planning.file_size import heaviest_request
 from zadapter.table.snapshot import Snapshot
 
@@ -17,8 +18,9 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options 
     """Return *options* with the key columns, weights and curve of the table's layout.
 
     Options with key columns are returned as they are. Of several layouts, the one that wrote most
-    of the live bytes is followed. A table without a layout may have clustering columns; None: it
-    has neither.
+    of the live bytes is followed. If no live file has one, since all rows were overwritten, the
+    last rewrite's is followed. A table without a layout may have clustering columns; None: it has
+    neither.
 
     Raises:
         UsageError: The table lacks a column of its layout.
@@ -29,11 +31,14 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options 
 def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | None:
     """Return *options* with the layout of *files*, as :func:`followed` does."""
     request = heaviest_request(files, snapshot.layouts)
+    if request is not None:
+        _check(request, snapshot)
+    else:
+        request = _last(snapshot)
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
         return None
-    _check(request, snapshot)
     keys = request.keys
     return replace(
         options,
@@ -41,6 +46,17 @@ def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | Non
         curve=request.curve.value,
         row_groups=request.row_groups,
     )
+
+
+def _last(snapshot: Snapshot) -> Request | None:
+    """Return the request of the last rewrite, if the table still has its columns."""
+    layout = snapshot.layouts.get(LAST)
+    try:
+        if layout is not None:
+            _check(layout.request, snapshot)
+    except UsageError:  # another table in the same folder
+        return None
+    return None if layout is None else layout.request
 
 
 def _check(request: Request, snapshot: Snapshot) -> None:

@@ -4,6 +4,9 @@ Layouts are too large for table properties. The formats' own clean-ups ignore fo
 starts with an underscore. The request of every layout is stored under its own id, as a layout
 without cuts. The cuts of layouts that will not last, such as that of one append, are not stored: so
 a table that is optimized every night has few of them.
+
+The request of the last rewrite is also stored under the id ``last``: a table whose rows were all
+overwritten has no file that names a layout.
 """
 
 import re
@@ -17,7 +20,10 @@ FOLDER = "_zadapter/layouts"
 LARGEST = 32 << 20
 """Maximum bytes of a stored layout. Stores read at most twice as many bytes of a file."""
 
-_ID = re.compile(r"([0-9a-f]{16}){1,2}\Z")
+LAST = "last"
+"""Id of the request of the last rewrite."""
+
+_ID = re.compile(rf"(([0-9a-f]{{16}}){{1,2}}|{LAST})\Z")
 
 
 class Store(Protocol):
@@ -56,13 +62,16 @@ class Layouts:
 
         A layout with long texts may be too large. It is not stored, and fitted again when needed.
         """
-        self._write(layout.request.id, Layout.uncut(layout.request))
+        request = Layout.uncut(layout.request)
+        self._write(layout.request.id, request)
+        if not layout.request.cold:
+            self._write(LAST, request)
         if layout.lasting:
             self._write(layout.id, layout)
 
     def _write(self, layout_id: str, layout: Layout) -> None:
-        if self.get(layout_id) is not None:
-            return  # equal ids mean equal trees
+        if self.get(layout_id) == layout:  # equal ids mean equal trees
+            return
         data = layout.to_json().encode()
         if len(data) <= LARGEST:
             self._store.write(_path(layout_id), data)
