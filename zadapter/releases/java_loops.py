@@ -69,7 +69,8 @@ class Loops:
 
     def sort(self, items: JavaObject, key: JavaObject) -> None:
         """Sort a ``java.util.List`` by what the handle *key* returns for each item."""
-        items.sort(self._jvm.java.util.Comparator.comparing(self._instance("Function", key)))
+        order = self._jvm.java.util.Comparator.comparing(self._instance("Function", key))
+        self._jvm.java.util.Collections.sort(items, order)  # py4j's lists have a sort of their own
 
     def mapped(self, items: JavaObject, handle: JavaObject) -> JavaObject:
         """Return what *handle* returns for each item of a collection, as a ``java.util.List``."""
