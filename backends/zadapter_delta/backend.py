@@ -15,8 +15,8 @@ from zadapter.base.locations import is_relative
 from zadapter.base.names import Parts, leaves, quote, split
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
-from zadapter.releases.spark_api import to_arrow
 from zadapter.releases.spark_classes import activated
+from zadapter.releases.spark_parts import arrow_parts
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spark_scans import scanned_uris
@@ -77,13 +77,17 @@ class DeltaBackend:
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with the log's stats of *columns*."""
         adds = self._live.frame(snapshot.handle.snapshot)
-        return snapshots.file_table(snapshot, adds, columns)
+        about = self._live.about(snapshot.handle.snapshot)
+        return snapshots.file_table(snapshot, adds, columns, about)
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were written before *time*."""
         adds = self._live.frame(snapshot.handle.snapshot)
         written = F.col("modificationTime") < int(time.timestamp() * 1_000)
-        return to_arrow(adds.where(written).select("path"))["path"]
+        parts = arrow_parts(
+            adds.where(written).select("path"), self._live.about(snapshot.handle.snapshot)
+        )
+        return pa.concat_tables(parts)["path"]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
@@ -198,16 +202,16 @@ class DeltaBackend:
                 Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
             staged = {path: add for part in change.staged for path, add in part.handle.items()}
             adds = [staged[path] for path in change.added["path"].to_pylist()]
-            removes = self._removes(change) if change.source is None else []
+            removes = self._removes(change) if change.source is None else None
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adds)
         return rewrites.commit(self._jvm, change, removes, adds)
 
-    def _removes(self, change: Change) -> list[JavaObject]:
-        """Return the AddFile actions of the files that the change removes."""
+    def _removes(self, change: Change) -> JavaObject:
+        """Return the AddFile actions of the files that it removes as a ``java.util.List``."""
         try:
             paths = change.removed["path"].to_pylist()
-            return list(self._live.of(change.base.handle.snapshot, paths))
+            return self._live.of(change.base.handle.snapshot, paths)
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise

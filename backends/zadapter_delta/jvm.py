@@ -6,6 +6,7 @@ call.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.java_errors import java_exception
 from zadapter.releases import scala
+from zadapter.releases.java_loops import Loops
 from zadapter.releases.spark_api import from_arrow
 
 JavaObject = Any
@@ -49,6 +51,11 @@ class Jvm:
                 return from_arrow(self.spark, table)
             finally:
                 python._activeSession = previous  # noqa: SLF001
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Loops that run within the JVM."""
+        return Loops(self.root, self.spark.sparkContext._gateway)  # noqa: SLF001
 
     @property
     def session(self) -> JavaObject:

@@ -1,6 +1,6 @@
 """Implementation of the backend contract for Apache Iceberg."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import content_file_json, scan_tasks
 from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.table import migrated_from, specs
-from zadapter_iceberg.table.files_table import listed, wanted_of
+from zadapter_iceberg.table.files_table import listed, live, wanted_of
 from zadapter_iceberg.table.lookup import (
     Located,
     again,
@@ -121,17 +121,12 @@ class IcebergBackend:
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live data files, with the manifests' stats of *columns*."""
-        version: Version = snapshot.handle
-        stats_columns = wanted_of(snapshot, columns)
-        contents = listed(self._jvm, version, stats_columns)
-        deletes = scan_tasks.deletes(version.tasks, version.since) if version.has_deletes else {}
-        spec = int(version.pinned.spec().specId())
-        live = file_table(contents, stats_columns, snapshot.partition, deletes, spec)
-        return add_files.named(version.pinned, live)
+        return add_files.named(snapshot.handle.pinned, live(self._jvm, snapshot, columns))
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files of the newest snapshot before *time*."""
-        return listed(self._jvm, older_version(snapshot.handle, time), ())["file_path"]
+        parts = listed(self._jvm, older_version(snapshot.handle, time), ())
+        return pa.concat_tables(part.select(["file_path"]) for part in parts)["file_path"]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
@@ -147,13 +142,13 @@ class IcebergBackend:
         version: Version = snapshot.handle
         if not files.num_rows:
             return no_rows(self._jvm, version)
-        tasks = [version.tasks[path] for path in files["path"].to_pylist()]
+        tasks = version.tasks.of(files["path"].to_pylist())
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
-    def _rows(self, version: Version, files: pa.Table, tasks: Iterable[JavaObject]) -> DataFrame:
-        """Return the rows of *files*, read through their ``FileScanTask`` objects *tasks*."""
+    def _rows(self, version: Version, files: pa.Table, tasks: JavaObject) -> DataFrame:
+        """Return the rows of *files*; *tasks* is a list of their ``FileScanTask`` objects."""
         group = self._hold(version.pinned)
-        self._jvm.scans.stageTasks(version.pinned, group, self._jvm.list(tasks))
+        self._jvm.scans.stageTasks(version.pinned, group, tasks)
         # Iceberg's module for Spark 4.1 needs the name alone, those before it need the option
         options = {"scan-task-set-id": group, "split-size": str(split_size(self._spark, files))}
         return self._spark.read.format("iceberg").options(**options).load(group)
@@ -210,7 +205,7 @@ class IcebergBackend:
             return no_rows(self._jvm, version)
         added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
         new = scan_tasks.of_new(self._jvm, version.pinned, added)
-        return self._rows(version, staged.files, new)
+        return self._rows(version, staged.files, self._jvm.list(new))
 
     def commit(self, change: Change) -> int:
         """Store the layouts, then exchange the files in one commit, a ``replace`` or an append.

@@ -4,12 +4,14 @@ They have the same signatures from Iceberg 1.10 to 1.12, and in its modules for 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import java_exception
+from zadapter.releases.java_loops import Loops
 
 JavaObject = Any
 
@@ -25,6 +27,11 @@ class Jvm:
         self.root = root
         self.iceberg: Any = root.org.apache.iceberg
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Loops that run within the JVM."""
+        return Loops(self.root, self._gateway)
 
     @property
     def session(self) -> JavaObject:

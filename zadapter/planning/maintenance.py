@@ -102,7 +102,8 @@ def maintenance(
     found = _choice(facts, parts, due, limits)
     chosen, too_large, declined = found.chosen, found.too_large, found.declined
     if cold.any():
-        others = set(by_partition(files.filter(pa.array(~mixed & ~cold)), partition_columns)[0])
+        warm = files.select(["partition"]).filter(pa.array(~mixed & ~cold))
+        others = set(by_partition(warm, partition_columns)[0])
         cold_facts = Facts.of(files, of_cold(request), due.worn)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.group_bytes))
@@ -195,7 +196,7 @@ def _partitions(
 ) -> Iterator[tuple[Root, Ints]]:
     """Yield partitions that are not a single run, and the indices of their files."""
     at = np.flatnonzero(within)
-    files = facts.files.filter(pa.array(within))
+    files = facts.files.select(["partition"]).filter(pa.array(within))
     roots, order, edges = by_partition(files, partition_columns)
     at = at[order]
     layout = facts.layout[at]

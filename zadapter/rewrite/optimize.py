@@ -1,7 +1,7 @@
 """``optimize`` and ``plan``."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,7 +35,7 @@ from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.jobs import call, grouped
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
-from zadapter.table.snapshot import chosen
+from zadapter.table.snapshot import without
 from zadapter.table.staged_write import new_id
 
 
@@ -238,9 +238,9 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
     added = [exchange.added for exchange in tally.exchanges]
-    kept = set(rewrite_plan.files["path"].to_pylist()) - set(removed["path"].to_pylist())
+    gone = set(removed["path"].to_pylist())
     files_after = pa.concat_tables(
-        [chosen(rewrite_plan.files, kept), *(narrowed(table, names) for table in added)]
+        [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
     )
     spent = [each for each in tally.spent if each is not None]
     known = len(spent) == len(tally.spent)

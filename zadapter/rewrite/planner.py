@@ -29,7 +29,7 @@ from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, orderin
 from zadapter.rewrite.fitting import PlannedJob, fitted
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
-from zadapter.table.snapshot import Snapshot, chosen
+from zadapter.table.snapshot import Snapshot, chosen, without
 
 PREDICTED = 16
 """Maximum number of jobs for which the effect is predicted though they are run anyway."""
@@ -101,7 +101,7 @@ class RewritePlan:
         removed_paths = {
             path for planned in self._predicted for path in planned.job.files["path"].to_pylist()
         }
-        kept = chosen(self.files, set(self.files["path"].to_pylist()) - removed_paths)
+        kept = without(self.files, removed_paths)
         removed = chosen(self.files, removed_paths if self.jobs else set())
         groups = by_row_group(self.effects)
         before = self.share_read(self.files)

@@ -134,8 +134,9 @@ def empty(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataT
 
 def unowned(files: pa.Table) -> pa.Table:
     """Return the files that no other implementation has clustered."""
-    known = OWNER in files.schema.names
-    return files.filter(pc.is_null(files[OWNER])) if known else files
+    if OWNER not in files.schema.names or files[OWNER].null_count == files.num_rows:
+        return files
+    return files.filter(pc.is_null(files[OWNER]))
 
 
 def deleted_share(files: pa.Table) -> npt.NDArray[np.float64]:
@@ -222,6 +223,35 @@ def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:
     }
 
 
+def joined(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return file tables as one, whose columns are not cut in pieces.
+
+    A column of the parts is freed before the next one is joined, so that little more than the
+    result is in memory. Texts of more than 2 GB stay in pieces.
+    """
+    columns, file_schema = list[list[pa.ChunkedArray]](), None
+    for part in parts:
+        file_schema = part.schema
+        columns = columns or [[] for _ in file_schema]
+        for column, values in zip(columns, part.columns, strict=True):
+            column.append(values)
+    arrays = list[pa.ChunkedArray]()
+    for column in columns:
+        chunks = [chunk for values in column for chunk in values.chunks if len(chunk)]
+        whole = pa.chunked_array(chunks, column[0].type)
+        column.clear()
+        chunks.clear()
+        arrays.append(_in_one(whole))
+        del whole
+    return pa.table(arrays, schema=file_schema)
+
+
+def _in_one(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if values.num_chunks == 1 or values.nbytes >= 1 << 31:
+        return values
+    return pa.chunked_array([values.combine_chunks()], values.type)
+
+
 def narrowed(files: pa.Table, target_schema: pa.Schema) -> pa.Table:
     """Return *files* with the stats of *target_schema* only; missing stats become unknown."""
     typed_stats = [
@@ -247,6 +277,6 @@ def structs(
     *rows* is the length of structs without fields.
     """
     if not children:
-        is_null = [False] * rows if null is None else null.to_pylist()
-        return pa.array([None if missing else {} for missing in is_null], type_)
+        valid = None if null is None else pc.invert(null.fill_null(False)).buffers()[1]  # noqa: FBT003
+        return pa.Array.from_buffers(type_, rows, [valid], children=[])
     return pa.StructArray.from_arrays(list(children), fields=list(type_), mask=null)

@@ -181,12 +181,12 @@ class Change:
             StaleRewriteError: All exchanges are stale, or another writer has migrated rows.
             UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
-        alive = keys(live)
-        staged = {path for written in self.staged for path in written.files["path"].to_pylist()}
-        if {path for path, _ in alive} & staged:
+        staged = [path for written in self.staged for path in written.files["path"].to_pylist()]
+        if pc.any(pc.is_in(live["path"], pa.array(staged, pa.string()))).as_py():
             raise UnknownOutcomeError(self.base.table, self.id)
         if self.source is not None and head.source() != self.base.source():
             raise StaleRewriteError(self.base.table, ["the migrated version"])
+        alive = keys(chosen(live, {path for path, _ in keys(self.removed)}))
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):
@@ -254,4 +254,13 @@ def keys(files: pa.Table) -> set[tuple[str, str | None]]:
 
 def chosen(files: pa.Table, paths: set[str]) -> pa.Table:
     """Return the rows of a file table with one of *paths*."""
-    return files.filter(pc.is_in(files["path"], pa.array(sorted(paths), pa.string())))
+    return files.filter(_among(files, paths))
+
+
+def without(files: pa.Table, paths: set[str]) -> pa.Table:
+    """Return the rows of a file table with none of *paths*."""
+    return files.filter(pc.invert(_among(files, paths))) if paths else files
+
+
+def _among(files: pa.Table, paths: set[str]) -> pa.ChunkedArray:
+    return pc.is_in(files["path"], pa.array(sorted(paths), pa.string()))

@@ -16,6 +16,7 @@ from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.table.file_stats import total
 from zadapter.table.orphan_files import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
 from zadapter_delta.calls import new
@@ -30,6 +31,7 @@ from zadapter_delta.table.snapshots import Handle
 COMMIT_TAG = "zadapter.commitId"
 
 _FILE_NAME_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
+_ADD_FILE = "org.apache.spark.sql.delta.actions.AddFile"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
@@ -111,8 +113,14 @@ def _copied(jvm: Jvm, add: JavaObject, **changed: Any) -> JavaObject:
     return jvm.action(add=fields)
 
 
-def commit(jvm: Jvm, change: Change, removed: list[Any], added: list[Any]) -> int:
+def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> int:
     """Replace *removed* by *added*, based on the snapshot that the rewrite was planned on.
+
+    Args:
+        jvm: The session's JVM.
+        change: The change.
+        removed: AddFile actions of the removed files, as a ``java.util.List``.
+        added: AddFile actions of the added files.
 
     Raises:
         ConflictError: Another writer committed first; nothing was committed.
@@ -123,21 +131,29 @@ def commit(jvm: Jvm, change: Change, removed: list[Any], added: list[Any]) -> in
     located, base = change.base.handle
     with before_sending(change.base.table):
         transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
-        transaction.trackFilesRead(jvm.seq(removed))
-        now = int(time.time() * 1000)
-        removals = [add.removeWithTimestamp(now, False) for add in removed]  # noqa: FBT003
-        actions, operation = jvm.seq([*added, *removals]), _operation(jvm, change)
-        transaction.registerSQLMetrics(jvm.session, _metrics(jvm, removed, added))
+        transaction.trackFilesRead(jvm.seq_of(removed))
+        actions = jvm.list_of(added)
+        actions.addAll(removals(jvm, removed, int(time.time() * 1000)))
+        operation = _operation(jvm, change)
+        transaction.registerSQLMetrics(jvm.session, _metrics(jvm, change))
         tracking = jvm.module(jvm.delta, "RowTracking")
         tags = tracking.addPreservedRowTrackingTagIfNotSet(base, jvm.map({COMMIT_TAG: change.id}))
         refuse_another(jvm, change.base)
         check_present(change.sizes, sizes(jvm, located.log))
     try:
-        return int(transaction.commit(actions, operation, tags))
+        return int(transaction.commit(jvm.seq_of(actions), operation, tags))
     except Exception as error:
         if jvm.is_conflict(error):
             raise ConflictError(f"{change.base.table}: {first_line(error)}") from error
         raise UnknownOutcomeError(change.base.table, change.id) from error
+
+
+def removals(jvm: Jvm, adds: JavaObject, time_: int) -> JavaObject:
+    """Return the RemoveFile actions of a ``java.util.List`` of AddFile actions, as such a list."""
+    loops = jvm.loops
+    remove = loops.method(_ADD_FILE, "removeWithTimestamp", "long", "boolean")
+    changes_data = False
+    return loops.mapped(adds, loops.bound(remove, 1, time_, changes_data))
 
 
 def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
@@ -203,15 +219,16 @@ def _operation(jvm: Jvm, change: Change) -> JavaObject:
     return new(jvm, optimize, predicate=jvm.seq(), zOrderBy=columns, clusterBy=cluster_by)
 
 
-def _metrics(jvm: Jvm, removed: list[Any], added: list[Any]) -> JavaObject:
+def _metrics(jvm: Jvm, change: Change) -> JavaObject:
     """Return the ``operationMetrics`` that DESCRIBE HISTORY shows for an OPTIMIZE."""
-    sizes = sorted(int(add.size()) for add in added) or [0]
+    removed, added = change.removed, change.added
+    sizes = sorted(added["size"].to_pylist()) or [0]
     values = {
-        "numAddedFiles": len(added),
+        "numAddedFiles": added.num_rows,
         "numAddedBytes": sum(sizes),
-        "numRemovedFiles": len(removed),
-        "numRemovedBytes": sum(int(add.size()) for add in removed),
-        "numDeletionVectorsRemoved": sum(add.deletionVector() is not None for add in removed),
+        "numRemovedFiles": removed.num_rows,
+        "numRemovedBytes": total(removed, "size"),
+        "numDeletionVectorsRemoved": removed.num_rows - removed["deletes"].null_count,
         "minFileSize": sizes[0],
         "p25FileSize": sizes[len(sizes) // 4],
         "p50FileSize": sizes[len(sizes) // 2],

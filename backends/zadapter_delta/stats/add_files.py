@@ -17,8 +17,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, quote
-from zadapter.releases.spark_api import to_arrow, try_cast
-from zadapter.table.file_stats import DELETED, OWNER, column_stats, schema, structs
+from zadapter.releases.spark_api import try_cast
+from zadapter.releases.spark_parts import arrow_parts
+from zadapter.table.file_stats import DELETED, OWNER, column_stats, joined, schema, structs
 from zadapter_delta.columns import with_bounds
 
 PROVIDER = "zadapter"
@@ -50,11 +51,16 @@ class Wanted:
 
 
 def file_table(
-    adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted]
+    adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted], about: int = 0
 ) -> pa.Table:
-    """Return the file table of *adds*, a DataFrame of AddFile actions."""
+    """Return the file table of *adds*, a DataFrame of about so many AddFile actions."""
     usable = [column for column in wanted if with_bounds(column.type)]
-    flat = to_arrow(_flat(adds, usable, partition))
+    parts = arrow_parts(_flat(adds, usable, partition), about)
+    return joined(_of_part(flat, usable, partition) for flat in parts)
+
+
+def _of_part(flat: pa.Table, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> pa.Table:
+    """Return the file table of some of the actions, flattened."""
     rows = pc.subtract(flat["records"], flat["deleted"])
     tight = flat["tight"].combine_chunks()
     columns = [_column(flat, number, column, tight, rows) for number, column in enumerate(usable)]

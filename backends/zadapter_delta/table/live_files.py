@@ -6,14 +6,18 @@ sampling, reading and committing request the same files in turn, so they are kep
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
 from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.table.large_log import LargeLog, is_large
 
 FEW = 200
 """Up to this many files in a snapshot, all AddFile actions are kept on the driver."""
+BYTES_A_FILE = 50
+"""Bytes of a log for a file, at least."""
 SMALL_LOG = 1 << 20
 """Bytes of a log that is collected to see whether its files are few."""
 
@@ -25,16 +29,24 @@ class LiveFiles:
         self._jvm = jvm
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
+        self._large: LargeLog | None = None
         self._by_path: dict[str, JavaObject] = {}
         self._last: tuple[list[str], JavaObject] = ([], None)
 
     def frame(self, snapshot: JavaObject) -> DataFrame:
         """Return the AddFile actions as a DataFrame."""
         self._look_at(snapshot)
+        if self._large is not None:
+            return self._large.frame()
         adds = snapshot.allFiles()
         if self._few is not None:
             adds = self._jvm.session.createDataset(self._few, adds.encoder())
         return DataFrame(adds.toDF(), self._jvm.spark)
+
+    def about(self, snapshot: JavaObject) -> int:
+        """Return about how many files there are, by the bytes of the log."""
+        size = int(snapshot.deltaFileSizeInBytes()) + int(snapshot.checkpointSizeInBytes())
+        return size // BYTES_A_FILE
 
     def of(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
         """Return the AddFile actions of *paths* as a ``java.util.List``.
@@ -54,7 +66,14 @@ class LiveFiles:
         if self._snapshot == snapshot:
             return
         self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
-        self._few, self._by_path = None, {}
+        self._few, self._by_path, self._large = None, {}, None
+        if is_large(snapshot):
+            self._large = LargeLog(self._jvm, snapshot)
+            return
+        self.few(snapshot)
+
+    def few(self, snapshot: JavaObject) -> None:
+        """Keep the AddFile actions of Delta's state if there are few."""
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
         adds = snapshot.allFiles().collectAsList()
@@ -65,7 +84,13 @@ class LiveFiles:
         if self._few is not None:
             known = self._by_path
             return self._jvm.list_of(known[path] for path in paths if path in known)
+        names = self._jvm.frame(pa.table({"path": pa.array(paths, pa.string())}))
+        if self._large is not None:
+            adds = self._large.frame()
+            return self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
         adds = snapshot.allFiles()
         if len(paths) < snapshot.numOfFiles():
-            adds = adds.filter(F.col("path").isin(paths)._jc)  # noqa: SLF001
+            some = DataFrame(adds.toDF(), self._jvm.spark)
+            some = some.join(F.broadcast(names), "path", "left_semi")
+            adds = getattr(some._jdf, "as")(adds.encoder())  # noqa: SLF001
         return adds.collectAsList()

@@ -129,8 +129,16 @@ def collected(snapshot: JavaObject) -> pa.Schema:
     return arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
 
 
-def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) -> pa.Table:
+def file_table(
+    snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts], about: int = 0
+) -> pa.Table:
     """Return the file table of *adds*, a DataFrame of AddFile actions, with stats of *columns*.
+
+    Args:
+        snapshot: The version.
+        adds: The actions.
+        columns: Columns whose stats are read.
+        about: About how many actions there are; many are fetched in parts.
 
     Raises:
         UnsupportedError: A partition value is the empty string.
@@ -138,7 +146,7 @@ def file_table(snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts]) ->
     schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
     partition = {name: _column(snapshot, schema, (name,)) for name in snapshot.partition}
     wanted = [_column(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
-    files = add_files.file_table(adds, wanted, partition)
+    files = add_files.file_table(adds, wanted, partition, about)
     for name, type_ in snapshot.partition.items():
         if (
             pa.types.is_string(type_)

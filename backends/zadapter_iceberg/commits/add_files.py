@@ -44,7 +44,7 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
         handle=Files(
             planned=0,
             sequence=0,
-            removed={},
+            removed=None,
             added={},
             adopted=bulk_calls.data_files(jvm, texts, version.pinned.spec()),
             layouts=_layouts(paths, files),
@@ -152,9 +152,7 @@ def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
 
 def with_layouts(files: pa.Table, by_path: Mapping[str, str]) -> pa.Table:
     """Fill missing layouts of a file table from *by_path*, their ids by path."""
-    layouts = [
-        layout or by_path.get(path)
-        for path, layout in zip(files["path"].to_pylist(), files["layout"].to_pylist(), strict=True)
-    ]
+    paths, ids = (pa.array(each, pa.string()) for each in (by_path.keys(), by_path.values()))
+    stored = ids.take(pc.index_in(files["path"].combine_chunks(), paths))
     field = files.schema.field("layout")
-    return file_stats.replaced(files, field, pa.array(layouts, pa.string()))
+    return file_stats.replaced(files, field, pc.coalesce(files["layout"].combine_chunks(), stored))

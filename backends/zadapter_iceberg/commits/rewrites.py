@@ -31,7 +31,9 @@ from zadapter.errors import (
 )
 from zadapter.layout.layout import Layout
 from zadapter.table.snapshot import Change, Snapshot, keys
+from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stats.scan_tasks import Tasks
 from zadapter_iceberg.table.lookup import Located, ancestors, news
 from zadapter_iceberg.table.snapshots import ROW_LINEAGE
 
@@ -49,7 +51,7 @@ class Files:
         planned: Id of the snapshot that was read; 0: there was none.
         sequence: Sequence number of that snapshot. New files get it if equality deletes were added
             meanwhile: these then apply to the new files, and older ones do not.
-        removed: The ``FileScanTask`` of each live data file of that snapshot, by path.
+        removed: The ``FileScanTask`` objects of that snapshot; None: there are none.
         added: The ``DataFile`` of each written file, by path.
         adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None: there are none.
         layouts: Layout ids of adopted files, by path.
@@ -58,7 +60,7 @@ class Files:
 
     planned: int
     sequence: int
-    removed: Mapping[str, JavaObject] = field(repr=False)
+    removed: Tasks | None = field(repr=False)
     added: Mapping[str, JavaObject] = field(repr=False)
     adopted: JavaObject | None = field(default=None, repr=False)
     layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -128,8 +130,9 @@ def _exchange(
     update.set(COMMIT, change.id)
     if located.branch is not None:
         update.toBranch(located.branch)
-    for path in _removed(change):
-        update.deleteFile(files.removed[path].file())
+    if files.removed is not None:
+        removed = files.removed.files(_removed(change))
+        bulk_calls.add_all(jvm, update, "RewriteFiles", "deleteFile", removed)
     for exchange in change.exchanges:
         for path, _ in keys(exchange.added):
             update.addFile(files.added[path])
@@ -219,7 +222,7 @@ def _moves(change: Change) -> bool:
     """Return whether rows move to another partition spec, where other equality deletes apply."""
     files: Files = change.staged[0].handle
     specs = {int(file.specId()) for file in files.added.values()}
-    return any(int(files.removed[path].file().specId()) not in specs for path in _removed(change))
+    return files.removed is not None and not files.removed.specs(_removed(change)) <= specs
 
 
 def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Exception:

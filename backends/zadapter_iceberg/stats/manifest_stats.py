@@ -4,7 +4,6 @@ The input has the columns of Iceberg's metadata table ``files``. Bounds are in t
 serialization of the Iceberg spec (Appendix D). A missing entry means unknown.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Context
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from zadapter.base.names import Parts
 from zadapter.table.file_stats import DELETED, child, column_stats, schema, structs
 
-LAYOUT = re.compile(r"/zadapter-([0-9a-f]{32})/")
+LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
 """Folder in a path that contains the id of the file's layout."""
 
 _WIDTHS: Mapping[pa.DataType, Mapping[int, str]] = {
@@ -72,9 +71,8 @@ def file_table(
         deletes: Row-level deletes by the path of the data file.
         spec: Id of that spec. Files of other specs may have rows of several of its partitions.
     """
-    paths = contents["file_path"].to_pylist()
-    file_deletes = [deletes.get(path, _NO_DELETES) for path in paths]
-    deleted = pa.array([item.rows for item in file_deletes], pa.int64())
+    paths = contents["file_path"].combine_chunks()
+    ids, deleted = _of_files(deletes, paths)
     live = pc.subtract(contents["record_count"].combine_chunks(), deleted)
     types = {column.parts: column.type for column in wanted}
     file_schema = schema(types, partition)
@@ -84,17 +82,25 @@ def file_table(
     stats = [_column(contents, column, live, tight) for column in wanted]
     files = pa.table(
         [
-            pa.array(paths, pa.string()),
-            pa.array([item.id for item in file_deletes], pa.string()),
+            paths.cast(pa.string()),
+            ids,
             contents["file_size_in_bytes"],
             live,
-            pa.array([m[1] if (m := LAYOUT.search(p)) else None for p in paths], pa.string()),
+            pc.struct_field(pc.extract_regex(paths, LAYOUT), "id"),
             structs(values, file_schema.field("partition").type, len(paths), mixed),
             structs(stats, file_schema.field("stats").type, len(paths)),
         ],
         schema=file_schema,
     )
     return files.append_column(DELETED, deleted)
+
+
+def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the id of the deletes on each file, and the number of deleted rows."""
+    at = pc.index_in(paths, pa.array(deletes, paths.type))
+    ids = pa.array([each.id for each in deletes.values()], pa.string()).take(at)
+    rows = pa.array([each.rows for each in deletes.values()], pa.int64()).take(at)
+    return ids, pc.if_else(at.is_null(), _NO_DELETES.rows, rows).cast(pa.int64())
 
 
 def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
@@ -137,7 +143,10 @@ def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
     if pa.types.is_binary(type_):
         return values.cast(type_)
     if pa.types.is_string(type_):
-        return pa.array([_text(value) for value in values.to_pylist()], type_)
+        try:
+            return values.cast(type_)
+        except pa.ArrowInvalid:  # some are no texts
+            return pa.array([_text(value) for value in values.to_pylist()], type_)
     if pa.types.is_decimal(type_):
         return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
     return _numbers(values, type_)
@@ -150,11 +159,20 @@ def _numbers(values: pa.Array, type_: pa.DataType) -> pa.Array:
     valid = np.zeros(len(values), bool)
     for width, dtype in widths.items():
         mask = lengths == width
-        numbers[mask] = np.frombuffer(b"".join(values.filter(pa.array(mask)).to_pylist()), dtype)
+        numbers[mask] = np.frombuffer(_data(values.filter(pa.array(mask))), dtype)
         valid |= mask
     if pa.types.is_floating(type_):
         valid &= ~np.isnan(numbers)
     return pa.array(numbers, mask=~valid).cast(type_)
+
+
+def _data(values: pa.Array) -> memoryview | bytes:
+    """Return the bytes of all *values*, none of which is null, one behind the other."""
+    if not len(values):
+        return b""
+    starts = np.frombuffer(values.buffers()[1], np.int32)
+    start, stop = starts[values.offset], starts[values.offset + len(values)]
+    return memoryview(values.buffers()[2])[start:stop]
 
 
 def _dtype(type_: pa.DataType) -> Any:

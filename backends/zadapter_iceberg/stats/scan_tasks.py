@@ -1,8 +1,10 @@
 """Scan tasks of Iceberg: data files with their row-level deletes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from zadapter.errors import UnsupportedError
 from zadapter.table.spark_scans import leaves_of
@@ -10,32 +12,89 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.manifest_stats import Deletes
 
 POSITIONS = "POSITION_DELETES"
+_TASK = "org.apache.iceberg.FileScanTask"
+_SCAN = "org.apache.iceberg.ContentScanTask"
+_FILE = "org.apache.iceberg.ContentFile"
+_LIST, _SET = "java.util.List", "java.util.Set"
 _DELETE_FILE = "org.apache.iceberg.DeleteFile"
 
 
-def tasks(table: JavaObject, snapshot_id: int) -> dict[str, JavaObject]:
-    """Return the ``FileScanTask`` of each live data file, by path.
+class Tasks:
+    """The ``FileScanTask`` objects of a snapshot, looked up by path.
 
-    Raises:
-        UnsupportedError: The snapshot contains a file twice.
+    All loops over files run within the JVM.
     """
-    scan = table.newScan().useSnapshot(snapshot_id).ignoreResiduals()
-    planned = scan.planFiles()
-    tasks_by_path: dict[str, JavaObject] = {}
-    try:
-        iterator = planned.iterator()
-        while iterator.hasNext():
-            task = iterator.next()
-            path = task.file().location()
-            if path in tasks_by_path:
-                raise UnsupportedError(
-                    f"snapshot {snapshot_id} contains {path} twice, so its rows are read twice; "
-                    "remove one of the two entries first"
-                )
-            tasks_by_path[path] = task
-    finally:
-        planned.close()
-    return tasks_by_path
+
+    def __init__(self, jvm: Jvm, table: JavaObject, snapshot_id: int | None) -> None:
+        self._jvm = jvm
+        self._table = table
+        self._snapshot_id = snapshot_id
+        self._last: tuple[frozenset[str], JavaObject] = frozenset(), self._empty()
+
+    def of(self, paths: Iterable[str]) -> JavaObject:
+        """Return the tasks of some live data files as a ``java.util.List``, by path.
+
+        Raises:
+            UnsupportedError: The snapshot contains one of the files twice, or lacks one.
+        """
+        wanted = frozenset(paths)
+        if self._last[0] != wanted:
+            self._last = wanted, self._named(wanted)
+        return self._last[1]
+
+    def with_deletes(self, among: JavaObject = None) -> list[JavaObject]:
+        """Return tasks with row-level deletes: of all live data files, or of *among*."""
+        loops = self._jvm.loops
+        without = loops.then(loops.method(_TASK, "deletes"), loops.method(_LIST, "isEmpty"))
+        test = loops.negated(without)
+        return list(self._where(test) if among is None else loops.chosen(among, test))
+
+    def files(self, paths: Iterable[str]) -> JavaObject:
+        """Return some live data files as a ``java.util.List`` of ``DataFile``."""
+        return self._jvm.loops.mapped(self.of(paths), self._jvm.loops.method(_SCAN, "file"))
+
+    def specs(self, paths: Iterable[str]) -> set[int]:
+        """Return the ids of the partition specs of some live data files."""
+        loops = self._jvm.loops
+        ids = loops.mapped(self.files(paths), loops.method(_FILE, "specId"))
+        return set(map(int, self._jvm.root.java.util.HashSet(ids)))
+
+    def _named(self, paths: frozenset[str]) -> JavaObject:
+        loops = self._jvm.loops
+        mapper = self._jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+        names = mapper.readValue(json.dumps(list(paths)), self._jvm.class_of("java.util.HashSet"))
+        location = loops.then(loops.method(_SCAN, "file"), loops.method(_FILE, "location"))
+        contains = loops.method(_SET, "contains", "java.lang.Object").bindTo(names)
+        found = self._where(loops.then(location, contains)) if paths else self._empty()
+        if found.size() != len(paths):
+            self._refuse(paths, list(loops.mapped(found, location)))
+        loops.sort(found, location)  # manifests are read in parallel
+        return found
+
+    def _refuse(self, paths: frozenset[str], found: Sequence[str]) -> NoReturn:
+        twice = [path for path, count in Counter(found).items() if count > 1]
+        snapshot = f"snapshot {self._snapshot_id}"
+        if twice:
+            raise UnsupportedError(
+                f"{snapshot} contains {twice[0]} twice, so its rows are read twice; remove one of "
+                "the two entries first"
+            )
+        raise UnsupportedError(f"{snapshot} has only {len(found)} of {len(paths)} files")
+
+    def _where(self, test: JavaObject) -> JavaObject:
+        """Return the tasks for which *test* holds, as a ``java.util.List``."""
+        found, loops = self._empty(), self._jvm.loops
+        if self._snapshot_id is None:
+            return found
+        planned = self._table.newScan().useSnapshot(self._snapshot_id).ignoreResiduals().planFiles()
+        try:
+            loops.each(planned.iterator(), loops.where(test, loops.adding_to(found)))
+        finally:
+            planned.close()
+        return found
+
+    def _empty(self) -> JavaObject:
+        return self._jvm.root.java.util.ArrayList()
 
 
 def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
@@ -84,14 +143,10 @@ class Since:
         return late and delete.content().name() != POSITIONS and file.specId() == self.spec
 
 
-def deletes(planned: Mapping[str, JavaObject], since: Since | None) -> dict[str, Deletes]:
-    """Return the row-level deletes of each file that has any, by path."""
-    files = {path: (task.file(), list(task.deletes())) for path, task in planned.items()}
-    return {
-        path: _combined(file, delete_files, since)
-        for path, (file, delete_files) in files.items()
-        if delete_files
-    }
+def deletes(tasks: Iterable[JavaObject], since: Since | None) -> dict[str, Deletes]:
+    """Return the row-level deletes of files, by path; *tasks* are those of files that have any."""
+    files = [(task.file(), list(task.deletes())) for task in tasks]
+    return {str(file.location()): _combined(file, each, since) for file, each in files}
 
 
 def _combined(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:

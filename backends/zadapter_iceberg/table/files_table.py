@@ -1,22 +1,24 @@
 """Data files of a version, from Iceberg's metadata table ``files``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from zadapter.base.names import Parts, resolve
-from zadapter.releases.spark_api import to_arrow
+from zadapter.releases.spark_parts import arrow_parts
+from zadapter.table.file_stats import joined
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.jvm import Jvm
-from zadapter_iceberg.stats.manifest_stats import Wanted
+from zadapter_iceberg.stats import scan_tasks
+from zadapter_iceberg.stats.manifest_stats import Deletes, Wanted, file_table
 from zadapter_iceberg.table.snapshots import Version
 
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 
 
-def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
-    """Return the rows of the metadata table ``files`` for data files.
+def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
+    """Return the rows of the metadata table ``files`` for data files, in parts.
 
     Args:
         jvm: The session's JVM.
@@ -32,14 +34,26 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> pa.Table:
     if version.snapshot_id is None:  # another writer may have added files since
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
-    return to_arrow(
-        rows.where("content = 0")
-        .selectExpr(
-            "file_path", "spec_id", "record_count", "file_size_in_bytes",
-            *(["partition"] if version.fields else []),
-            *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
-        )
+    chosen = rows.where("content = 0").selectExpr(
+        "file_path", "spec_id", "record_count", "file_size_in_bytes",
+        *(["partition"] if version.fields else []),
+        *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
     )  # fmt: skip
+    return arrow_parts(chosen, version.about)
+
+
+def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:
+    """Return the file table of the live data files, with the manifests' stats of *columns*."""
+    version: Version = snapshot.handle
+    stats_columns = wanted_of(snapshot, columns)
+    deletes: dict[str, Deletes] = {}
+    if version.has_deletes:
+        deletes = scan_tasks.deletes(version.tasks.with_deletes(), version.since)
+    spec = int(version.pinned.spec().specId())
+    return joined(
+        file_table(contents, stats_columns, snapshot.partition, deletes, spec)
+        for contents in listed(jvm, version, stats_columns)
+    )
 
 
 def wanted_of(snapshot: Snapshot, columns: Sequence[Parts]) -> list[Wanted]:

@@ -35,6 +35,7 @@ ROW_LINEAGE = 3
 class Version:
     """Version of a table."""
 
+    jvm: Jvm
     located: Located
     pinned: JavaObject
     """Iceberg's ``Table`` with fixed metadata, which never refreshes."""
@@ -66,11 +67,9 @@ class Version:
         return scan_tasks.Since(sequence=self.sequence, spec=int(self.pinned.spec().specId()))
 
     @cached_property
-    def tasks(self) -> dict[str, JavaObject]:
-        """The ``FileScanTask`` of each live data file, by path."""
-        return (
-            scan_tasks.tasks(self.pinned, self.snapshot_id) if self.snapshot_id is not None else {}
-        )
+    def tasks(self) -> scan_tasks.Tasks:
+        """The ``FileScanTask`` objects of the live data files."""
+        return scan_tasks.Tasks(self.jvm, self.pinned, self.snapshot_id)
 
     def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
         """Return the equality deletes that were added since ``since``, by path.
@@ -81,11 +80,20 @@ class Version:
         since = self.since
         if since is None or not self.has_deletes:
             return {}
-        tasks = [self.tasks[path] for path in paths]
+        tasks = self.tasks.with_deletes(self.tasks.of(paths))
         pairs = ((task.file(), delete) for task in tasks for delete in task.deletes())
         return {
             str(delete.location()): delete for file, delete in pairs if since.covers(file, delete)
         }
+
+    @property
+    def about(self) -> int:
+        """About how many data files there are; 0: unknown, or none."""
+        if self.snapshot_id is None:
+            return 0
+        summary = self.pinned.snapshot(self.snapshot_id).summary()
+        count = None if summary is None else summary.get("total-data-files")
+        return int(count) if count is not None and str(count).isdecimal() else 0
 
     @property
     def target_file_size(self) -> int | None:
@@ -151,6 +159,7 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
     spec_fields = fields(spec, table_columns)
     _refuse_twins(spec_fields, table_columns)
     return Version(
+        jvm=jvm,
         located=located,
         pinned=pinned,
         snapshot_id=snapshot_id,

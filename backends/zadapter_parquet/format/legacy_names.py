@@ -34,6 +34,9 @@ def successor(path: str) -> str:
 
 def successors(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the current names of files."""
+    former_names = pc.and_(pc.starts_with(paths, f"{HIDDEN}/"), pc.ends_with(paths, ".parquet"))
+    if not pc.any(former_names).as_py():
+        return paths
     for pattern, name in _SUCCESSORS:
         paths = pc.replace_substring_regex(paths, pattern, name)
     return paths

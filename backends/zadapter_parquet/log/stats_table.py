@@ -20,7 +20,7 @@ change atomically, with the log entry that names the parts.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from uuid import uuid4
 
 import pyarrow as pa
@@ -71,8 +71,8 @@ def load(
 ) -> pa.Table:
     """Return the file table of *parts*; only the stats of *columns* are read."""
     file_schema = schema(columns, partition)
-    tables = [_load(store, part, columns, partition, file_schema) for part in parts]
-    return pa.concat_tables([file_schema.empty_table(), *tables]).combine_chunks()
+    tables = (_load(store, part, columns, partition, file_schema) for part in parts)
+    return file_stats.joined(chain([file_schema.empty_table()], tables))
 
 
 def _load(
@@ -204,11 +204,12 @@ def rewritten(
         if not removed and part.files >= FILES_A_PART // 2:
             kept.append(part)
             continue
-        table = read(store, part, None)
-        remaining = table.filter(pc.invert(pc.is_in(table["path"], removed_paths)))
-        if remaining.num_rows == table.num_rows and part.files >= FILES_A_PART // 2:
+        stays = pc.invert(pc.is_in(read(store, part, ["path"])["path"], removed_paths))
+        if part.files >= FILES_A_PART // 2 and pc.all(stays).as_py():
             kept.append(part)
-        elif remaining.num_rows:
+            continue
+        remaining = read(store, part, None).filter(stays)
+        if remaining.num_rows:
             tables.append(remaining)
     return (*kept, *_written(store, tables))
 

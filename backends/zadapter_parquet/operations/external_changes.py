@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.base.locations import map_files
 from zadapter.errors import ConflictError, ForeignChangeError, VersionExpiredError
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import TRIES, Log, path_of
@@ -54,8 +55,8 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     # a migrated table starts with hidden files only
     parts = () if original.operation is Operation.MIGRATE else original.parts
     moving = pending(files, head)
-    logged = {**_sizes(stats_table.load(files, parts, {}, {})), **moving.sizes}
-    expected = {path: size for path, size in logged.items() if not path.startswith(f"{HIDDEN}/")}
+    moved = {p: size for p, size in moving.sizes.items() if not p.startswith(f"{HIDDEN}/")}
+    expected = _visible(files, parts) | moved
     listed = {file.path: file for file in files.listed()}
     visible = [file for file in hive_names.visible(listed.values()) if not stands_for(file.path)]
     actual = {file.path: file.size for file in visible}
@@ -64,7 +65,7 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
         raise ForeignChangeError(table, "added", added, advice)
     if edited := sorted(path for path, size in actual.items() if size != expected[path]):
         raise ForeignChangeError(table, "changed", edited, RESTORE)
-    live = _sizes(stats_table.load(files, head.parts, {}, {}))
+    live = _visible(files, head.parts) if expected else {}
     moving_paths = {new for new, old in moving.names.items() if old in listed}
     absent = sorted((live.keys() & expected.keys()) - actual.keys() - moving_paths)
     # the listing may have missed a file that moved meanwhile, at both places
@@ -72,8 +73,14 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
         raise ForeignChangeError(table, "removed", missing, RESTORE)
 
 
-def _sizes(files: pa.Table) -> dict[str, int]:
-    return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
+def _visible(files: Files, parts: Iterable[Part]) -> dict[str, int]:
+    """Return the visible files in some parts of the stats table, with their bytes."""
+    found = dict[str, int]()
+    for part in parts:
+        listed = stats_table.read(files, part, ["path", "size"])
+        some = listed.filter(pc.invert(pc.starts_with(listed["path"], f"{HIDDEN}/")))
+        found.update(zip(some["path"].to_pylist(), some["size"].to_pylist(), strict=True))
+    return found
 
 
 def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:

@@ -1,0 +1,1 @@
+"""Logs of millions of files without data, and what they cost."""

@@ -1,0 +1,50 @@
+"""File tables in parts are those at once."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.table.file_stats import joined, structs
+from zadapter.table.snapshot import chosen, without
+
+
+@pytest.fixture
+def files():
+    """A file table with stats, nulls and partitions."""
+    known = ({"a": bounds(n, n + 3), "p": str(n % 3)} for n in range(19))
+    return table_of(*known, {"a": ANY, "p": None}, partition=["p"], a=pa.int64(), p=pa.string())
+
+
+@pytest.mark.parametrize("cuts", [(), (0, 0), (1, 7), (20,)])
+def test_parts_are_joined_to_the_whole(files, cuts):
+    """In one piece, whatever the parts: also empty ones, and parts in pieces."""
+    edges = [0, *cuts, files.num_rows]
+    parts = [files.slice(a, b - a) for a, b in pairwise(edges)]
+    pieces = pa.concat_tables(parts)
+
+    whole = joined([*parts, pieces.slice(0, 0)])
+
+    assert whole.equals(files)
+    assert {column.num_chunks for column in whole.columns} == {1}
+
+
+def test_files_are_among_some_or_are_not(files):
+    """Each file once, in the order of the table."""
+    some = set(files["path"].to_pylist()[3:9])
+
+    assert chosen(files, some)["path"].to_pylist() == files["path"].to_pylist()[3:9]
+    assert without(files, some).equals(pa.concat_tables([files.slice(0, 3), files.slice(9)]))
+    assert without(files, set()) is files
+
+
+@pytest.mark.parametrize("null", [None, [False] * 11, [True] * 11, [True, False] * 5 + [True]])
+def test_structs_without_fields_are_null_where_they_are_said_to_be(null):
+    """An unpartitioned table has them, one for each file."""
+    mask = None if null is None else pa.array(np.array(null))
+
+    found = structs([], pa.struct([]), 11, mask)
+
+    assert found.to_pylist() == [None if is_null else {} for is_null in null or [False] * 11]

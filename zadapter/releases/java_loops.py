@@ -1,0 +1,110 @@
+"""Loops that run within the JVM: from Python, each call takes a tenth of a millisecond.
+
+Their bodies consist of Java method handles, because a Python function would be a callback.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+JavaObject = Any
+
+_ITEM = "java.lang.Object"
+
+
+class Loops:
+    """Method handles of one JVM, and loops over them."""
+
+    def __init__(self, jvm: JavaObject, gateway: Any) -> None:
+        self._jvm = jvm
+        self._gateway = gateway
+        self._handles = jvm.java.lang.invoke.MethodHandles
+
+    def method(self, class_: str, name: str, *arguments: str) -> JavaObject:
+        """Return the handle of a public method; it takes an instance of *class_* first."""
+        return self._handles.publicLookup().unreflect(self._reflected(class_, name, arguments))
+
+    def then(self, first: JavaObject, second: JavaObject) -> JavaObject:
+        """Return a handle that passes the result of *first* to *second*."""
+        types = self._jvm.java.lang.invoke.MethodType
+        takes = types.methodType(second.type().returnType(), first.type().returnType())
+        return self._handles.filterReturnValue(first, second.asType(takes))
+
+    def bound(self, handle: JavaObject, at: int, *values: Any) -> JavaObject:
+        """Return *handle* with fixed arguments from place *at* on."""
+        return self._handles.insertArguments(handle, at, self._objects(values))
+
+    def adding_to(self, items: JavaObject) -> JavaObject:
+        """Return a handle that adds its argument to the collection *items*."""
+        return self.method("java.util.Collection", "add", _ITEM).bindTo(items)
+
+    def where(self, test: JavaObject, handle: JavaObject) -> JavaObject:
+        """Return a handle that calls *handle* with an item if *test* holds for it."""
+        types = self._jvm.java.lang.invoke.MethodType
+        nothing = self._class("java.lang.Void").getField("TYPE").get(None)
+        takes = types.methodType(nothing, test.type().parameterType(0))
+        does = handle.asType(takes)
+        return self._handles.guardWithTest(test, does, self._handles.empty(takes))
+
+    def negated(self, test: JavaObject) -> JavaObject:
+        """Return a handle of the opposite of *test*."""
+        truth = self._class("java.lang.Boolean").getField("TYPE").get(None)
+        constants = (self._handles.constant(truth, value) for value in (False, True))
+        takes = test.type().parameterArray()
+        opposite = [self._handles.dropArguments(each, 0, takes) for each in constants]
+        return self._handles.guardWithTest(test, *opposite)
+
+    def consumer(self, handle: JavaObject) -> JavaObject:
+        """Return a handle of one argument as a ``java.util.function.Consumer``."""
+        return self._instance("Consumer", handle)
+
+    def each(self, iterator: JavaObject, handle: JavaObject) -> None:
+        """Call *handle* with each item that an iterator has left.
+
+        Py4j does not find default methods of interfaces, such as this one, in classes that are not
+        public.
+        """
+        consumer = "java.util.function.Consumer"
+        rest = self._reflected("java.util.Iterator", "forEachRemaining", [consumer])
+        rest.invoke(iterator, self._objects([self.consumer(handle)]))
+
+    def sort(self, items: JavaObject, key: JavaObject) -> None:
+        """Sort a ``java.util.List`` by what the handle *key* returns for each item."""
+        order = self._jvm.java.util.Comparator.comparing(self._instance("Function", key))
+        self._jvm.java.util.Collections.sort(items, order)  # py4j's lists have a sort of their own
+
+    def mapped(self, items: JavaObject, handle: JavaObject) -> JavaObject:
+        """Return what *handle* returns for each item of a collection, as a ``java.util.List``."""
+        results = self._jvm.java.util.ArrayList(items.size())
+        items.forEach(self.consumer(self.then(handle, self.adding_to(results))))
+        return results
+
+    def chosen(self, items: JavaObject, test: JavaObject) -> JavaObject:
+        """Return the items of a collection for which *test* holds, as a ``java.util.List``."""
+        found = self._jvm.java.util.ArrayList()
+        items.forEach(self.consumer(self.where(test, self.adding_to(found))))
+        return found
+
+    def _instance(self, name: str, handle: JavaObject) -> JavaObject:
+        """Return a handle as an instance of an interface of ``java.util.function``."""
+        proxies = self._jvm.java.lang.invoke.MethodHandleProxies
+        return proxies.asInterfaceInstance(self._class(f"java.util.function.{name}"), handle)
+
+    def _objects(self, values: Sequence[Any]) -> JavaObject:
+        objects = self._gateway.new_array(self._jvm.java.lang.Object, len(values))
+        for number, value in enumerate(values):
+            objects[number] = value
+        return objects
+
+    def _reflected(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
+        types = self._gateway.new_array(self._jvm.java.lang.Class, len(arguments))
+        for number, argument in enumerate(arguments):
+            types[number] = self._class(argument)
+        return self._class(class_).getMethod(name, types)
+
+    def _class(self, name: str) -> JavaObject:
+        """Return a class by its name, or the primitive type ``long`` or ``boolean``."""
+        boxed = {"long": "java.lang.Long", "boolean": "java.lang.Boolean"}.get(name)
+        if boxed is not None:
+            return self._class(boxed).getField("TYPE").get(None)
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self._jvm.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
