@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from zadapter.recovery.notes import Note
-from zadapter.table.staged_write import SHORT
+from zadapter.table.staged_files import SHORT
 
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
 """Folders without data files."""

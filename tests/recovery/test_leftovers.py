@@ -17,7 +17,7 @@ from zadapter.errors import ConflictError, ReplacedTableError, StoreError, Unkno
 from zadapter.recovery.leftovers import DEAD_AFTER, clear
 from zadapter.recovery.notes import FOLDER, Driver, begun
 from zadapter.recovery.processes import Process, own
-from zadapter.table.staged_write import StagedFile, StagedWrite, new_id
+from zadapter.table.staged_files import StagedFile, StagedWrite, new_id
 
 TABLE = snapshot(pa.schema([("a", pa.int64())]))
 NOW = datetime.now(timezone.utc)

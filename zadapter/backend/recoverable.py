@@ -6,7 +6,7 @@ from typing import Protocol, TypeGuard
 from zadapter.backend.contract import Backend
 from zadapter.layout.store import Store
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import StagedFile, StagedWrite
+from zadapter.table.staged_files import StagedFile, StagedWrite
 
 
 class SideFiles(Store, Protocol):

@@ -18,7 +18,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.sizes import show
 from zadapter.recovery.notes import FOLDER, NAME, Note
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import SHORT, StagedFile, StagedWrite
+from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite
 
 DEAD_AFTER = timedelta(days=7)
 """Age of a note, and of all files of its run, after which a run on another machine is dead: no

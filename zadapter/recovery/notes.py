@@ -20,7 +20,7 @@ from zadapter.base.interrupts import Interrupted
 from zadapter.errors import ReplacedTableError, UnknownOutcomeError
 from zadapter.recovery.processes import Process, of_jvm, own
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import StagedWrite, is_id
+from zadapter.table.staged_files import StagedWrite, is_id
 
 FOLDER = "_zadapter/runs"
 NAME = re.compile(r"[0-9a-f]{32}\.json\Z")

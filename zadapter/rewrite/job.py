@@ -33,7 +33,7 @@ from zadapter.spark.files import discard
 from zadapter.spark.jobs import spent
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
-from zadapter.table.staged_write import StagedWrite, new_id
+from zadapter.table.staged_files import StagedWrite, new_id
 
 AnyPlan = RewritePlan | CompactionPlan
 AnyJob = PlannedJob | JoiningJob

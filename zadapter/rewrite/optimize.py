@@ -36,7 +36,7 @@ from zadapter.spark.jobs import call, grouped
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
 from zadapter.table.snapshot import without
-from zadapter.table.staged_write import new_id
+from zadapter.table.staged_files import new_id
 
 
 @explained

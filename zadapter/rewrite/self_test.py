@@ -26,7 +26,7 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.format import Format
 from zadapter.table.snapshot import Change, Exchange, Operation, Source
 from zadapter.table.spec import Definition, plain
-from zadapter.table.staged_write import new_id
+from zadapter.table.staged_files import new_id
 
 ROWS = 400
 _SOURCE = Source(format="self-test", id="0", version=0, columns="0")

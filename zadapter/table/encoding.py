@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 from zadapter.table.bloom_filters import size_of
-from zadapter.table.staged_write import new_id
+from zadapter.table.staged_files import new_id
 
 KEPT = 256
 """Maximum characters of a key, and bytes of a bound in a footer, that are kept. With fewer, texts

@@ -18,7 +18,7 @@ from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
-from zadapter.table.staged_write import StagedWrite
+from zadapter.table.staged_files import StagedWrite
 from zadapter.testing.commits import CommitContract
 from zadapter.testing.tables import (
     ROWS,

@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -17,8 +18,8 @@ from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.table.file_stats import total
-from zadapter.table.orphan_files import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
+from zadapter.table.staged_files import remove_named, removing
 from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
@@ -52,9 +53,11 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str) -> list[Any]:
     settings = jvm.session.sessionState().conf()
     settings.setConfString(_FILE_NAME_PREFIX, prefix)
     try:
-        with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
-            adds = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
-            return [_encoded(jvm, add) for add in jvm.iterate(adds)]
+        with removing(jvm.spark, partial(remove_named, jvm.spark, root, prefix)) as kept:
+            found = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            adds = [_encoded(jvm, add) for add in jvm.iterate(found)]
+            kept.update(add.path().rpartition("/")[2] for add in adds)
+        return adds
     finally:
         settings.unsetConf(_FILE_NAME_PREFIX)
 

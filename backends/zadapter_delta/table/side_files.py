@@ -1,8 +1,7 @@
 """Small files in a Delta table's folder, accessed through Hadoop's FileSystem."""
 
 from zadapter.base.java_errors import causes
-from zadapter.table.orphan_files import named, remove_named
-from zadapter.table.staged_write import SHORT, StagedFile, StagedWrite
+from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, named, remove_named
 from zadapter_delta.jvm import JavaObject, Jvm
 
 

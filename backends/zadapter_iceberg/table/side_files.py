@@ -1,10 +1,10 @@
 """Small files in an Iceberg table's folder, accessed through the table's FileIO."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from zadapter.base.java_errors import causes
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import StagedFile, StagedWrite
+from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_iceberg.jvm import JavaObject
 
 
@@ -47,7 +47,7 @@ class Store:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder; none if it does not exist."""
-        listed = self._listed(f"{self._location}/{folder}/")
+        listed = _listed(self._io, f"{self._location}/{folder}/")
         return [str(file.location()).rpartition("/")[2] for file in listed]
 
     def delete(self, path: str) -> None:
@@ -62,22 +62,34 @@ class Store:
                 size=int(file.size()),
                 modified=int(file.createdAtMillis()),
             )
-            for file in self._listed(f"{data_folder(self._table, write)}/")
+            for file in _listed(self._io, f"{data_folder(self._table, write)}/")
         ]
 
     def remove(self, write: StagedWrite) -> None:
         """Delete the folder of a write."""
         self._io.deletePrefix(data_folder(self._table, write))
 
-    def _listed(self, prefix: str) -> Iterator[JavaObject]:
-        """Yield the ``FileInfo`` of all files below *prefix*, which ends in a slash."""
-        try:
-            found = self._io.listPrefix(prefix).iterator()
-            while found.hasNext():
-                yield found.next()
-        except Exception as error:
-            if not any("FileNotFoundException" in cause for cause in causes(error)):
-                raise
+
+def remove_from(io: JavaObject, folder: str, kept: Collection[str]) -> None:
+    """Delete the files in a folder except those of the names *kept*; without names, all of it."""
+    if not kept:
+        io.deletePrefix(folder)
+        return
+    locations = [str(file.location()) for file in _listed(io, f"{folder}/")]
+    for location in locations:
+        if location.rpartition("/")[2] not in kept:
+            io.deleteFile(location)
+
+
+def _listed(io: JavaObject, prefix: str) -> Iterator[JavaObject]:
+    """Yield the ``FileInfo`` of all files below *prefix*, which ends in a slash."""
+    try:
+        found = io.listPrefix(prefix).iterator()
+        while found.hasNext():
+            yield found.next()
+    except Exception as error:
+        if not any("FileNotFoundException" in cause for cause in causes(error)):
+            raise
 
 
 def side_files(snapshot: Snapshot) -> Store:

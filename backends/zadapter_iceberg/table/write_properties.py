@@ -7,7 +7,7 @@ from zadapter.layout.layout import Layout
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import StagedWrite
+from zadapter.table.staged_files import StagedWrite
 from zadapter_iceberg.table.side_files import data_folder
 from zadapter_iceberg.table.snapshots import METRICS
 

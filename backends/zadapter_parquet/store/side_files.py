@@ -1,7 +1,7 @@
 """Small files beside a table of Parquet files, and the files of writes that were not committed."""
 
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_write import StagedFile, StagedWrite
+from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_parquet.format.paths import DATA
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, Found
