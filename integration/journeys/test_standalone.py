@@ -40,7 +40,7 @@ def master(user, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cluster")
     bare = user.environment()
     del bare["PYTHONPATH"]
-    with cluster(folder, bare) as url:
+    with cluster(folder, bare) as (url, _):
         yield url
 
 

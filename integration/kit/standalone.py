@@ -1,8 +1,12 @@
-"""A standalone Spark cluster on this machine: a master and a worker, from PySpark's own jars."""
+"""A standalone Spark cluster on this machine: a master and workers, from PySpark's own jars."""
 
+import os
+import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
+from threading import Event, Thread
 
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
@@ -11,16 +15,79 @@ DEPLOY = "org.apache.spark.deploy"
 
 
 @contextmanager
-def cluster(folder, environment):
-    """Run a cluster whose worker has *folder* as its own, and yield the master's address."""
+def cluster(folder, environment, cores=(2,)):
+    """Run a cluster, and yield the master's address and the workers.
+
+    Args:
+        folder: The working folder of its processes.
+        environment: Their environment.
+        cores: The number of cores of each worker.
+    """
     port, page = free_port(), free_port()
     master = [f"{DEPLOY}.master.Master", "--host", HOST, "--port", port, "--webui-port", page]
-    with _daemon(master, folder, environment, page):
-        url, page = f"spark://{HOST}:{port}", free_port()
-        sizes = ["--cores", 2, "--memory", "1g", "--work-dir", folder / "work"]
-        worker = [f"{DEPLOY}.worker.Worker", "--host", HOST, "--webui-port", page, *sizes, url]
-        with _daemon(worker, folder, environment, page):
-            yield url
+    with ExitStack() as stack:
+        stack.enter_context(_daemon(master, folder, environment, page))
+        url = f"spark://{HOST}:{port}"
+        workers = [
+            stack.enter_context(_worker(url, folder, environment, number, count))
+            for number, count in enumerate(cores)
+        ]
+        yield url, workers
+
+
+@contextmanager
+def _worker(url, folder, environment, number, cores):
+    page, own = free_port(), folder / f"worker-{number}"
+    own.mkdir()
+    # a task is never run a second time on the same host
+    host = f"127.0.0.{number + 1}"
+    sizes = ["--cores", cores, "--memory", "1g", "--work-dir", own / "work"]
+    words = [f"{DEPLOY}.worker.Worker", "--host", host, "--webui-port", page, *sizes, url]
+    with _daemon(words, own, environment, page) as daemon:
+        yield Worker(daemon)
+
+
+class Worker:
+    """A worker and the processes of its executors."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+
+    def executors(self):
+        """Return the process ids of its executors."""
+        tasks = Path(f"/proc/{self.daemon.pid}/task")
+        children = " ".join((each / "children").read_text() for each in tasks.iterdir())
+        return [int(child) for child in children.split()]
+
+    @contextmanager
+    def executors_killed(self):
+        """Kill its executors, for which it starts others."""
+        self._signal(signal.SIGKILL)
+        yield
+
+    @contextmanager
+    def slow_executors(self):
+        """Let its executors have a fifth of their speed within the context."""
+        ended = Event()
+        thread = Thread(target=self._slow, args=(ended,))
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _slow(self, ended):
+        while not ended.is_set():
+            self._signal(signal.SIGSTOP)
+            ended.wait(0.2)
+            self._signal(signal.SIGCONT)
+            ended.wait(0.05)
+
+    def _signal(self, number):
+        for executor in self.executors():
+            with suppress(ProcessLookupError):
+                os.kill(executor, number)
 
 
 @contextmanager
@@ -34,6 +101,6 @@ def _daemon(words, folder, environment, page):
     ):  # fmt: skip
         try:
             wait_for(daemon, partial(answers, page))
-            yield
+            yield daemon
         finally:
             daemon.terminate()
