@@ -1,13 +1,19 @@
 """Whoever has queries gets a layout for them, and what was promised is what they read."""
 
 import random
+from typing import ClassVar
+from urllib.parse import unquote, urlparse
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
 import zadapter
 from integration.migration.tables import Lakes
+from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
 
 ROWS = 60_000
@@ -35,6 +41,10 @@ class Advised:
     """What all formats have in common."""
 
     format: str
+    deletes: ClassVar[dict[str, str]] = {}
+    """Properties with which a delete leaves the files as they are."""
+    left: str = "t % 5 <> 0"
+    """The rows that such a delete leaves."""
 
     @pytest.fixture(scope="class")
     def lakes(self, spark, catalog, tmp_path_factory):
@@ -58,6 +68,16 @@ class Advised:
         found = zadapter.analyze(table, queries=texts, **self.asked(lakes))
         return float(np.mean([each.share for each in found.queries]))
 
+    def paths(self, lakes, table):
+        """The live files."""
+        backend = load(self.format)(lakes.spark)
+        snapshot = backend.snapshot(table)
+        uris = backend.uris(snapshot, backend.files(snapshot)["path"].to_pylist())
+        return [unquote(urlparse(uri).path) for uri in uris]
+
+    def delete(self, lakes, table, where):
+        """Delete rows."""
+
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
@@ -80,6 +100,53 @@ class Advised:
         later = zadapter.optimize(table, **asked)
         assert later.plan.columns == done.plan.columns
         assert zadapter.read(table, **asked).distinct().count() == ROWS + 6_000
+        other = [f"id BETWEEN {900 * n} AND {900 * n + 300}" for n in range(40)]
+        drifted = zadapter.advise(table, other, **asked)
+        assert advice.drift is None
+        assert drifted.drift.filters == len(advice.best.filters)
+        assert abs(drifted.drift.held - later.share_after) < 0.02
+        assert drifted.drift.promised < drifted.drift.held + 0.05
+        assert drifted.drift.elsewhere == 1
+        assert drifted.today.share > 2 * drifted.drift.held
+        assert drifted.facts()["advice"].endswith(": id")
+
+    def test_files_that_are_read_in_vain_are_counted(self, lakes, monkeypatch):
+        """By file, and by row group where rows tell their position, as DuckDB counts them."""
+        monkeypatch.setattr("zadapter.inspection.queries.COUNTED", 10)
+        table = lakes.make(self.format, self.rows(lakes, 12_000), files=2, **self.deletes)
+        asked = self.asked(lakes)
+        zadapter.optimize(table, by=["t"], target_file_size="64KB", **asked)
+        self.delete(lakes, table, f"NOT ({self.left})")
+        name = table.rpartition(".")[2].rpartition("/")[2]
+        log = [(text, 2.0) for text in queries(7, 6, name)]
+
+        found = zadapter.analyze(table, queries=log, matches=True, row_groups=True, **asked)
+
+        assert (found.reads.filters, found.reads.counted) == (12, 10)
+        counted = [each for each in found.queries if each.matches is not None]
+        assert sum(each.read.files for each in counted) > 20
+        self.check_counts(counted, found.reads, self.paths(lakes, table))
+
+    def check_counts(self, counted, reads, paths):
+        """Compare with the rows of the files, without those that were deleted."""
+        rows = pa.concat_tables([grouped(path) for path in paths])
+        files = groups = 0
+        with duckdb.connect() as connection:
+            connection.register("found", rows)
+            for each in counted:
+                hits = connection.sql(
+                    "SELECT file, part, count(*) FROM found "
+                    f"WHERE ({self.left}) AND ({each.condition}) GROUP BY ALL"
+                ).fetchall()
+                assert each.matches.rows == sum(count for _, _, count in hits)
+                assert each.matches.files == len({file for file, _, _ in hits})
+                files += each.matches.files
+                groups += len(hits)
+        opened = sum(each.read.files for each in counted)
+        kept = sum(each.row_groups.kept for each in counted)
+        assert reads.in_vain == pytest.approx(1 - files / opened)
+        assert reads.row_groups_in_vain == pytest.approx(1 - groups / kept)
+        assert 0.2 < reads.in_vain < reads.row_groups_in_vain < 1
 
     def test_keys_are_chosen_by_a_log(self, lakes):
         """Without a look at the advice."""
@@ -115,16 +182,37 @@ class Advised:
         assert advice.best is None or advice.chosen.share > 0.5 * advice.today.share
 
 
+def grouped(path):
+    """The rows of a file, with the file and the number of their row group."""
+    file = pq.ParquetFile(path)
+    parts = [file.read_row_group(number) for number in range(file.num_row_groups)]
+    numbers = [pa.array([number] * len(part)) for number, part in enumerate(parts)]
+    return pa.concat_tables(
+        part.select(["k", "t", "place"])
+        .append_column("part", number)
+        .append_column("file", pa.array([path] * len(part)))
+        for part, number in zip(parts, numbers, strict=True)
+    )
+
+
 class TestDelta(Advised):
     """On Delta Lake."""
 
     format = "delta"
+    deletes: ClassVar = {"enableDeletionVectors": "true"}
+
+    def delete(self, lakes, table, where):
+        lakes.sql(f"DELETE FROM delta.`{table}` WHERE {where}")
 
 
 class TestIceberg(Advised):
     """On Apache Iceberg."""
 
     format = "iceberg"
+    deletes: ClassVar = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+
+    def delete(self, lakes, table, where):
+        lakes.sql(f"DELETE FROM {table} WHERE {where}")
 
     def test_a_layout_of_a_dropped_column_is_no_candidate(self, lakes):
         """The table is compared as it is with layouts of the columns that it has."""
@@ -141,3 +229,4 @@ class TestParquet(Advised):
     """On plain Parquet."""
 
     format = "parquet"
+    left = "true"  # a delete would write all files anew

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import zadapter
-from integration.kit.interruptions import data_files
+from integration.kit.kills import data_files
 from integration.kit.lakes import settings
 from zadapter.errors import (
     DataFileError,

@@ -15,10 +15,10 @@ from integration.kit.interruptions import (
     PYTHON,
     ROWS,
     Stories,
-    data_files,
     interrupted,
     small,
 )
+from integration.kit.kills import data_files
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend

@@ -16,7 +16,7 @@ EVERYTHING = sorted([*SHIPPED, *ROOT.glob("tests/**/*.py"), *ROOT.glob("integrat
 SPARK = ("pyspark", "py4j")
 PACKAGES = (
     *("releases", "base", "layout", "table", "filters", "planning", "overlap", "pictures"),
-    *("backend", "reports", "insight", "zvalues"),
+    *("backend", "recovery", "reports", "insight", "zvalues"),
     *("spark", "querylog", "arguments", "advice", "rewrite", "tables", "inspection"),
     *("migration", "testing", "cli"),
 )

@@ -139,10 +139,10 @@ class DeltaBackend:
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
     ) -> Written:
         """Write *rows* with Delta's writer, which applies constraints and column mapping."""
-        located, base = snapshot.handle
+        base = snapshot.handle.snapshot
         columns = () if layout is None else layout.request.columns
         with self._set(_NO_STATS | encoding.settings(snapshot.physical)):
-            written = rewrites.write(self._jvm, located.log, located.catalog_table, base, rows)
+            written = rewrites.write(self._jvm, snapshot.handle, rows, encoding.write)
         if layout is not None:
             clustered = is_clustered(self._jvm, base)
             written = [
@@ -215,6 +215,10 @@ class DeltaBackend:
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
+
+    def side_files(self, snapshot: Snapshot) -> Store:
+        """Return the files beside the table."""
+        return Store(self._jvm, snapshot.handle.located.log)
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of this version, read as Delta's own queries are."""

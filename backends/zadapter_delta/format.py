@@ -25,6 +25,7 @@ FORMAT = Format(
     migrates=True,
     dates_files=True,
     inspects=True,
+    recovers=True,
     external_files=True,
     library=Library(
         builds=tuple(

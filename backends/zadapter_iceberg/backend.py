@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 import pyarrow as pa
@@ -14,9 +15,9 @@ from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.table.encoding import Encoding
-from zadapter.table.orphan_files import removing
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
+from zadapter.table.staged_files import removing
 from zadapter_iceberg.commits import add_files, creations, rewrites
 from zadapter_iceberg.format import FORMAT
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -33,7 +34,7 @@ from zadapter_iceberg.table.lookup import (
     refuse_other_branch,
 )
 from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
-from zadapter_iceberg.table.side_files import Store
+from zadapter_iceberg.table.side_files import Store, remove_from, side_files
 from zadapter_iceberg.table.snapshots import (
     Version,
     newest,
@@ -171,10 +172,11 @@ class IcebergBackend:
             "check-nullability": "false",
             "target-file-size-bytes": _UNLIMITED,
         }
-        with removing(self._spark, lambda: pinned.io().deletePrefix(folder)):
+        with removing(self._spark, partial(remove_from, pinned.io(), folder)) as kept:
             rows.write.format("iceberg").mode("append").options(**options).save(group)
-        data_files = self._jvm.rewrites.fetchNewFiles(version.pinned, group)
-        added = {file.location(): file for file in data_files}
+            files = self._jvm.rewrites.fetchNewFiles(pinned, group)
+            added = {file.location(): file for file in files}
+            kept.update(location.rpartition("/")[2] for location in added)
         return Written(
             paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),
             handle=rewrites.Files(
@@ -234,6 +236,7 @@ class IcebergBackend:
         return uris(scan_tasks.planned(rows), by_hadoop(self._jvm.root, self._jvm.session))
 
     restate = staticmethod(rewrites.refuse_restating)
+    side_files = staticmethod(side_files)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return the version of a snapshot, 0 for none, with the current schema and spec.

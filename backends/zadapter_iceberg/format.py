@@ -20,6 +20,7 @@ FORMAT = Format(
     migrates=True,
     dates_files=True,
     inspects=True,
+    recovers=True,
     external_files=True,
     field_ids=True,
     library=Library(

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,6 +47,7 @@ from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store.contract import Files, check_writable
 from zadapter_parquet.store.open import opened
+from zadapter_parquet.store.side_files import data_folder, side_files
 
 
 class ParquetBackend:
@@ -159,7 +159,7 @@ class ParquetBackend:
         check_writable(store)
         # a pending table may take several writes, which share a folder and one commit
         pending = entry.operation is Operation.MIGRATE and entry.version < 0
-        folder = str(entry.folder) if pending else f"{staging.DATA}/{uuid4().hex}"
+        folder = str(entry.folder) if pending else data_folder(encoding.write)
         int96 = entry.int96 and not encoding.whole
         columns = tuple(snapshot.partition)
         paths = staging.write(store, rows, folder, columns, encoding, int96=int96)
@@ -239,6 +239,7 @@ class ParquetBackend:
 
     scanned = staticmethod(scanned_uris)
     restate = staticmethod(restating.restate)
+    side_files = staticmethod(side_files)
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first, after verifying the log."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from integration.kit.interruptions import data_files
+from integration.kit.kills import data_files
 from integration.kit.terminal import CTRL_C, Terminal
 from integration.kit.witnesses import delta_table, of_delta
 

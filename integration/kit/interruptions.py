@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.kit import kills
+from integration.kit.kills import data_files, is_of_rows
 from zadapter.backend.commit import Backoff
 from zadapter.errors import UnknownOutcomeError
 from zadapter.table.encoding import Encoding
 
 ROWS = 60_000
-LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
-"""Folders without data files."""
 PYTHON = """
 import json, sys, threading
 from pathlib import Path
@@ -56,23 +56,6 @@ except KeyboardInterrupt as error:
 Path(done).touch()
 """
 LINE = "from zadapter.cli.app import app; app()"
-
-
-def data_files(folder):
-    """Return all files in *folder*, of any name, except logs and notes."""
-    # unlike Path.rglob, this ignores folders that vanish during the walk
-    found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
-    return {
-        str(path)
-        for path in found
-        if not LOGS & set(path.relative_to(folder).parts)
-        and not path.name.lstrip(".").startswith("migration-")
-    }
-
-
-def is_of_rows(path):
-    """Return whether *path* is a data file, not the guard that zadapter writes before."""
-    return path.endswith((".parquet", ".rows")) and "zadapter-is-writing" not in path
 
 
 def interrupted(process, folder, before, *, number=signal.SIGINT, again=True):
@@ -119,12 +102,18 @@ class Stories:
         with duckdb.connect() as connection:
             return connection.sql(query).fetchall()
 
+    def live(self, spark, name):
+        """Return the paths of the live files."""
+        paths = zadapter.files(name, backend=self.format, spark=spark)["path"].to_pylist()
+        return {path.removeprefix("file:") for path in paths}
+
     def start(self, *command):
         return subprocess.Popen(
             [sys.executable, "-c", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def test_ctrl_c_on_the_command_line_while_files_are_written(self, spark, table):
@@ -161,6 +150,31 @@ class Stories:
         assert process.returncode == 0, errors
         assert json.loads(output) == ["interrupted; nothing was committed", [5], 3]
         assert data_files(folder) == before
+        assert self.rows(spark, name) == rows
+
+    def test_a_killed_driver_is_taken_up_by_the_same_call(self, spark, table):
+        """Each job is done once, the report says what was left, and no file of it is left."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+        size = sum(zadapter.files(name, backend=self.format, spark=spark)["size"].to_pylist())
+        keys = {"by": ["a"], "target_file_size": "32KB", "max_group_bytes": size * 5 // 9}
+        command = (kills.OPTIMIZE, name, self.format, json.dumps(keys), json.dumps(self.conf()))
+        note = kills.killed(self.start(*command), folder)
+        first = self.live(spark, name) - before
+
+        report = zadapter.optimize(name, **keys, backend=self.format, spark=spark)
+
+        (line,) = report.earlier_runs
+        assert line.startswith(f"run {note.id} of ")
+        assert f"ended after 1 of {note.jobs} jobs; " in line
+        assert "that it had staged were removed" in line
+        assert len(report.versions) == report.plan.jobs == note.jobs - 1
+        assert set(report.plan.reasons) == {"new files"}
+        live = self.live(spark, name)
+        assert first < live
+        assert set(filter(is_of_rows, data_files(folder))) <= before | live
+        assert not [path for path in data_files(folder) if kills.unfinished(note) in path]
+        assert not list(Path(folder, "_zadapter", "runs").glob("*"))
         assert self.rows(spark, name) == rows
 
     def test_ctrl_c_while_it_plans(self, spark, table):

@@ -21,6 +21,8 @@ WRONG = [
     ("by={'a': float('nan')}", "positive number"),
     ("by={'a': 0}", "positive number"),
     ("by={5: 1}", "column names, not 5"),
+    ("bloom_filters=5", "bloom_filters= must contain column names, not 5"),
+    ("bloom_filters=['a', 'a']", "duplicate columns in bloom_filters=: a, a"),
     ("where=True", "where= must be a SQL string"),
     ("where=' '", "where= is empty"),
     ("where='\\ud800'", "not valid Unicode"),

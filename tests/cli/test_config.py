@@ -9,9 +9,9 @@ from zadapter.errors import UsageError
 CURVES = "adaptive, zorder, hilbert, linear"
 SIZES = "pass a number of bytes, or '128MB'"
 KEYS = (
-    "table, backend, by, queries, where, curve, target_file_size, row_groups, max_group_bytes, "
-    "max_bytes, max_files, max_seconds, max_concurrent_jobs, settle, tiers, widen_stats, force, "
-    "verify"
+    "table, backend, by, queries, bloom_filters, where, curve, target_file_size, row_groups, "
+    "max_group_bytes, max_bytes, max_files, max_seconds, max_concurrent_jobs, settle, tiers, "
+    "widen_stats, force, verify"
 )
 
 

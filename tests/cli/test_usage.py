@@ -20,7 +20,7 @@ RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "Report"}
 NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
-    "advise": {"html"},
+    "advise": {"plot", "html"},
     "analyze": {"check", "plot", "html"},
     "audit": {"html"},
     "explain": {"plot", "html"},
@@ -39,6 +39,7 @@ WRONG = [
     ("analyze t --check loss=0.1", "--check must be gain= and a share from 0 to 1"),
     ("analyze t --plot a.pdf", "must end in .png or .svg"),
     ("analyze t --query ''", "where= is empty"),
+    ("analyze t --matches", "pass --queries as well"),
     ("explain t --where 'a = 1' --html nosuch/a.html", "there is no folder"),
     ("plan", "TABLE is missing"),
     ("plan t --row-groups 8", "curve= and row_groups= without by= have no effect"),

@@ -9,7 +9,8 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, request, snapshot
 from zadapter.filters.predicate import And, Comparison, IsNull, Not, Unknown
-from zadapter.insight.analyzer import Subject, analysis, query
+from zadapter.insight.analyzer import Subject, analysis
+from zadapter.insight.reads import query
 from zadapter.pictures.figures import BOXES
 from zadapter.planning.maintenance import Limits
 

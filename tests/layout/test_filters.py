@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zadapter.base.ranks import rank
-from zadapter.layout.filters import Filter, Range, rank_filters
+from zadapter.layout.filters import BEYOND, Filter, Range, rank_filters
 
 A, B = ("a",), ("b", "c")
 
@@ -47,6 +47,17 @@ def test_a_value_between_known_ones_matches_what_spans_it():
     assert hits(asks, [numbers], 0, 0) == [False]
     assert hits(asks, [numbers], 0, 1) == [True]
     assert hits(asks, [numbers], 1, 2) == [False]
+
+
+@pytest.mark.parametrize("asked", [("4", "9"), ("31", None), (None, "9"), ("99", "99")])
+def test_a_range_beyond_all_known_values_matches_no_estimated_hull(asked):
+    """Hulls of sampled rows are moved out, also beyond the table; unknown ends may hold the row."""
+    distinct = pa.array([10, 20, 30])
+    found = rank_filters([Filter(((Range(A, *asked),),), 1.0)], [A], [distinct])
+    outer, unknown = (np.array([[-2, 6]]).T, np.array([[0, BEYOND]]).T)
+
+    assert not found.hits(outer[:1], outer[1:]).any()
+    assert found.hits(unknown[:1], unknown[1:]).all()
 
 
 def test_ranges_of_a_column_are_alternatives_and_columns_are_not():

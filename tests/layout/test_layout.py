@@ -119,7 +119,7 @@ def test_a_grid_of_long_texts_is_small(curve):
     assert parts(Layout.from_json(layout.to_json())) == parts(layout)
 
 
-@pytest.mark.parametrize("format_", [None, 0, 4, "1"])
+@pytest.mark.parametrize("format_", [None, 0, 5, "1"])
 def test_another_format_is_refused(format_):
     """With both ways out in the message."""
     data = json.loads(fitted([[1, 2]], 1).to_json())
@@ -242,3 +242,18 @@ def test_runs_with_equal_cuts_are_told_apart():
     assert len({plain.id, one.id, other.id}) == 3
     assert {each.id[:16] for each in (one, other)} == {plain.request.id}
     assert Layout.from_json(one.to_json()).id == one.id
+
+
+def test_bloom_filters_belong_to_the_request():
+    """Without them, the id and the stored form are those of earlier releases."""
+    plain, filtered = request(2), replace(request(2), bloom_filters=(("a", "b.c"), ("d",)))
+    layout = fitted([np.arange(8), np.arange(8)], 2)
+
+    assert "bloom_filters" not in plain.to_dict()
+    assert plain.id == "2626afa76b1acde8"
+    assert filtered.id != plain.id
+    assert type(filtered).from_dict(json.loads(json.dumps(filtered.to_dict()))) == filtered
+    assert json.loads(layout.to_json())["format"] == 2
+    kept = Layout.from_json(replace(layout, request=filtered).to_json())
+    assert kept.request == filtered
+    assert json.loads(kept.to_json())["format"] == 4

@@ -12,6 +12,7 @@ from matplotlib.text import Text
 
 from tests.kit.builders import file_table
 from zadapter.errors import UsageError
+from zadapter.pictures.effects import Effects, effects
 from zadapter.pictures.figures import clusters
 from zadapter.pictures.pages import page
 
@@ -76,6 +77,32 @@ def test_no_text_covers_another(names, tables):
     for (one, first), (other, second) in combinations(inside, 2):
         overlap = first.intersection(first, second)
         assert overlap is None or min(overlap.width, overlap.height) < 2, (one, other)
+
+
+@pytest.mark.parametrize(("count", "after"), [(300, "learned from the log"), (1, "")])
+def test_no_text_covers_another_in_what_queries_read(count, after):
+    """Of one query or many, with long texts; also where the table stays as it is."""
+    names = ["as it is", "learned from the log", "most filtered columns, in turn", "candidate 1"]
+    figure = effects(
+        Effects(
+            title="lake/lineitem_of_a_very_long_name_in_a_deep_folder: 3,000 filters",
+            after=after,
+            labels=tuple(f"a = '$x^{n}' AND {'b < 7 AND ' * 20} c = {n}" for n in range(count)),
+            weights=tuple(1.0 + n % 7 for n in range(count)),
+            shares=tuple((0.2 + n % 8 / 10, n % 11 / 11) for n in range(count)),
+            layouts=tuple((name, 0.9 / (n + 1)) for n, name in enumerate(names)),
+        )
+    )
+
+    inside, size, number = texts(figure)
+
+    assert size == (1200, 800)
+    assert len(inside) == number
+    for (one, first), (other, second) in combinations(inside, 2):
+        overlap = first.intersection(first, second)
+        assert overlap is None or min(overlap.width, overlap.height) < 2, (one, other)
+    (legend,) = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
+    assert [each.get_text() for each in legend.get_texts()] == ["as it is", *filter(None, [after])]
 
 
 def test_many_files_are_drawn_as_their_density():

@@ -13,7 +13,7 @@ from tests.kit.builders import MIB, file_table, fitted, request
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.planning.file_groups import MAX_GROUPS, find_roots, jobs, roots_of
 from zadapter.planning.maintenance import Limits, maintenance
-from zadapter.planning.merges import groups_of
+from zadapter.planning.merges import Renewal, groups_of
 
 ASKED = request(1)
 OURS = fitted([np.arange(8)], 4)
@@ -23,7 +23,9 @@ GB = 1 << 30
 
 
 def planned(files, *, wanted=ASKED, partition=(), most=256 * GB, force=False):
-    chosen = maintenance(files, wanted, partition, Limits(group_bytes=most), force=force)
+    chosen = maintenance(
+        files, wanted, partition, Limits(group_bytes=most), renewal=Renewal(every=force)
+    )
     groups = groups_of(chosen.rewrites)
     return jobs(groups, wanted, max_group_bytes=most)
 

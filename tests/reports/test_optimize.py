@@ -214,3 +214,23 @@ def test_a_list_of_columns_in_one_text_is_noticed():
 
     assert said.endswith("several columns are a list: ['device', 'ts']")
     assert "available" in str(UnknownColumnError("`device,nosuch`", ["ts", "Device"]))
+
+
+def test_a_report_says_what_a_long_rewrite_took():
+    """Core hours and shuffled bytes are what a cluster is paid for; seconds are not named."""
+    long = replace(REPORT, core_seconds=9000.0, bytes_shuffled=3 << 30)
+
+    assert "cost            3 GB shuffled, 2.5 core hours of writing" in str(long)
+    assert "cost" not in str(replace(long, core_seconds=9.0))
+    assert "cost" not in str(replace(long, core_seconds=None, bytes_shuffled=None))
+
+
+def test_a_report_names_earlier_runs_that_did_not_end():
+    """Also if there was nothing left to do."""
+    line = "run 1 ended after 2 of 5 jobs"
+    found = replace(REPORT, earlier_runs=(line,))
+    done = replace(found, plan=replace(REPORT.plan, groups=0))
+
+    assert f"earlier runs    {line}" in str(found)
+    assert f"earlier runs   {line}" in str(done)
+    assert line in found.to_dict()["earlier_runs"]

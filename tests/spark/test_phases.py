@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 import zadapter
+from zadapter.errors import EngineError
 from zadapter.reports.phases import observing
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +50,9 @@ def test_optimize_logs_each_phase_once(spark, events, caplog):
     report = optimize(spark, events)
 
     lines = {record.phase: record for record in caplog.records}
-    assert [record.phase for record in caplog.records] == [*PHASES, "optimize"]
+    jobs = ["run", *PHASES[2:]]
+    assert [record.phase for record in caplog.records] == [*PHASES[:2], *jobs, "optimize"]
+    assert lines["run"].run == report.run
     assert {record.table for record in caplog.records} == {events}
     assert {name: lines[name].seconds for name in PHASES} == {
         name: report.seconds[name] for name in PHASES
@@ -107,6 +111,74 @@ def test_jobs_are_described_in_sparks_ui(spark, events):
     assert not context.getJobTags()
 
 
+@pytest.fixture
+def large(spark, tmp_path):
+    """A folder that three jobs rewrite, and the arguments of the call."""
+    folder = str(tmp_path / "large")
+    spark.range(30_000).selectExpr("id * 31337 % 9973 AS a").repartition(12).write.parquet(folder)
+    size = sum(path.stat().st_size for path in Path(folder).glob("*.parquet"))
+    arguments = {"by": "a", "backend": "parquet", "target_file_size": "8KB", "spark": spark}
+    return folder, arguments | {"max_group_bytes": size // 3 + 1024}
+
+
+def test_a_run_of_several_jobs_says_what_is_left(spark, large, caplog):
+    """A line for each job, whose bytes add up; in Spark's UI, each job has its number."""
+    folder, arguments = large
+    caplog.set_level(logging.INFO, logger="zadapter")
+    before = described_jobs(spark)
+
+    report = zadapter.optimize(folder, **arguments, max_concurrent_jobs=2)
+
+    first, *jobs = [record for record in caplog.records if record.phase in {"run", "job"}]
+    assert first.run == report.run
+    assert (first.jobs_left, first.bytes_left) == (report.plan.jobs, report.bytes_removed)
+    assert [job.jobs_left for job in jobs] == list(reversed(range(len(report.versions))))
+    assert all(job.bytes_done + job.bytes_left == report.bytes_removed for job in jobs)
+    assert jobs[-1].seconds_left == 0
+    numbers = range(1, report.plan.jobs + 1)
+    named = {f"zadapter: write {folder}, job {at} of {report.plan.jobs}" for at in numbers}
+    assert named <= set(described_jobs(spark) - before)
+
+
+@pytest.mark.parametrize("side_by_side", [1, 2])
+def test_a_run_is_cancelled_by_its_job_group(spark, large, caplog, side_by_side):
+    """What is committed stays, nothing else is left, and the same call goes on."""
+    folder, arguments = large
+    caplog.set_level(logging.INFO, logger="zadapter")
+    ended, cancelling = threading.Event(), []
+
+    def cancel():
+        run = next(record.run for record in caplog.records if record.phase == "run")
+        while not ended.wait(0.01):
+            spark.sparkContext.cancelJobGroup(run)
+
+    @contextmanager
+    def cancelled(step):
+        if step.name == "commit":
+            cancelling.append(threading.Thread(target=cancel, daemon=True))
+        yield
+        if step.name == "commit" and len(cancelling) == 1:
+            cancelling[0].start()
+
+    with (
+        observing(cancelled),
+        pytest.raises(EngineError, match=r"jobs were cancelled.*Versions committed by this call: "),
+    ):
+        zadapter.optimize(folder, **arguments, max_concurrent_jobs=side_by_side)
+    ended.set()
+    cancelling[0].join()
+
+    live = set(zadapter.files(folder, spark=spark)["path"].to_pylist())
+    committed = len(zadapter.history(folder, spark=spark)) - 1
+    assert committed >= 1
+    staged = {str(path) for path in Path(folder, "_zadapter", "data").rglob("*") if path.is_file()}
+    assert staged <= live
+    assert not list(Path(folder, "_zadapter", "runs").iterdir())
+    again = zadapter.optimize(folder, **arguments)
+    assert len(again.versions) == again.plan.jobs == 3 - committed
+    assert zadapter.read(folder, spark=spark).count() == 30_000
+
+
 def test_written_bytes_are_measured(spark, events):
     """Spark's own metrics of the write's jobs; the sum of all files in the end."""
     amounts = {}
@@ -121,6 +193,11 @@ def test_written_bytes_are_measured(spark, events):
 
     assert amounts["write"].share_read == 1
     assert amounts["write"].written == pytest.approx(report.bytes_added, rel=0.05)
+    assert (amounts["write"].shuffled, amounts["write"].core_seconds) == (
+        report.bytes_shuffled,
+        report.core_seconds,
+    )
+    assert report.bytes_shuffled > 0
 
 
 def test_a_terminal_shows_the_call(spark, events):

@@ -39,6 +39,7 @@ def everything(spark: SparkSession) -> None:
     plan = zadapter.plan(
         "sales.orders",
         by=("ts",),
+        bloom_filters=("user.id",),
         backend=load("delta"),
         where=None,
         curve=Curve.LINEAR,
@@ -55,6 +56,7 @@ def everything(spark: SparkSession) -> None:
 def seen() -> None:
     """Look at a table."""
     assert_type(zadapter.analyze("t", by="ts", queries=["a = 1"], row_groups=True), Analysis)
+    assert_type(zadapter.analyze("t", queries=[("a = 1", 2.0)], matches=True), Analysis)
     assert_type(zadapter.explain("t", "a = 1", sample_files=3), Explanation)
     assert_type(zadapter.audit("t", deep=True, repair=True), Audit)
 

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.advice.bloom_filters import bloom_filters
 from zadapter.advice.candidates import filtered, in_boxes, in_turn, learned
+from zadapter.advice.drift import drift
 from zadapter.advice.judging import SampledTable
 from zadapter.advice.sampling import sampled
 from zadapter.arguments.where import without_rows
@@ -16,7 +18,7 @@ from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UsageError
 from zadapter.filters.query_log import LoggedFilter, QueryLog
-from zadapter.insight.advice import Advice, Candidate, QueryEffect
+from zadapter.insight.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.levels import orders
 from zadapter.planning.effect import NOISE
@@ -30,7 +32,6 @@ HOLDOUT = 0.5
 TODAY = "as it is"
 REFITTED = "today's keys, fitted anew"
 IN_TURN = "most filtered columns, in turn"
-LEARNED = "learned from the log"
 
 
 def advise_on(
@@ -72,6 +73,8 @@ def advise_on(
     least = judge.now.candidate.share * (1 - NOISE)
     found.sort(key=lambda each: each.candidate.share >= least)
     best = found[0] if found[0].candidate.share < least else judge.now
+    keys = best.candidate.keys or (None if request is None else request.keys)
+    blooms = {} if keys is None else judge.bloom_filters(snapshot, keys)
     return Advice(
         table=snapshot.table,
         format=snapshot.format,
@@ -86,7 +89,10 @@ def advise_on(
         files=int(table.budget.sum()),
         candidates=(judge.now.candidate, *(each.candidate for each in found)),
         best=_of_all(best.candidate.keys, log, usable),
+        bloom_filters=blooms,
         queries=_effects(newer.filters, judge.now.shares, best.shares),
+        queries_a_day=log.a_day,
+        drift=drift(table, request, judge.test),
     )
 
 
@@ -172,6 +178,11 @@ class _Judge:
             bytes_rewritten=total(self.table.files, "size"),
         )
         return _Judged(found, shares)
+
+    def bloom_filters(self, snapshot: Snapshot, keys: Keys) -> dict[str, BloomFilterEffect]:
+        """Return the columns whose Bloom filters pay beside a layout."""
+        _, row_groups = self.table.then(keys)
+        return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 
     def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
         """Return the layouts to compare, by name."""

@@ -1,7 +1,7 @@
 """Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf
@@ -122,6 +122,7 @@ class Options:
     table: str | PathLike[str]
     by: By | None = None
     queries: "Queries | None" = None
+    bloom_filters: Sequence[str] | None = None
     where: str | None = None
     curve: str = "adaptive"
     target_file_size: str | int = AUTO
@@ -159,7 +160,7 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits, self.settled_age, self.tier_ages
+        _ = self.limits, self.settled_age, self.tier_ages, self.filtered_columns
         limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle, self.tiers)
         if self.force and limits != (None,) * 5:
             raise UsageError(
@@ -171,6 +172,27 @@ class Options:
     def of(cls, arguments: Mapping[str, Any]) -> "Options":
         """Return the options among the arguments of a public function, by their names."""
         return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
+
+    def advised(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":
+        """Return the options with what a query log asks for, instead of the log.
+
+        Args:
+            keys: Key columns; None: those of the table stay, with its curve and row groups.
+            bloom_filters: Columns with Bloom filters, unless the caller states them; none: those of
+                the table stay.
+        """
+        filtered = self.bloom_filters
+        if filtered is None and bloom_filters:
+            filtered = bloom_filters
+        stays = keys is None
+        return replace(
+            self,
+            by=keys,
+            queries=None,
+            bloom_filters=filtered,
+            curve=Curve.ADAPTIVE.value if stays else self.curve,
+            row_groups=ROW_GROUPS if stays else self.row_groups,
+        )
 
     @property
     def name(self) -> str:
@@ -211,10 +233,17 @@ class Options:
         return None if self.tiers is None else tier_ages(self.tiers)
 
     @cached_property
+    def filtered_columns(self) -> tuple[str, ...]:
+        """Names of the columns with Bloom filters, as far as they are stated."""
+        return tuple(
+            _listed(() if self.bloom_filters is None else self.bloom_filters, "bloom_filters")
+        )
+
+    @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weights of the key columns, by name."""
         stated = self.by.weights if isinstance(self.by, Keys) else self.by
-        by = stated if isinstance(stated, Mapping) else dict.fromkeys(_listed(stated), 1.0)
+        by = stated if isinstance(stated, Mapping) else dict.fromkeys(_listed(stated, "by"), 1.0)
         if not by:
             raise UsageError("no key columns; pass one to four columns that filters use")
         return {name: _weight(name, weight) for name, weight in by.items()}
@@ -232,14 +261,15 @@ def _check_number(name: str, given: object, kind: type) -> None:
         raise UsageError(f"{name}= must be a {unit} above 0, not {given!r}")
 
 
-def _listed(by: Any) -> list[str]:
-    named = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
-    for name in named:
+def _listed(given: Any, argument: str) -> list[str]:
+    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    for name in names:
         if not isinstance(name, str):
-            raise UsageError(f"by= must contain column names, not {name!r}")
-    if len(set(named)) < len(named):
-        raise UsageError(f"duplicate key columns: {', '.join(named)}; pass each column once")
-    return named
+            raise UsageError(f"{argument}= must contain column names, not {name!r}")
+    if len(set(names)) < len(names):
+        kind = "key columns" if argument == "by" else f"columns in {argument}="
+        raise UsageError(f"duplicate {kind}: {', '.join(names)}; pass each column once")
+    return names
 
 
 def _weight(name: Any, weight: Any) -> float:

@@ -23,9 +23,10 @@ from zadapter.errors import (
 )
 from zadapter.layout.layout import Curve, Request
 from zadapter.layout.levels import orders
-from zadapter.planning.file_size import chosen_file_size
+from zadapter.planning.file_size import chosen_file_size, kept_bloom_filters
 from zadapter.spark import object_stores
 from zadapter.spark.sessions import default, ensure_format, loadable, running, session
+from zadapter.table.bloom_filters import refusal
 from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot
 
@@ -188,12 +189,35 @@ def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request
     )
     return Request(
         columns=columns,
+        bloom_filters=_bloom_filters(options, snapshot, files),
         weights=tuple(options.weights.values()),
         curve=curve,
         target_file_size=size,
         row_groups=int(options.row_groups),
         filters=options.filters,
     )
+
+
+def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tuple[Parts, ...]:
+    """Return the columns with Bloom filters: the stated ones, or those of the table's layout.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+        UsageError: A column cannot have one.
+    """
+    if options.bloom_filters is None:
+        return kept_bloom_filters(files, snapshot.layouts)
+    return tuple(sorted({_filtered(name, snapshot) for name in options.filtered_columns}))
+
+
+def _filtered(name: str, snapshot: Snapshot) -> Parts:
+    parts, type_ = resolve(split(name), snapshot.schema)
+    reason = refusal(parts, type_, snapshot.physical)
+    if parts[0] in snapshot.partition:
+        reason = "it is a partition column, so each file contains one value of it"
+    if reason is not None:
+        raise UsageError(f"{join(parts)!r} cannot have a Bloom filter: {reason}")
+    return parts
 
 
 def _key(name: str, snapshot: Snapshot) -> Parts:

@@ -64,6 +64,12 @@ def _kind(pattern: str, error: type[ZadapterError], text: str) -> _Kind:
 
 _KINDS = (
     _kind(
+        r"SPARK_JOB_CANCELLED|\bJob \d+ cancelled\b",
+        EngineError,
+        "its Spark jobs were cancelled, by their group, a tag or in Spark's UI; files that were "
+        "not committed were deleted, and the same call goes on with what is left ({cause})",
+    ),
+    _kind(
         r"No space left on device|Disk quota exceeded|QuotaExceededException|File too large"
         r"|could only be written to 0 of the|\[Errno (?:27|28|122)\]",
         StoreError,

@@ -32,7 +32,16 @@ _By = Annotated[
 ]
 _Queries = Annotated[
     list[str] | None,
-    typer.Option("--query", metavar="SQL", help="A condition to judge; repeatable."),
+    typer.Option(
+        "--queries",
+        "--query",
+        metavar="PATH|SQL",
+        help="A query log as for advise, or a condition or query to judge; repeatable.",
+    ),
+]
+_Matches = Annotated[
+    bool,
+    typer.Option("--matches", help="Also read opened files, and count those without a match."),
 ]
 _RowGroups = Annotated[
     bool, typer.Option("--row-groups", help="Also read footers, and count row groups.")
@@ -65,12 +74,13 @@ _Holdout = Annotated[
 ]
 
 
-def advise(
+def advise(  # noqa: PLR0913 - the options of zadapter.advise
     *,
     table: Table,
     queries: _Log,
     candidates: _Candidates = None,
     holdout: _Holdout = 0.5,
+    plot: Plot = None,
     html: Html = None,
     backend: Backend = None,
 ) -> Call:
@@ -80,14 +90,14 @@ def advise(
         _ = Options(table=table, by=by)
     if not 0 < holdout < 1:
         raise UsageError(f"--holdout must be a share between 0 and 1, not {holdout:g}")
-    check_paths(None, html)
+    check_paths(plot, html)
     log = queries[0] if len(queries) == 1 and not _is_sql(queries[0]) else queries
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.advise(
             table, log, candidates=keys, holdout=holdout, backend=backend, spark=spark
         )
-        return with_pages(found, table, None, html)
+        return with_pages(found, table, plot, html)
 
     return Call(function="advise", tables=(table,), backend=backend, run=run)
 
@@ -103,6 +113,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     by: _By = None,
     where: Where = None,
     queries: _Queries = None,
+    matches: _Matches = False,
     row_groups: _RowGroups = False,
     sample_files: _SampleFiles = SAMPLE_FILES,
     plan: Annotated[
@@ -118,15 +129,19 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     _ = Options(table=table, by=keys, where=where)
     least = None if check is None else _gain(check)
     check_paths(plot, html)
+    if matches and not queries:
+        raise UsageError("--matches counts the rows that queries match; pass --queries as well")
     for text in queries or ():
         check_where(text)
+    log = queries[0] if queries and len(queries) == 1 else queries
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.analyze(
             table,
             by=keys,
             where=where,
-            queries=queries,
+            queries=log,
+            matches=matches,
             row_groups=row_groups,
             sample_files=sample_files,
             plan=plan or least is not None,

@@ -32,6 +32,16 @@ def parse_by(texts: Sequence[str]) -> dict[str, float]:
     return keys
 
 
+def parse_columns(texts: Sequence[str]) -> list[str]:
+    """Parse the values of ``--bloom-filters``: comma-separated names; an empty text has none.
+
+    >>> parse_columns(["user_id, `odd,name`", ""])
+    ['user_id', '`odd,name`']
+    """
+    parts = [part.strip() for text in texts for part in re.split(f",{_OUTSIDE}", text)]
+    return [part for part in parts if part]
+
+
 def _weight(name: str, text: str) -> float:
     try:
         return float(text)

@@ -22,7 +22,7 @@ from zadapter.cli.options import (
     RowGroups,
     TargetFileSize,
 )
-from zadapter.cli.parsing import parse_by, parse_pairs, parse_tiers
+from zadapter.cli.parsing import parse_by, parse_columns, parse_pairs, parse_tiers
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
 from zadapter.reports.optimize import VERIFICATIONS
@@ -57,6 +57,14 @@ _Queries = Annotated[
     typer.Option(
         metavar="PATH",
         help="A query log, as for advise. With --by auto, the keys are those that it asks for.",
+    ),
+]
+_BloomFilters = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns that get a Bloom filter in each row group, comma-separated; repeatable; '' "
+        "for none. Without it, those of the table's layout.",
     ),
 ]
 _Config = Annotated[
@@ -122,6 +130,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     table: _Table = None,
     by: _Keys = None,
     queries: _Queries = None,
+    bloom_filters: _BloomFilters = None,
     config: _Config = None,
     where: _Where = None,
     backend: Backend = None,
@@ -153,6 +162,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         table=table,
         by=AUTO if by == [AUTO] and queries else parse_by(by) if by else None,
         queries=queries,
+        bloom_filters=None if bloom_filters is None else parse_columns(bloom_filters),
         where=where,
         curve=curve,
         target_file_size=target_file_size,

@@ -50,6 +50,13 @@ class QueryLog:
     """Number of entries, with those that are not used."""
     unused: Mapping[str, int]
     """Number of entries that have no usable filter, by reason, most frequent first."""
+    days: float | None = None
+    """Days that the log covers; None: unknown. If known, weights are numbers of queries."""
+
+    @property
+    def a_day(self) -> float | None:
+        """Number of filters that its queries apply a day; None: unknown."""
+        return fsum(each.weight for each in self.filters) / self.days if self.days else None
 
     def split(self, holdout: float) -> tuple["QueryLog", "QueryLog"]:
         """Divide the log by time into an older and a newer part.

@@ -3,11 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import TYPE_CHECKING
 
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.layout.filters import Keys
-from zadapter.reports.facts import Facts, Listing, titled
+from zadapter.pictures.effects import Effects, effects
+from zadapter.pictures.pages import drawing
+from zadapter.reports.facts import Facts, Listing, html, titled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEARNED = "learned from the log"
+"""Name of the candidate that is learned from the older part of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,38 @@ class QueryEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BloomFilterEffect:
+    """What the queries that look for values of a column read, with Bloom filters and without."""
+
+    weight: float
+    """Share of these queries in the log."""
+    row_group_share: float
+    """Mean share of the rows in row groups that they cannot skip by bounds."""
+    row_group_share_filtered: float
+    """The same with Bloom filters."""
+    bytes: int
+    """Size of the filters, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a learned layout promised to the filters that it was learned from, and what they read.
+
+    The filters are those that are stored with the layout: each restricts one of its columns.
+    """
+
+    filters: int
+    """Number of these filters."""
+    promised: float
+    """Mean share of the rows in files that they cannot skip of a table that is fitted anew to
+    them, in no more files than it has."""
+    held: float
+    """The same of the table as it is."""
+    elsewhere: float
+    """Share of the newer queries, by weight, that restrict none of the layout's columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice(Facts):
     """Layouts for the queries of a log, each judged by queries that it was not learned from."""
 
@@ -72,14 +113,24 @@ class Advice(Facts):
     best: Keys | None = field(repr=False)
     """What ``optimize`` accepts as ``by``: the best layout, fitted to the whole log; None: no
     layout is better than today's files."""
+    bloom_filters: Mapping[str, BloomFilterEffect]
+    """What ``optimize`` accepts as ``bloom_filters``: columns whose equality filters no cut serves,
+    with the effect on the newer part of the log."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
+    queries_a_day: float | None = None
+    """Number of filters that queries of the log apply a day; None: the log does not tell."""
+    drift: Drift | None = None
+    """What today's layout promised; None: it was not learned from a log."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
+
+    def _repr_html_(self) -> str:
+        return html(self) + drawing(self.plot)
 
     @property
     def today(self) -> Candidate:
@@ -105,20 +156,67 @@ class Advice(Facts):
             facts["advice"] = "leave it as it is: no layout lets these queries read less"
         else:
             chosen = self.chosen
-            facts["advice"] = f"{chosen.name}: {chosen.keys}"
+            anew = "learn anew, " if self.drift is not None and chosen.name == LEARNED else ""
+            facts["advice"] = f"{anew}{chosen.name}: {chosen.keys}"
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )
-            facts["pays after"] = f"{chosen.pays_after(self.today):,} queries, in bytes read"
+            facts["pays after"] = f"{self._paid(chosen)}, in bytes read"
+        if self.bloom_filters:
+            facts["Bloom filters"] = f"on {', '.join(self.bloom_filters)}"
+        if self.drift is not None:
+            facts["drift"] = _drifted(self.drift, self.today.share)
         return facts
 
+    def pays_after_days(self, each: Candidate) -> float | None:
+        """Return after how many days of such queries a rewrite has paid for itself in bytes read.
+
+        None: it saves nothing, or the log has no times.
+        """
+        queries = each.pays_after(self.today)
+        return queries / self.queries_a_day if queries and self.queries_a_day else None
+
+    def plot(self) -> "Figure":
+        """Draw what queries read before and after, and what all queries read of each layout.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            MissingBackendError: matplotlib is not installed.
+        """
+        return effects(
+            Effects(
+                title=f"{self.table}: {self.judged_by:,} filters",
+                after="" if self.chosen is None else self.chosen.name,
+                labels=tuple(each.where for each in self.queries),
+                weights=tuple(each.weight for each in self.queries),
+                shares=tuple((each.before, each.after) for each in self.queries),
+                layouts=tuple((each.name, each.share) for each in self.candidates),
+            )
+        )
+
     def listings(self) -> Sequence[Listing]:
-        """Return the candidates, the queries that gain and lose most, and unused entries."""
+        """Return candidates, Bloom filters, queries that gain and lose most, and unused entries."""
         return (
             Listing(
                 "layouts",
                 ("layout", "columns", "by file", "by row group", "rewritten", "pays after"),
                 tuple(self._row(each) for each in self.candidates),
+            ),
+            Listing(
+                "Bloom filters",
+                ("column", "queries", "row groups read", "then", "bytes"),
+                tuple(
+                    (
+                        column,
+                        f"{each.weight:.1%}",
+                        f"{each.row_group_share:.1%}",
+                        f"{each.row_group_share_filtered:.1%}",
+                        show(each.bytes),
+                    )
+                    for column, each in self.bloom_filters.items()
+                ),
             ),
             Listing(
                 "queries",
@@ -134,17 +232,32 @@ class Advice(Facts):
 
     def _row(self, each: Candidate) -> tuple[object, ...]:
         groups = "" if each.row_group_share is None else f"{each.row_group_share:.1%}"
-        queries = each.pays_after(self.today)
         return (
             each.name,
             "" if each.keys is None else str(each.keys),
             f"{each.share:.1%}",
             groups,
             show(each.bytes_rewritten) if each.bytes_rewritten else "",
-            "" if queries is None else f"{queries:,} queries",
+            self._paid(each),
         )
+
+    def _paid(self, each: Candidate) -> str:
+        """Return after how long a rewrite has paid, as text; empty: never."""
+        queries, days = each.pays_after(self.today), self.pays_after_days(each)
+        if queries is None:
+            return ""
+        return f"{queries:,} queries" if days is None else f"{days:,.1f} days, {queries:,} queries"
 
     def _extremes(self) -> tuple[QueryEffect, ...]:
         """Return the queries that gain most, and those that lose most."""
         losing = tuple(each for each in self.queries[10:][-10:] if each.after > each.before)
         return (*self.queries[:10], *losing)
+
+
+def _drifted(drift: Drift, share: float) -> str:
+    """Return what a layout promised and what queries read, as text."""
+    elsewhere = f"; {drift.elsewhere:.0%} filter none of its columns" if drift.elsewhere else ""
+    return (
+        f"promised {drift.promised:.1%} to the {drift.filters:,} filters that it was learned from, "
+        f"which read {drift.held:.1%} now; these queries read {share:.1%}{elsewhere}"
+    )

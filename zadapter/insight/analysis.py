@@ -10,6 +10,7 @@ from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.insight.columns import ColumnFacts
 from zadapter.insight.due import Due
+from zadapter.insight.reads import Query, Reads, Totals, listing
 from zadapter.overlap.depth import Depth
 from zadapter.pictures.figures import BOXES, clusters
 from zadapter.pictures.pages import drawing
@@ -18,33 +19,6 @@ from zadapter.reports.facts import Facts, Listing, html, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """Number of files, rows and bytes."""
-
-    files: int
-    rows: int | None
-    """Live rows; None: the log has no row counts."""
-    bytes: int
-
-    def __str__(self) -> str:
-        rows = "unknown" if self.rows is None else f"{self.rows:,}"
-        return f"{self.files:,} files, {rows} rows, {show(self.bytes)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What the bounds of files leave a condition to read."""
-
-    condition: str
-    read: Totals
-    """The files that may hold matching rows."""
-    share: float
-    """Share of the table's rows in them, from 0 to 1."""
-    unused: tuple[str, ...]
-    """Parts of the condition that exclude no file, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +85,8 @@ class Analysis(Facts):
     sampled: bool
     """Whether depth and share of the key columns are those of a sample of the files."""
     queries: tuple[Query, ...]
+    reads: Reads | None
+    """What the queries read together; None: no queries were given."""
     runs: tuple[Run, ...]
     """The layouts that wrote files, by bytes; files of no layout come first."""
     deleted_rows: int
@@ -190,7 +166,7 @@ class Analysis(Facts):
 
     def _more(self) -> dict[str, str]:
         """Return the facts that not every table has."""
-        facts = dict[str, str]()
+        facts = {} if self.reads is None else self.reads.facts()
         if self.row_groups is not None:
             found = self.row_groups
             facts["by row group"] = (
@@ -222,14 +198,7 @@ class Analysis(Facts):
         """Return the columns, the queries, the depth histogram and the worst partitions."""
         return (
             Listing("columns", _COLUMNS, tuple(map(_column_row, self.columns))),
-            Listing(
-                "queries",
-                ("condition", "files", "rows read", "excludes nothing"),
-                tuple(
-                    (q.condition, q.read.files, f"{q.share:.1%}", "; ".join(q.unused))
-                    for q in self.queries
-                ),
-            ),
+            listing(self.queries),
             Listing(
                 "worst partitions",
                 ("partition", "files", "bytes", "depth"),

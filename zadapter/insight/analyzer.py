@@ -10,17 +10,17 @@ import pyarrow.compute as pc
 
 from zadapter.base.names import Parts, join
 from zadapter.base.ranks import Ints
-from zadapter.filters.predicate import Predicate
-from zadapter.filters.pruning import matching
-from zadapter.insight.analysis import Analysis, Partition, Query, RowGroups, Run, Totals
-from zadapter.insight.columns import ColumnFacts, column_facts, total_rows
+from zadapter.filters.query_log import QueryLog
+from zadapter.insight.analysis import Analysis, Partition, RowGroups, Run
+from zadapter.insight.columns import ColumnFacts, column_facts
 from zadapter.insight.due import Due, due
-from zadapter.insight.parts import unused
+from zadapter.insight.reads import Query, Totals, reads, totals
 from zadapter.layout.layout import Request
 from zadapter.overlap import depth as depths
 from zadapter.overlap.depth import Depth, Depths
 from zadapter.overlap.extents import Extent, Space, extent, shares_by_column, space
 from zadapter.overlap.partitions import partition_numbers
+from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Limits
 from zadapter.planning.reading import filter_weights
 from zadapter.table import file_stats
@@ -105,7 +105,8 @@ class Subject:
         if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)
-        return due(self.files, self.request, names, self.limits, self.space)
+        outdated = other_bloom_filters(self.files, self.snapshot.layouts, self.request)
+        return due(self.files, self.request, names, self.limits, self.space, outdated)
 
     def worst(self) -> tuple[int, tuple[Partition, ...]]:
         """Return the number of partitions, and those whose files overlap most."""
@@ -157,28 +158,12 @@ class Subject:
         return tuple(map(join, request.columns))
 
 
-def query(condition: str, predicate: Predicate, files: pa.Table) -> Query:
-    """Return what the bounds of *files* leave a condition to read."""
-    read = files.filter(pa.array(matching(predicate, files)))
-    rows, every = int(row_counts(read).sum()), int(row_counts(files).sum())
-    return Query(
-        condition=condition,
-        read=totals(read),
-        share=rows / every if every else 0.0,
-        unused=unused(predicate, files),
-    )
-
-
-def totals(files: pa.Table) -> Totals:
-    """Return the number of files, their rows and bytes."""
-    return Totals(files=files.num_rows, rows=total_rows(files), bytes=total(files, "size"))
-
-
 def analysis(
     subject: Subject,
     *,
     where: str | None,
     queries: Sequence[Query],
+    log: QueryLog | None = None,
     row_groups: RowGroups | None,
     rewrite: Due | None,
 ) -> Analysis:
@@ -187,7 +172,8 @@ def analysis(
     Args:
         subject: The files, and what is known of the table.
         where: The condition that they may match.
-        queries: What conditions read.
+        queries: What queries read.
+        log: The log that they come from.
         row_groups: What filters read by row group, if footers were read.
         rewrite: What would be rewritten, if that is known.
     """
@@ -209,6 +195,7 @@ def analysis(
         share=subject.space.share_now if keys else None,
         sampled=bool(keys) and subject.space.sampled,
         queries=tuple(queries),
+        reads=reads(log, queries) if log is not None and queries else None,
         runs=subject.runs(),
         deleted_rows=_deleted(files),
         deletes=files.num_rows - files["deletes"].null_count,

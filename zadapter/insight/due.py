@@ -1,6 +1,6 @@
 """Whether a rewrite is due, by the rule of the maintenance planner, and what it would bring."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from zadapter.planning.box_rows import A_CELL, Cells, drawn, rows_of_files, writ
 from zadapter.planning.effect import Effect, saved
 from zadapter.planning.file_groups import jobs, reasons
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
-from zadapter.planning.merges import Reason, Rewrite, groups_of
+from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.reading import DRAWN, filter_weights
 from zadapter.reports.plan import Plan
 
@@ -71,6 +71,7 @@ def due(
     partition_columns: Sequence[str],
     limits: Limits,
     space: Space,
+    outdated: Collection[str] = (),
 ) -> Due:
     """Return what would be rewritten.
 
@@ -80,8 +81,11 @@ def due(
         partition_columns: The table's partition columns.
         limits: Limits of one run of ``optimize``.
         space: The files' boxes in the key columns.
+        outdated: Ids of requests whose files have other Bloom filters.
     """
-    found = maintenance(files, request, partition_columns, limits)
+    found = maintenance(
+        files, request, partition_columns, limits, renewal=Renewal(outdated=outdated)
+    )
     before = space.share_now
     first = [each for each in found.rewrites if each.reason is Reason.FIRST]
     chosen = list(found.rewrites)
@@ -114,7 +118,7 @@ def _pays(
     files: pa.Table, request: Request, first: Sequence[Rewrite], before: float, after: float
 ) -> bool:
     """Return whether the first rewrite of files pays, as far as bounds of files say."""
-    if filter_weights(request) is not None:
+    if filter_weights(request) is not None or request.bloom_filters:
         return True  # such a layout is for other filters than those that are predicted
     return Effect(
         rows=sum(each.rows for each in first),

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from zadapter.base.secrets import mask_fields
 from zadapter.filters.column_bounds import Mask
-from zadapter.insight.analysis import Totals
 from zadapter.insight.parts import PartFacts
+from zadapter.insight.reads import GroupsRead, Totals
 from zadapter.pictures.figures import clusters
 from zadapter.reports.facts import SHOWN, Facts, Listing, titled
 
@@ -44,22 +44,6 @@ class EngineRead:
     differences: tuple[Difference, ...] = ()
     note: str = ""
     """Why the plan does not tell, or what it does not show; empty: nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupsRead:
-    """What bounds leave to read by row group."""
-
-    files: int
-    """Number of files whose footers were read."""
-    of: int
-    """Number of files that are kept."""
-    kept: int
-    """Number of row groups of these files that may hold matching rows."""
-    row_groups: int
-    """Number of all row groups of these files."""
-    rows: int
-    """Rows in the row groups that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,13 +19,15 @@ from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
 from zadapter.insight.analysis import Analysis, RowGroups
-from zadapter.insight.analyzer import Subject, analysis, query
+from zadapter.insight.analyzer import Subject, analysis
 from zadapter.insight.columns import reason_without
 from zadapter.insight.due import Due, planned
-from zadapter.inspection.opened import Opened, listed, opening
+from zadapter.inspection.opened import Opened, opening
+from zadapter.inspection.queries import JUDGED, conditions, judged, log_of
 from zadapter.layout.layout import Request
 from zadapter.overlap.extents import extent, space
 from zadapter.planning.file_size import present_file_size
+from zadapter.querylog.sources import Queries
 from zadapter.rewrite.compaction import compaction_plan, ordering_columns
 from zadapter.rewrite.optimize import plan as predicted
 from zadapter.spark.footers import of_row_groups
@@ -46,7 +48,8 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     where: str | None = None,
-    queries: str | Sequence[str] | None = None,
+    queries: Queries | None = None,
+    matches: bool = False,
     row_groups: bool = False,
     sample_files: int = SAMPLE_FILES,
     plan: bool = False,
@@ -60,7 +63,10 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
         by: Key columns as for :func:`zadapter.optimize`. None: those that the table is clustered
             by.
         where: A condition in Spark's SQL. Only files that may match it are analyzed.
-        queries: Conditions. The analysis has the share of files and rows that each has to read.
+        queries: Conditions, or a log as for :func:`zadapter.advise`. The analysis has the share of
+            files and rows that each filter has to read. A condition that is wrong is refused; of a
+            log, what cannot be used is counted.
+        matches: Also read the files that the queries open, and count those without a matching row.
         row_groups: Also read footers, and compare the row groups.
         sample_files: Maximum number of files whose footers are read.
         plan: Judge a rewrite by :func:`zadapter.plan`, which samples rows and reads footers;
@@ -72,25 +78,25 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
         UsageError: There is no such table or column, or a condition is invalid.
     """
     check_where(where)
-    check_flags(row_groups=row_groups, plan=plan)
+    check_flags(matches=matches, row_groups=row_groups, plan=plan)
     check_sample(sample_files)
-    for text in listed(queries):
-        check_where(text)
+    texts = conditions(queries, matches=matches)
     options = Options(table=table, by=by, where=where)
     told = None
     if plan:
         told = planned(predicted(table, by=by, where=where, backend=backend, spark=spark))
+    footers = sample_files if row_groups else None
     with opening("analyze", named(table), backend, spark) as opened:
-        judged = [(text, opened.condition(text).predicate) for text in listed(queries)]
+        log = log_of(opened, queries, texts)
         filtered = None if where is None else opened.condition(where).predicate
-        conditions = [predicate for _, predicate in judged]
-        conditions += [] if filtered is None else [filtered]
-        subject = _subject(opened, options, filtered, conditions)
+        used = [each.predicate for each in log.filters[:JUDGED]]
+        subject = _subject(opened, options, filtered, [*used, *([filtered] if filtered else [])])
         return analysis(
             subject,
             where=where,
-            queries=[query(text, predicate, subject.files) for text, predicate in judged],
-            row_groups=_row_groups(opened, subject, sample_files) if row_groups else None,
+            log=log,
+            queries=judged(opened, subject.files, log, footers=footers, matches=matches),
+            row_groups=None if footers is None else _row_groups(opened, subject, footers),
             rewrite=told or subject.due() or _joined(opened, options, filtered, subject.note),
         )
 

@@ -9,8 +9,8 @@ from zadapter.backend.contract import is_inspected
 from zadapter.base.java_errors import first_line_of
 from zadapter.base.translate_errors import texts
 from zadapter.filters.column_bounds import Mask
-from zadapter.insight.analyzer import totals
 from zadapter.insight.explanation import EngineRead, differences
+from zadapter.insight.reads import totals
 from zadapter.inspection.opened import Opened, location
 from zadapter.spark.clone import planned
 from zadapter.table.spark_scans import leaves_of

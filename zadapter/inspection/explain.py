@@ -13,9 +13,9 @@ from zadapter.errors import UsageError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.pruning import matching
-from zadapter.insight.analyzer import totals
-from zadapter.insight.explanation import Explanation, GroupsRead, with_engine
+from zadapter.insight.explanation import Explanation, with_engine
 from zadapter.insight.parts import explained_files, part_facts
+from zadapter.insight.reads import GroupsRead, totals
 from zadapter.inspection.analyze import SAMPLE_FILES, check_sample
 from zadapter.inspection.engine import ask
 from zadapter.inspection.opened import Opened, opening

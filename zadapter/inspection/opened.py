@@ -1,6 +1,6 @@
 """A table that is inspected: its backend, its version, and conditions on it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
@@ -67,11 +67,6 @@ def opening(
         snapshot = opened.snapshot(table)
         step.note(version=snapshot.version)
         yield Opened(backend=opened, snapshot=snapshot, session=session)
-
-
-def listed(texts: str | Sequence[str] | None) -> list[str]:
-    """Return texts as a list; one text is a list of one."""
-    return [texts] if isinstance(texts, str) else list(texts or ())
 
 
 def location(uri: str) -> str:

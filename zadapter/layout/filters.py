@@ -19,6 +19,9 @@ from zadapter.base.ranks import Ints, rank
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
+BEYOND = np.iinfo(np.int64).max
+"""Rank that only hulls without a known upper end reach."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -89,7 +92,8 @@ class RankedFilters:
 
     Attributes:
         column: Column of each range. Ranges are in the order of filters, boxes and columns.
-        low: Lowest rank of each range. It is above the highest one if no known value is between.
+        low: Lowest rank of each range. It is above the highest one if no known value is between,
+            and :data:`BEYOND` if all known values are on one side of the range.
         high: Highest rank of each range.
         box: Box of each range, numbered across all filters.
         filter: Filter of each range.
@@ -187,7 +191,10 @@ def _limits(ranges: Sequence[Range], distinct: pa.Array) -> tuple[Ints, Ints]:
     open_right = np.array([each.closed in {"left", "neither"} for each in ranges], np.bool_)
     low = np.where(open_left, above[0], below[0]) + 1
     high = np.where(open_right, below[1], above[1])
-    return np.where(limits[0] > 0, low, 1), np.where(limits[1] > 0, high, len(distinct))
+    low, high = np.where(limits[0] > 0, low, 1), np.where(limits[1] > 0, high, len(distinct))
+    # hulls that are estimated may reach beyond all known values
+    beyond = (low > len(distinct)) | (high < 1)
+    return np.where(beyond, BEYOND, low), np.where(beyond, len(distinct), high)
 
 
 def _starts(*keys: Ints) -> Ints:

@@ -26,10 +26,12 @@ from zadapter.layout.levels import Level, written_once
 
 Files = npt.NDArray[np.int32]
 
-FORMAT, WITH_FILTERS = 2, 3
+FORMAT, WITH_FILTERS, WITH_BLOOM_FILTERS = 2, 3, 4
 """Versions of the JSON that :meth:`Layout.to_json` writes. Since version 2, repeated cuts are
-written once, with indices. Version 3 has filters, and levels of several columns. All versions are
-read."""
+written once, with indices. Version 3 has filters, and levels of several columns; version 4 has
+Bloom filters. All versions are read."""
+ID = 16
+"""Hex digits of the id of a request, with which those of its layouts begin."""
 _TREE = 1
 """Version of the JSON that layout ids are digests of."""
 
@@ -64,6 +66,8 @@ class Request:
     """Filters that the adaptive curve is fitted to, instead of cutting all columns in turn."""
     cold: bool = False
     """Whether this is the layout of the cold tier, with its larger files."""
+    bloom_filters: tuple[Parts, ...] = ()
+    """Columns with a Bloom filter in each row group, in ascending order."""
 
     def __post_init__(self) -> None:
         names = [join(column) for column in self.columns]
@@ -91,6 +95,7 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as plain JSON values."""
+        blooms = [join(column) for column in self.bloom_filters]
         return {
             "columns": [join(column) for column in self.columns],
             "weights": list(self.weights),
@@ -99,6 +104,7 @@ class Request:
             "row_groups": self.row_groups,
             **({"filters": [each.to_dict() for each in self.filters]} if self.filters else {}),
             **({"cold": True} if self.cold else {}),
+            **({"bloom_filters": blooms} if blooms else {}),
         }
 
     @classmethod
@@ -112,6 +118,7 @@ class Request:
             row_groups=data["row_groups"],
             filters=tuple(map(Filter.from_dict, data.get("filters", ()))),
             cold=data.get("cold", False),
+            bloom_filters=tuple(split(column) for column in data.get("bloom_filters", ())),
         )
 
 
@@ -186,8 +193,7 @@ class Layout:
         files = {"first_file": self.first_file.tolist(), "width": self.width.tolist()}
         tree = self._tree()
         tree["levels"] = [written_once(level) for level in tree["levels"]]
-        version = WITH_FILTERS if self.request.filters else FORMAT
-        whole = tree | files | {"order": order, "format": version}
+        whole = tree | files | {"order": order, "format": _version(self.request)}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -198,11 +204,11 @@ class Layout:
             UsageError: Another version of zadapter wrote the JSON in an unknown format.
         """
         data = json.loads(text)
-        if data.get("format") not in {1, FORMAT, WITH_FILTERS}:
+        if data.get("format") not in {1, FORMAT, WITH_FILTERS, WITH_BLOOM_FILTERS}:
             raise UsageError(
                 f"the table's layout has format {data.get('format')!r}, but this zadapter reads "
-                f"formats up to {WITH_FILTERS}; upgrade zadapter, or pass force=True to fit a new "
-                "layout"
+                f"formats up to {WITH_BLOOM_FILTERS}; upgrade zadapter, or pass force=True to fit "
+                "a new layout"
             )
         order = data["order"]
         return cls(
@@ -245,9 +251,16 @@ class LayoutStore(Protocol):
         """Return the layout with an id, or None if there is none."""
 
 
+def _version(request: Request) -> int:
+    """Return the oldest version of the JSON that can hold a request."""
+    if request.bloom_filters:
+        return WITH_BLOOM_FILTERS
+    return WITH_FILTERS if request.filters else FORMAT
+
+
 def _dumps(data: Mapping[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
 def _digest(data: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_dumps(data).encode()).hexdigest()[:16]
+    return hashlib.sha256(_dumps(data).encode()).hexdigest()[:ID]

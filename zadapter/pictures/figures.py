@@ -24,7 +24,7 @@ _CELLS = 160, 100
 """Number of cells of a density, across and up."""
 _SIZE = 12.0, 8.0
 """Width and height in inches, of 100 pixels each."""
-_COLOURS = ("#0072B2", "#D55E00")
+COLOURS = ("#0072B2", "#D55E00")
 """Blue and vermilion of Okabe and Ito, which the colour-blind tell apart."""
 _TITLE = 40
 """Most characters of a title."""
@@ -52,7 +52,7 @@ def clusters(tables: Sequence[tuple[str, pa.Table]], columns: Sequence[str]) -> 
         UsageError: No file has bounds of a column.
         MissingBackendError: matplotlib is not installed.
     """
-    figure = _figure()
+    figure = new_figure()
     parts = [split(name) for name in ([columns] if isinstance(columns, str) else columns)]
     if not parts:
         raise UsageError("no file has bounds of a column, so there is nothing to draw")
@@ -68,7 +68,7 @@ def clusters(tables: Sequence[tuple[str, pa.Table]], columns: Sequence[str]) -> 
         first = first or axes
         known = _panel(figure, axes, [side[number] for side in sides])
         lacking = f"; {files.num_rows - known:,} without bounds" if known < files.num_rows else ""
-        axes.set_title(f"{_plain(title)}: {files.num_rows:,} files{lacking}", loc="left")
+        axes.set_title(f"{plain(title)}: {files.num_rows:,} files{lacking}", loc="left")
     _histogram(figure.add_subplot(grid[1, :]), tables, parts)
     return figure
 
@@ -79,13 +79,18 @@ def with_bounds(files: pa.Table | None) -> list[str]:
     return [name for name in names if files and extent(files, split(name)).known.any()][:2]
 
 
-def _plain(title: str) -> str:
+def plain(title: str) -> str:
     """Return the end of a title, without formulas."""
     text = title if len(title) <= _TITLE else f"…{title[1 - _TITLE :]}"
     return text.replace("$", r"\$")
 
 
-def _figure() -> "Figure":
+def new_figure() -> "Figure":
+    """Return an empty figure.
+
+    Raises:
+        MissingBackendError: matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
     except ModuleNotFoundError as error:
@@ -117,7 +122,7 @@ def _panel(figure: "Figure", axes: "Axes", sides: Sequence[_Sides]) -> int:
     if len(sides) == 1:
         order = np.argsort(across.low, kind="stable")
         number = np.arange(len(order), dtype=np.float64)
-        axes.hlines(number, across.low[order], across.high[order], color=_COLOURS[0], linewidth=1)
+        axes.hlines(number, across.low[order], across.high[order], color=COLOURS[0], linewidth=1)
         axes.set_ylabel("files, by lowest value")
         return int(known.sum())
     up = _Sides(sides[1].low[known], sides[1].high[known], sides[1].scale)
@@ -138,9 +143,9 @@ def _boxes(axes: "Axes", across: _Sides, up: _Sides) -> None:
         Rectangle((x, y), w, h) for x, y, w, h in zip(left, bottom, width, height, strict=True)
     ]
     alpha = float(np.clip(4 / max(1, len(boxes)), 0.03, 0.35))
-    axes.add_collection(PatchCollection(boxes, facecolor=_COLOURS[0], alpha=alpha))
+    axes.add_collection(PatchCollection(boxes, facecolor=COLOURS[0], alpha=alpha))
     axes.add_collection(
-        PatchCollection(boxes, facecolor="none", edgecolor=_COLOURS[0], linewidth=0.8)
+        PatchCollection(boxes, facecolor="none", edgecolor=COLOURS[0], linewidth=0.8)
     )
     axes.autoscale_view()
 
@@ -189,8 +194,8 @@ def _histogram(
         at = np.ceil(np.log2(np.maximum(1, np.rint(depth[depth > 0])))).astype(np.int64)
         shares = np.bincount(at, minlength=buckets) / max(1, len(at))
         style: dict[str, Any] = {"hatch": "///", "alpha": 0.75} if number % len(columns) else {}
-        name = f"{_plain(title)}, {join(column)}" if len(tables) > 1 else join(column)
-        colour = _COLOURS[number // len(columns) % 2] if len(tables) > 1 else _COLOURS[number % 2]
+        name = f"{plain(title)}, {join(column)}" if len(tables) > 1 else join(column)
+        colour = COLOURS[number // len(columns) % 2] if len(tables) > 1 else COLOURS[number % 2]
         places = np.arange(buckets) - 0.42 + (number + 0.5) * width
         axes.bar(places, 100 * shares, width, color=colour, edgecolor="white", label=name, **style)
     axes.set_xticks(range(buckets), [_bucket(n) for n in range(buckets)])

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from zadapter.base.names import split
 from zadapter.base.ranks import Ints, rank
 from zadapter.planning.file_groups import Group, Job, Mask, Root, by_partition, parts
-from zadapter.planning.maintenance import WORN, Limits
-from zadapter.planning.merges import Reason
+from zadapter.planning.maintenance import Limits
+from zadapter.planning.merges import WORN, Reason
 from zadapter.table import file_stats
 
 SMALL = 0.5

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Curve, LayoutStore, Request
+from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
 
 MIB = 1 << 20
@@ -95,6 +96,39 @@ def usual(request: Request) -> Request:
 def _scaled(request: Request, times: float, *, cold: bool) -> Request:
     size, row_groups = int(request.target_file_size * times), int(request.row_groups * times)
     return replace(request, target_file_size=size, row_groups=row_groups, cold=cold)
+
+
+def kept_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[Parts, ...]:
+    """Return the columns with Bloom filters as the last rewrite was asked for them.
+
+    Of tables whose last request is not stored, those of the layout that wrote most bytes.
+    """
+    last = layouts.get(LAST)
+    request = heaviest_request(files, layouts) if last is None else last.request
+    return () if request is None else request.bloom_filters
+
+
+def other_bloom_filters(files: pa.Table, layouts: LayoutStore, request: Request) -> frozenset[str]:
+    """Return the ids of the requests of the same keys as *request* that have other filters.
+
+    Args:
+        files: The table's files.
+        layouts: Layouts stored with the table, by id.
+        request: The requested layout.
+    """
+    ids = pc.unique(files["layout"].drop_null()).to_pylist()
+    stored = ((name, layouts.get(name)) for name in {each[: len(each) // 2] for each in ids})
+    return frozenset(
+        name
+        for name, layout in stored
+        if layout is not None
+        and _same_keys(layout.request, request)
+        and layout.request.bloom_filters != request.bloom_filters
+    )
+
+
+def _same_keys(request: Request, other: Request) -> bool:
+    return request.columns == other.columns and request.curve is other.curve
 
 
 def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:

@@ -16,7 +16,7 @@ from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, by_partition
 from zadapter.planning.file_groups import parts as pieces
 from zadapter.planning.file_size import of_cold
-from zadapter.planning.merges import Reason, Rewrite
+from zadapter.planning.merges import Due, Reason, Renewal, Rewrite
 from zadapter.planning.parts import Facts, Part, cold_parts, parts_of
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
@@ -25,8 +25,6 @@ MANY_PARTITIONS = 64
 """Number of partitions, those of most new bytes, whose effects are predicted from boxes."""
 MANY_BOXES = 6
 """Number of a trunk's boxes, those with the largest runs to merge, that are predicted so."""
-WORN = 0.3
-"""Share of deleted rows above which a file is rewritten, clustered or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ def maintenance(
     partition_columns: Sequence[str],
     limits: Limits,
     *,
-    force: bool = False,
+    renewal: Renewal | None = None,
     tiers: Tiers | None = None,
 ) -> Maintenance:
     """Choose the files to rewrite.
@@ -88,28 +86,28 @@ def maintenance(
         request: The requested layout.
         partition_columns: The table's partition columns.
         limits: Limits of this run.
-        force: Fit new cuts to all files, also to those that another implementation has clustered.
+        renewal: Clustered files that are rewritten; None: only those with many deleted rows.
         tiers: Which files are left alone or become larger, by their age; None: neither.
     """
-    every = files
-    files = every if force else file_stats.unowned(every)
-    worn = file_stats.deleted_share(files) > WORN
-    facts = Facts.of(files, request, worn | force)
+    every, renewal = files, renewal or Renewal()
+    files = every if renewal.every else file_stats.unowned(every)
+    due = Due.of(files, renewal)
+    facts = Facts.of(files, request, due.worn | due.every)
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
     parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
     for root, at in _partitions(facts, partition_columns, ~mixed & (tier == Tier.WARM)):
         parts += parts_of(facts, root, at, limits.group_bytes)
-    found = _choice(facts, parts, worn, limits, force=force)
+    found = _choice(facts, parts, due, limits)
     chosen, too_large, declined = found.chosen, found.too_large, found.declined
     if cold.any():
         warm = files.select(["partition"]).filter(pa.array(~mixed & ~cold))
         others = set(by_partition(warm, partition_columns)[0])
-        cold_facts = Facts.of(files, of_cold(request), worn)
+        cold_facts = Facts.of(files, of_cold(request), due.worn)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.group_bytes))
-        more = _choice(cold_facts, parts, worn, limits, force=False)
+        more = _choice(cold_facts, parts, replace(due, every=False), limits)
         chosen, too_large = chosen + more.chosen, too_large + more.too_large
         declined = declined + more.declined
     taken, left = _within(chosen, limits)
@@ -132,9 +130,7 @@ class _Choice:
     anew: list[Rewrite]
 
 
-def _choice(
-    facts: Facts, parts: Sequence[Part], worn: Mask, limits: Limits, *, force: bool
-) -> _Choice:
+def _choice(facts: Facts, parts: Sequence[Part], due: Due, limits: Limits) -> _Choice:
     """Choose what to rewrite in each part."""
     judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
     found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
@@ -145,17 +141,17 @@ def _choice(
         parts, np.where(judged, np.cumsum(judged) - 1, -1).tolist(), strict=True
     ):
         raw = part.at[facts.layout[part.at] < 0]
-        is_worn = bool(worn[raw].any())
+        reason = due.reason(raw)
         if number < 0:
-            reason = part.reason or _reason(worn[part.at], force=force)
+            reason = part.reason or _reason(due, part.at)
             chosen += _split(facts, part, part.at, reason, limits)
         elif number in best:
             rewrite = rewrite_of(best[number])
-            is_worn = is_worn and rewrite.reason is Reason.NEW
-            chosen.append(replace(rewrite, reason=Reason.WORN) if is_worn else rewrite)
-        elif is_worn or not limits.hold(facts.sizes[raw].sum(), len(raw)):
+            is_new = rewrite.reason is Reason.NEW
+            chosen.append(replace(rewrite, reason=reason) if reason and is_new else rewrite)
+        elif reason is not None or not limits.hold(facts.sizes[raw].sum(), len(raw)):
             # too many new files for one call: some of them become a run
-            chosen += _split(facts, part, raw, Reason.WORN if is_worn else Reason.NEW, limits)
+            chosen += _split(facts, part, raw, reason or Reason.NEW, limits)
         elif number in later:
             too_large.append(rewrite_of(later[number]))
         elif number in others:
@@ -164,11 +160,13 @@ def _choice(
     return _Choice(chosen, too_large, declined, anew)
 
 
-def _reason(worn: Mask, *, force: bool) -> Reason:
+def _reason(due: Due, at: Ints) -> Reason:
     """Return why a partition without clustered files is rewritten."""
-    if force:
+    if due.every:
         return Reason.ANEW
-    return Reason.WORN if worn.all() else Reason.FIRST
+    if due.outdated[at].any():
+        return Reason.BLOOM_FILTERS
+    return Reason.WORN if due.worn[at].all() else Reason.FIRST
 
 
 def _best(

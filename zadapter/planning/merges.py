@@ -11,21 +11,26 @@ It is worth g F against the S rows written. Raw rows have to be written once any
 nothing. Of all candidates, the one with the largest g F - PRICE x (S - raw rows) is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints
+from zadapter.layout.layout import ID
 from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import Group, Root
 from zadapter.planning.predict import Floats
 from zadapter.planning.reading import Mask
+from zadapter.table import file_stats
 
 PRICE = 0.12
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
+WORN = 0.3
+"""Share of deleted rows above which a file is rewritten, clustered or not."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
 
@@ -41,6 +46,43 @@ class Reason(str, Enum):
     MIXED = "rows of several partitions"
     SMALL = "small files"
     COLD = "cold files"
+    BLOOM_FILTERS = "other Bloom filters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """Clustered files that are rewritten, though they are in runs."""
+
+    every: bool = False
+    """Fit new cuts to all files, also to those that another implementation has clustered."""
+    outdated: Collection[str] = ()
+    """Ids of requests whose files have other Bloom filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Files that are rewritten whether that pays or not."""
+
+    worn: Mask
+    """Files with many deleted rows."""
+    outdated: Mask
+    """Files with other Bloom filters."""
+    every: bool
+    """Whether all files are rewritten."""
+
+    @classmethod
+    def of(cls, files: pa.Table, renewal: Renewal) -> "Due":
+        """Find the files with many deleted rows, and those to renew."""
+        request_of = pc.utf8_slice_codeunits(files["layout"], 0, ID)
+        among = pc.is_in(request_of, pa.array(sorted(renewal.outdated), pa.string()))
+        worn = file_stats.deleted_share(files) > WORN
+        return cls(worn, np.asarray(among.to_numpy(), bool), renewal.every)
+
+    def reason(self, at: Ints) -> Reason | None:
+        """Return why the files *at* these indices are rewritten; None: only if it pays."""
+        if self.outdated[at].any():
+            return Reason.BLOOM_FILTERS
+        return Reason.WORN if self.worn[at].any() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from zadapter.errors import UsageError
 from zadapter.querylog.entries import SCANS
 
 _TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
-_WEIGHTS = ("weight", "count", "seconds")
+_COUNT = "count"
+_WEIGHTS = ("weight", _COUNT, "seconds")
 _TIMES = ("time", "timestamp", "start_time", "query_start_time", "started", "created", "date")
 _TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
@@ -37,11 +38,14 @@ def entries_of(rows: DataFrame, shown: str) -> DataFrame:
             )
         text = others[0]
     weight = _named(_WEIGHTS, [name for name in names if name != text])
+    moment, is_time = _moment(rows, text)
+    counts = weight is None or weight.lower() == _COUNT
     return rows.select(
         F.trim(F.coalesce(F.col(quote((text,))), F.lit(""))).alias("text"),
         F.expr(f"CAST(array() AS {SCANS})").alias("scans"),
         (F.lit(1.0) if weight is None else _number(weight)).alias("weight"),
-        _moment(rows, text).alias("moment"),
+        moment.alias("moment"),
+        (moment if is_time and counts else _no_number()).alias("second"),
     )
 
 
@@ -55,13 +59,17 @@ def _number(name: str) -> Column:
     return F.expr(f"try_cast({quote((name,))} AS double)")
 
 
-def _moment(rows: DataFrame, text: str) -> Column:
-    """Return the time of an entry as a number; null if there is none."""
+def _moment(rows: DataFrame, text: str) -> tuple[Column, bool]:
+    """Return the time of an entry as a number, null if there is none; and whether in seconds."""
     temporal = [f.name for f in rows.schema.fields if isinstance(f.dataType, _TEMPORAL)]
     name = _named(_TIMES, [name for name in rows.columns if name != text])
     name = name or (temporal[0] if len(temporal) == 1 else None)
     if name is None:
-        return F.lit(None).cast("double")
+        return _no_number(), False
     if isinstance(rows.schema[name].dataType, T.NumericType):
-        return _number(name)
-    return F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)")
+        return _number(name), False  # in an unknown unit
+    return F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)"), True
+
+
+def _no_number() -> Column:
+    return F.lit(None).cast("double")

@@ -63,6 +63,8 @@ class Grouped:
     groups: Sequence[Group]
     unused: Mapping[str, int]
     """Entries in no group, by reason."""
+    days: float | None = None
+    """Days that the log covers; None: unknown, or its weights are no numbers of queries."""
 
 
 def of_texts(texts: Sequence[tuple[str, float]]) -> Grouped:
@@ -87,7 +89,8 @@ def of_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
 
     Args:
         rows: Columns ``text``, ``scans``, ``weight`` and ``moment``, a number that orders them;
-            where it is null everywhere, rows are in the order of time.
+            where it is null everywhere, rows are in the order of time. And ``second``, the same as
+            seconds since 1970; null if ``moment`` is no time, or ``weight`` no number of queries.
         shown: The log, as messages name it.
         blank: Reason why entries without text and scans are not used.
 
@@ -104,17 +107,33 @@ def of_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
         }
     ).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        reasons = {
-            row["reason"]: row["count"] for row in numbered.groupBy("reason").count().collect()
-        }
-        if not reasons:
+        counts = numbered.groupBy("reason").agg(
+            F.count("*").alias("entries"),
+            (F.max("second") - F.min("second")).alias("seconds"),
+            F.approx_count_distinct("second").alias("times"),
+        )
+        found = {row["reason"]: row for row in counts.collect()}
+        if not found:
             raise UsageError(f"{shown} is an empty log; pass one with queries of this table")
+        days = _days(found[None]["seconds"], found[None]["times"]) if None in found else None
+        reasons = {reason: row["entries"] for reason, row in found.items()}
         usable = reasons.pop(None, 0)
         groups = _heaviest(numbered.where("reason IS NULL")) if usable else []
     finally:
         numbered.unpersist()
     surplus = usable - sum(group.entries for group in groups)
-    return Grouped(groups, {**reasons, SURPLUS: surplus})
+    return Grouped(groups, {**reasons, SURPLUS: surplus}, days)
+
+
+def _days(seconds: float | None, times: int) -> float | None:
+    """Return the days that a log covers.
+
+    Args:
+        seconds: Seconds between its first and its last entry.
+        times: Number of different times. Between them lies one interval less than the log covers:
+            dates of a week are six days apart.
+    """
+    return seconds / 86_400 * times / (times - 1) if seconds and times > 1 else None
 
 
 def _heaviest(rows: DataFrame) -> list[Group]:

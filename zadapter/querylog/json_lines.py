@@ -21,6 +21,7 @@ _PARTS = {
     "pushed": r"(?m)^PushedFilters: (.*)$",
     "described": r"(?m)\bfilters=(.*?)(?:, (?:runtimeFilters|groupedBy|pushedLimit)=|\]$|\)$)",
 }
+_MILLISECONDS = 1_000
 _NUMBERS = r"#\d+L?"
 
 
@@ -43,6 +44,7 @@ def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
         F.when(is_report, F.array(_report())).otherwise(_scans(name)).alias("scans"),
         F.lit(1.0).alias("weight"),
         F.col("j.time").alias("moment"),
+        (F.col("j.time") / _MILLISECONDS).alias("second"),
     )
 
 

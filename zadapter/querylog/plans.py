@@ -44,7 +44,7 @@ _STATEMENTS = {
     *("set", "use", "refresh", "analyze", "truncate", "cache", "optimize", "vacuum", "call"),
     *("grant", "revoke", "uncache", "clear", "reset", "msck", "begin", "execute", "declare"),
 }
-"""First words of statements. Any other text is a condition."""
+"""First words of statements."""
 _FIRST_WORD = re.compile(r"[\s(]*([a-z]*)", re.IGNORECASE)
 _REASONS = {
     "TABLE_OR_VIEW_NOT_FOUND": ("table not found", "relationName"),
@@ -80,8 +80,7 @@ class Planner:
         bare = without_comments(text).strip().rstrip(";")
         if not bare:
             raise UnusableError(NO_TEXT)
-        word = str(_FIRST_WORD.match(bare)[1]).lower()  # type: ignore[index]
-        if word not in _STATEMENTS:
+        if not is_statement(bare):
             return self.condition(bare)
         try:
             return self._planned(self.spelling.replaced(bare))
@@ -209,6 +208,12 @@ def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Plann
     unknown.createOrReplaceTempView(quote((names.view,)))
     rdd = int(unknown._jdf.queryExecution().analyzed().rdd().id())  # noqa: SLF001
     return Planner(session, snapshot, names, Columns(rows.schema), rdd)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text begins as a statement does; any other text is a condition."""
+    word = str(_FIRST_WORD.match(without_comments(text))[1])  # type: ignore[index]
+    return word.lower() in _STATEMENTS
 
 
 def iceberg_filters(text: str) -> str:

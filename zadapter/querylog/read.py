@@ -87,6 +87,7 @@ def _log(plans: Planner, found: Grouped) -> QueryLog:
         ),
         entries=sum(group.entries for group in found.groups) + sum(found.unused.values()),
         unused=_counted(unused),
+        days=found.days,
     )
 
 

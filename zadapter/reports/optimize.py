@@ -15,6 +15,8 @@ from zadapter.reports.plan import Plan
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WORTH_NAMING = 360
+"""Least core seconds that a report names as its cost."""
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -56,6 +58,15 @@ class Report(Facts):
     """File groups kept because another writer changed their files; one line each."""
     jobs_left: int = 0
     """Number of jobs that were not started in the time of the call."""
+    bytes_shuffled: int | None = None
+    """Bytes that the writes have shuffled, compressed; None: Spark does not tell."""
+    core_seconds: float | None = None
+    """Seconds that tasks of the writes ran, added up; None: Spark does not tell."""
+    run: str = ""
+    """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
+    earlier_runs: tuple[str, ...] = ()
+    """Earlier calls that did not end: how far they came, and what became of the files that they had
+    staged; one line each."""
     seconds: Mapping[str, float]
     """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
@@ -105,6 +116,8 @@ class Report(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
         facts = dict(self.plan.facts())
+        if self.earlier_runs:
+            facts["earlier runs"] = "; ".join(self.earlier_runs)
         if self.plan.nothing_to_do:
             return facts
         facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"
@@ -115,6 +128,9 @@ class Report(Facts):
             facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        if self.bytes_shuffled is not None and (self.core_seconds or 0) >= WORTH_NAMING:
+            hours = f"{(self.core_seconds or 0) / 3600:,.1f} core hours"
+            facts["cost"] = f"{show(self.bytes_shuffled)} shuffled, {hours} of writing"
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.jobs_left:
             facts["not started"] = f"{self.jobs_left} jobs, in the time of this call"

@@ -34,6 +34,10 @@ class Amounts(NamedTuple):
     """Share of the rows, from 0 to 1, that were read and shuffled; known before the first write."""
     written: int
     """Bytes of the new files."""
+    shuffled: int = 0
+    """Bytes written for shuffles, as they are compressed."""
+    core_seconds: float = 0.0
+    """Seconds that tasks ran, added up."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -46,6 +50,8 @@ class Phase:
     """The table, with secrets masked."""
     call: "Phase | None" = None
     """The call that the phase belongs to; None: it is a call."""
+    job: str = ""
+    """Which of several jobs the phase belongs to, such as ``job 2 of 5``."""
     expected: int | None = None
     """Bytes to be written; None: unknown. Of a call, it is set after planning."""
     measure: Callable[[], Amounts] | None = None
@@ -65,13 +71,15 @@ class Phase:
 
     def __str__(self) -> str:
         shown = [text(self.facts[name]) for name, text in _SHOWN.items() if name in self.facts]
-        return f"{self.name} {self.table}: {', '.join([f'{self.seconds:.1f} s', *shown])}"
+        named = f"{self.job}, " if self.job else ""
+        return f"{self.name} {self.table}: {named}{', '.join([f'{self.seconds:.1f} s', *shown])}"
 
 
 Observer = Callable[[Phase], AbstractContextManager[None]]
 """Returns a context that is entered when a phase starts, and left when it ends."""
 
 _call: ContextVar[Phase | None] = ContextVar("zadapter_call", default=None)
+_job: ContextVar[str] = ContextVar("zadapter_job", default="")
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("zadapter_observers", default=())
 
 
@@ -83,6 +91,16 @@ def observing(observer: Observer) -> Iterator[None]:
         yield
     finally:
         _observers.reset(token)
+
+
+@contextmanager
+def job(name: str) -> Iterator[None]:
+    """Name the job that phases in this thread belong to."""
+    token = _job.set(name)
+    try:
+        yield
+    finally:
+        _job.reset(token)
 
 
 @contextmanager
@@ -121,7 +139,9 @@ def phase(
         seconds: The duration is added to this mapping.
         expected: Bytes to be written; None: unknown.
     """
-    step = Phase(name=name, table=masked(table), call=_call.get(), expected=expected)
+    step = Phase(
+        name=name, table=masked(table), call=_call.get(), job=_job.get(), expected=expected
+    )
     with _running(step, {} if seconds is None else seconds, name):
         yield step
 

@@ -32,6 +32,8 @@ class Plan(Facts):
     columns: tuple[str, ...]
     """Key columns; none: small files are joined, and no row is sorted."""
     curve: str
+    bloom_filters: tuple[str, ...] = ()
+    """Columns with a Bloom filter in each row group."""
     target_file_size: int
     """Target size of a written file, in bytes."""
     groups: int
@@ -179,7 +181,8 @@ class Plan(Facts):
         size = f"files of {show(self.target_file_size)}"
         if not self.columns:
             return f"{size}, joined; {_NOT_CLUSTERED}"
-        return f"{self.curve} by {', '.join(self.columns)}, {size}"
+        filters = f", Bloom filters on {', '.join(self.bloom_filters)}" * bool(self.bloom_filters)
+        return f"{self.curve} by {', '.join(self.columns)}, {size}{filters}"
 
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""

@@ -1,5 +1,6 @@
 """Progress of calls in a terminal or a notebook: phase by phase, with the bytes processed."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Event, Thread
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from zadapter.base.sizes import show_part
+from zadapter.reports.course import seconds_left, show_seconds
 from zadapter.reports.phases import Amounts, Phase, observing
 
 POLL = 0.5
@@ -65,11 +67,13 @@ class _Call:
         self.call = call
         self.written = 0
         """Bytes of the writes that have ended: a call writes job by job."""
+        self.started: float | None = None
+        """When the first write began."""
 
     @contextmanager
     def show(self, step: Phase) -> Iterator[None]:
         """Show a phase until it ends."""
-        label = _LABELS.get(step.name, step.name)
+        label = _LABELS.get(step.name, step.name) + _part(step.job)
         task = self.bar.add_task(label, total=None, table=step.table)
         try:
             if step.expected is None:
@@ -87,6 +91,8 @@ class _Call:
         def update(amounts: Amounts) -> None:
             total = max(self.call.expected or 0, self.written + expected)
             text, done = describe(amounts, expected, self.written, total)
+            left = seconds_left(time.monotonic() - started, done, total)
+            text += _part(step.job) + _part("" if left is None else f"{show_seconds(left)} left")
             self.bar.update(task, description=text, completed=done, total=total, refresh=True)
 
         def watch() -> None:
@@ -95,6 +101,7 @@ class _Call:
                     if step.measure is not None:
                         update(step.measure())
 
+        started = self.started = time.monotonic() if self.started is None else self.started
         ended = Event()
         watcher = Thread(target=watch, name=WATCHER, daemon=True)
         update(Amounts(share_read=0.0, written=0))
@@ -106,6 +113,10 @@ class _Call:
             watcher.join()
         update(Amounts(share_read=1.0, written=expected))
         self.written += expected
+
+
+def _part(text: str) -> str:
+    return f", {text}" if text else ""
 
 
 def describe(amounts: Amounts, expected: int, before: int, total: int) -> tuple[str, int]:

@@ -138,12 +138,12 @@ def compaction_plan(
 
 
 def write_joined(
-    backend: Backend, snapshot: Snapshot, planned: JoiningJob
+    backend: Backend, snapshot: Snapshot, planned: JoiningJob, write_id: str
 ) -> tuple[Written, Clustered]:
     """Write the rows of each set of files as one file."""
     rows = [backend.read(snapshot, files).coalesce(1) for files in planned.joined]
     computed = [name for name in snapshot.partition if name not in snapshot.schema.names]
     written = reduce(DataFrame.union, rows).drop(*computed)
-    return backend.write(snapshot, written, None, Encoding()), Clustered(
+    return backend.write(snapshot, written, None, Encoding(write=write_id)), Clustered(
         rows=written, untested=None
     )

@@ -70,7 +70,7 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         # the position in the input, not rand(), since Spark may rerun stages
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(position, _root(rows, layout, partition))
-    keys = _comparable(rows, layout.request.columns)
+    keys = comparable(rows, layout.request.columns)
     coded = _coded([level for level in layout.levels if level.others])
     codes = f"codes-{token}"
     if coded:
@@ -142,7 +142,7 @@ def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
     return position
 
 
-def _comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
+def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
     """Return each column and the type of its constants; binary columns compare as hexadecimal."""
     picked = [F.col(quote(parts)) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
@@ -163,7 +163,7 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     """
     root_index: Column = F.lit(0)
     numbers: dict[tuple[str | None, ...], int] = {(): 0}
-    keys = _comparable(rows, [(name,) for name in partition])
+    keys = comparable(rows, [(name,) for name in partition])
     for index, (type_, (column, spark_type)) in enumerate(
         zip(partition.values(), keys, strict=True)
     ):

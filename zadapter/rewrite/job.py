@@ -2,34 +2,38 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import Options
-from zadapter.backend.commit import Landed, publish
+from zadapter.backend.commit import publish
+from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.interrupts import Interrupted
 from zadapter.errors import (
     ConflictError,
     ReplacedTableError,
     UnknownOutcomeError,
     VerificationError,
-    ZadapterError,
 )
 from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
-from zadapter.reports.optimize import Verification
-from zadapter.reports.phases import phase
+from zadapter.recovery.notes import Driver, Run, begun
+from zadapter.reports.course import Course
+from zadapter.reports.phases import job, phase
+from zadapter.reports.tally import Tally
 from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered
 from zadapter.rewrite.verify import check_contents, check_rows, staged
-from zadapter.rewrite.write import write
+from zadapter.rewrite.write import Aim, write
 from zadapter.spark.files import discard
+from zadapter.spark.jobs import spent
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
+from zadapter.table.staged_files import StagedWrite, new_id
 
 AnyPlan = RewritePlan | CompactionPlan
 AnyJob = PlannedJob | JoiningJob
@@ -38,91 +42,96 @@ LASTING = 8
 """Cuts are stored if a job rewrites at least one part of this many of the table's bytes."""
 
 
-@dataclass(slots=True)
-class Tally:
-    """Results of the jobs that a run has finished."""
-
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
-    versions: list[int | None] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
-    jobs_left: int = 0
-    read_twice: bool = False
-    untested: str | None = None
-
-    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
-        """Record a rewrite that landed."""
-        self.versions.append(landed.version)
-        self.exchanges += [e for e in exchanges if e not in landed.stale]
-        self.stale += [
-            f"{e.removed.num_rows} files changed by another writer, first: {e.removed['path'][0]}"
-            for e in landed.stale
-        ]
-
-    def add(self, other: "Tally") -> None:
-        """Add what was found before the commit of a job."""
-        for name, duration in other.seconds.items():
-            self.seconds[name] = self.seconds.get(name, 0.0) + duration
-        self.read_twice |= other.read_twice
-        self.untested = self.untested or other.untested
-
-    def facts(self) -> dict[str, int | None]:
-        """Return the newest version, and the files, bytes and rows of all commits."""
-        version = self.versions[-1] if self.versions else None
-        return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
-
-    def verification(self, requested: str) -> Verification:
-        """Return how rows were compared, given the *requested* option."""
-        by = "checksum" if self.untested else requested
-        return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
-
-    @contextmanager
-    def reporting_versions(self) -> Iterator[None]:
-        """Add the versions that are already committed to the message of an error."""
-        try:
-            yield
-        except ZadapterError as error:
-            if self.versions:
-                error.args = (f"{error}. Versions committed by this call: {self.versions}",)
-            raise
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
     """A job whose rows are written and verified, but not committed."""
 
     planned: AnyJob
+    write: StagedWrite
     written: Written
     staged: Staged
     exchanges: tuple[Exchange, ...]
 
 
-def rewrite(
-    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
-) -> ConflictError | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call of optimize that has planned its jobs."""
+
+    plan: AnyPlan
+    jobs: Sequence[AnyJob]
+    options: Options
+    spark: SparkSession
+    run: Run
+    course: Course
+
+    @classmethod
+    def begun(cls, plan: AnyPlan, options: Options, spark: SparkSession, run: str) -> "Call":
+        """Begin the jobs of a plan.
+
+        Args:
+            plan: The plan.
+            options: The caller's options.
+            spark: The session of the commits.
+            run: Id of the run.
+        """
+        sizes = [file_stats.total(each.job.files, "size") for each in plan.jobs]
+        backend = plan.backend
+        side_files = backend.side_files(plan.snapshot) if is_recoverable(backend) else None
+        return cls(
+            plan=plan,
+            jobs=plan.jobs,
+            options=options,
+            spark=spark,
+            run=begun(side_files, plan.snapshot, Driver.of(spark), run, len(sizes)),
+            course=Course(run=run, table=options.name, sizes=sizes),
+        )
+
+    def number(self, planned: AnyJob) -> int:
+        """Return the place of a job among those of the plan."""
+        return next(at for at, each in enumerate(self.jobs) if each is planned)
+
+    def name(self, planned: AnyJob) -> str:
+        """Return the name of a job, such as ``job 2 of 5``."""
+        return self.course.name(self.number(planned))
+
+
+def rewrite(call: Call, planned: AnyJob, tally: Tally) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
     try:
-        ready = prepared(plan, planned, spark, options, tally)
+        ready = prepared(call, planned, tally)
     except ConflictError as error:
-        tally.stale.append(str(error))
-        return error
-    return landed(plan, ready, spark, options, tally)
+        return skipped(call, planned, error, tally)
+    return landed(call, ready, tally)
 
 
-def prepared(
-    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
-) -> Ready:
+def skipped(call: Call, planned: AnyJob, error: ConflictError, tally: Tally) -> ConflictError:
+    """Record a job that another writer has stopped, and return the conflict."""
+    tally.stale.append(str(error))
+    call.course.end(call.number(planned), "lost to another writer")
+    return error
+
+
+def prepared(call: Call, planned: AnyJob, tally: Tally) -> Ready:
     """Write and verify one job; nothing stays if that fails."""
-    output = written, _ = _write(plan, planned, spark, options, tally)
-    with _discarding(spark, written):
-        staged_files, exchanges = _verified(plan, planned, output, spark, options, tally)
-    return Ready(planned=planned, written=written, staged=staged_files, exchanges=exchanges)
+    with job(call.name(planned)):
+        return _prepared(call, planned, tally)
 
 
-def landed(
-    plan: AnyPlan, ready: Ready, spark: SparkSession, options: Options, tally: Tally
-) -> ConflictError | None:
+def _prepared(call: Call, planned: AnyJob, tally: Tally) -> Ready:
+    layout = None if isinstance(planned, JoiningJob) else planned.layout.id
+    write = StagedWrite(id=new_id(), layout=layout)
+    call.run.start(write)
+    output = written, _ = _write(call, planned, write.id, tally)
+    with _discarding(call.spark, written):
+        staged_files, exchanges = _verified(call, planned, output, tally)
+    return Ready(
+        planned=planned, write=write, written=written, staged=staged_files, exchanges=exchanges
+    )
+
+
+def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
     """Commit one job; return the conflict that stopped it, if any."""
+    plan = call.plan
     change = Change(
         base=plan.snapshot,
         operation=Operation.OPTIMIZE,
@@ -133,17 +142,19 @@ def landed(
     facts = file_stats.totals([ready.staged.files])
     try:
         with (
-            _discarding(spark, ready.written),
-            phase("commit", options.name, tally.seconds) as step,
+            job(call.name(ready.planned)),
+            _discarding(call.spark, ready.written),
+            call.run.sending(ready.write),
+            phase("commit", call.options.name, tally.seconds) as step,
         ):
-            done = publish(plan.backend, change, options.backoff)
+            done = publish(plan.backend, change, call.options.backoff)
             step.note(version=done.version, **({} if done.stale else facts))
     except ConflictError as error:
-        tally.stale.append(str(error))
-        return error
+        return skipped(call, ready.planned, error, tally)
     if done.stale and not done.doubtful:
-        discard(spark, _only(ready.staged, done.stale))
+        discard(call.spark, _only(ready.staged, done.stale))
     tally.note(done, ready.exchanges)
+    call.course.end(call.number(ready.planned), f"committed, {_version(done.version)}")
     return None
 
 
@@ -161,12 +172,11 @@ def _discarding(spark: SparkSession, written: Written) -> Iterator[None]:
         raise
 
 
-def _write(
-    plan: AnyPlan, planned: AnyJob, spark: SparkSession, options: Options, tally: Tally
-) -> tuple[Written, Clustered]:
-    size = file_stats.total(planned.job.files, "size")
+def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Written, Clustered]:
+    size, options = file_stats.total(planned.job.files, "size"), call.options
     with phase("write", options.name, tally.seconds, expected=size) as step:
-        written, shuffled = _written(plan, planned, spark, checksum=options.verify == "checksum")
+        written, shuffled = _written(call, planned, write_id)
+        tally.spent.append(spent(call.spark.sparkContext, step))
         step.note(
             files=len(written.paths), bytes=size, rows=file_stats.live_rows(planned.job.files)
         )
@@ -174,27 +184,24 @@ def _write(
     return written, shuffled
 
 
-def _written(
-    plan: AnyPlan, planned: AnyJob, spark: SparkSession, *, checksum: bool
-) -> tuple[Written, Clustered]:
+def _written(call: Call, planned: AnyJob, write_id: str) -> tuple[Written, Clustered]:
+    plan = call.plan
     if isinstance(planned, JoiningJob):
-        return write_joined(plan.backend, plan.snapshot, planned)
+        return write_joined(plan.backend, plan.snapshot, planned, write_id)
     whole = planned.job.files.num_rows == plan.files.num_rows
-    return write(plan.backend, plan.snapshot, planned, spark, whole=whole, checksum=checksum)
+    checksum = call.options.verify == "checksum"
+    aim = Aim(write_id=write_id, whole=whole, checksum=checksum)
+    return write(plan.backend, plan.snapshot, planned, call.spark, aim)
 
 
 def _verified(
-    plan: AnyPlan,
-    planned: AnyJob,
-    output: tuple[Written, Clustered],
-    spark: SparkSession,
-    options: Options,
-    tally: Tally,
+    call: Call, planned: AnyJob, output: tuple[Written, Clustered], tally: Tally
 ) -> tuple[Staged, tuple[Exchange, ...]]:
+    plan, options = call.plan, call.options
     written, shuffled = output
     contents = options.verify == "checksum" or shuffled.untested is not None
     with phase("verify", options.name, tally.seconds) as step:
-        staged_files = staged(plan.backend, plan.snapshot, written, spark)
+        staged_files = staged(plan.backend, plan.snapshot, written, call.spark)
         exchanges = _exchanges(plan, planned, staged_files)
         if contents:
             files, observed = planned.job.files, shuffled.observed()
@@ -241,6 +248,10 @@ def _stored(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
         return ()
     rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, plan.files))
     return (replace(planned.layout, lasting=LASTING * rewritten >= all_bytes),)
+
+
+def _version(version: int | None) -> str:
+    return "version unknown" if version is None else f"version {version}"
 
 
 def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:

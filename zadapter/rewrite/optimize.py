@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
 
@@ -17,21 +17,26 @@ from zadapter.arguments.tiers import GivenTiers
 from zadapter.arguments.where import check_functions
 from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
+from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError
 from zadapter.querylog.sources import Queries
+from zadapter.recovery.leftovers import clear
 from zadapter.reports.optimize import Report
 from zadapter.reports.plan import Plan
-from zadapter.rewrite.job import AnyJob, AnyPlan, Tally, rewrite
+from zadapter.reports.tally import Tally
+from zadapter.rewrite.job import AnyPlan, Call, rewrite
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.side_by_side import possible, run, threads
+from zadapter.rewrite.side_by_side import possible, threads
+from zadapter.rewrite.side_by_side import run as side_by_side
 from zadapter.spark.clone import refresh, scratch
-from zadapter.spark.jobs import call
+from zadapter.spark.jobs import call, grouped
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
 from zadapter.table.snapshot import without
+from zadapter.table.staged_files import new_id
 
 
 @explained
@@ -40,6 +45,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -62,9 +68,9 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
-        by: One to four key columns that most filters use; nested fields as ``a.b``; a mapping gives
-            weights. None: those of the table's layout; if it has none, small files are joined.
+        by: One to four key columns, or their weights; None: those of the table, or join its files.
         queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
+        bloom_filters: Columns with a Bloom filter in each row group; None: those of the table.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
@@ -102,6 +108,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     *,
     by: By | None = None,
     queries: Queries | None = None,
+    bloom_filters: Sequence[str] | None = None,
     backend: str | Factory | None = None,
     where: str | None = None,
     curve: str = "adaptive",
@@ -167,7 +174,7 @@ def _opened(
         if options.queries is not None:
             snapshot = opened.snapshot(options.name)
             advice = advise_on(opened, snapshot, user_session, options.queries)
-            options = replace(options, by=advice.best, queries=None)
+            options = options.advised(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
             backend=opened,
@@ -178,47 +185,55 @@ def _opened(
 
 
 def _run(opened: _Opened) -> Report:
-    options = opened.options
+    options, spark, run = opened.options, opened.spark, new_id()
     before_writing(opened.backend.format, opened.user_session)
     tally, start = Tally(), time.monotonic()
-    with call("optimize", options.name, opened.spark, tally.seconds) as whole:
+    with call("optimize", options.name, spark, tally.seconds) as whole, grouped(spark, run):
         rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
+        tally.earlier = _clear(rewrite_plan)
         with tally.reporting_versions(), explaining(options.name):
-            errors = _run_jobs(rewrite_plan, opened, tally, start)
+            errors = _run_jobs(Call.begun(rewrite_plan, options, spark, run), opened, tally, start)
         if errors and not tally.versions:
             raise errors[-1]
         whole.note(**tally.facts())
     if tally.versions:
         refresh(opened.user_session, rewrite_plan.snapshot)
-    return _report(rewrite_plan, tally, options)
+    return _report(rewrite_plan, tally, options, run)
 
 
-def _run_jobs(
-    rewrite_plan: AnyPlan, opened: _Opened, tally: Tally, start: float
-) -> list[ConflictError]:
+def _clear(plan: AnyPlan) -> tuple[str, ...]:
+    """Remove the files that dead runs have left; return what is to be said about them."""
+    if not is_recoverable(plan.backend):
+        return ()
+    return clear(plan.backend.side_files(plan.snapshot), plan.snapshot, plan.files)
+
+
+def _run_jobs(rewriting: Call, opened: _Opened, tally: Tally, start: float) -> list[ConflictError]:
     """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
-    options = opened.options
+    options, jobs = rewriting.options, rewriting.jobs
 
     def late() -> bool:
         return options.max_seconds is not None and time.monotonic() - start > options.max_seconds
 
-    jobs: Sequence[AnyJob] = rewrite_plan.jobs
-    spark = opened.spark
-    if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(spark):
-        with threads(rewrite_plan, options, spark, opened.user_session, opened.factory) as writing:
-            return run(writing, spark, tally, late)
-    errors = list[ConflictError]()
-    for number, job in enumerate(jobs):
-        if number and late():
-            tally.jobs_left = len(jobs) - number
-            break
-        error = rewrite(rewrite_plan, job, spark, options, tally)
-        errors += [] if error is None else [error]
-    return errors
+    if not jobs:
+        return []
+    rewriting.course.begin()
+    with closing(rewriting.run):
+        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(rewriting.spark):
+            with threads(rewriting, opened.user_session, opened.factory) as writing:
+                return side_by_side(writing, tally, late)
+        errors = list[ConflictError]()
+        for number, job in enumerate(jobs):
+            if number and late():
+                tally.jobs_left = len(jobs) - number
+                break
+            error = rewrite(rewriting, job, tally)
+            errors += [] if error is None else [error]
+        return errors
 
 
-def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
+def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> Report:
     empty = rewrite_plan.files.slice(0, 0)
     names = rewrite_plan.files.schema
     removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
@@ -227,6 +242,8 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
     files_after = pa.concat_tables(
         [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
     )
+    spent = [each for each in tally.spent if each is not None]
+    known = len(spent) == len(tally.spent)
     return Report(
         plan=rewrite_plan.prediction,
         versions=tuple(tally.versions),
@@ -238,6 +255,10 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options) -> Report:
         share_after=rewrite_plan.share_read(files_after),
         stale=tuple(tally.stale),
         jobs_left=tally.jobs_left,
+        run=run,
+        bytes_shuffled=sum(each.shuffled for each in spent) if known else None,
+        core_seconds=sum(each.core_seconds for each in spent) if known else None,
+        earlier_runs=tally.earlier,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),
         files=files_after,

@@ -19,8 +19,9 @@ from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
+from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Maintenance, maintenance
-from zadapter.planning.merges import Reason, Rewrite, groups_of
+from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.reading import filter_weights
 from zadapter.reports.phases import phase
 from zadapter.reports.plan import Plan
@@ -112,6 +113,7 @@ class RewritePlan:
             version=self.snapshot.version,
             columns=tuple(join(parts) for parts in self.request.columns),
             curve=self.request.curve.value,
+            bloom_filters=tuple(join(parts) for parts in self.request.bloom_filters),
             target_file_size=self.request.target_file_size,
             groups=sum(len(planned.job.groups) for planned in self.jobs),
             jobs=len(self.jobs),
@@ -188,15 +190,7 @@ def prepare(
         snapshot = _with_stats(backend, snapshot, columns, options, write=write)
         found = asked(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
-        partition = tuple(snapshot.partition)
-        maintained = maintenance(
-            found.candidates,
-            request,
-            partition,
-            options.limits,
-            force=options.force,
-            tiers=tiers,
-        )
+        maintained = _maintained(options, snapshot, found.candidates, request, tiers)
         jobs_to_fit = jobs(
             groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
         )
@@ -223,12 +217,27 @@ def _compacting(
     """Plan the compaction of a table without a layout.
 
     Raises:
-        UsageError: Tiers are asked for.
+        UsageError: Tiers or Bloom filters are asked for.
     """
-    if options.tiers is not None:
-        raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with tiers=")
+    for argument, given in (("tiers", options.tiers), ("bloom_filters", options.bloom_filters)):
+        if given:
+            raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with {argument}=")
     found = asked(options, backend, snapshot, ordering_columns(snapshot), predicate)
     return compaction_plan(options, backend, snapshot, found)
+
+
+def _maintained(
+    options: Options,
+    snapshot: Snapshot,
+    files: pa.Table,
+    request: Request,
+    tiers: Tiers | None,
+) -> Maintenance:
+    """Choose the files to rewrite, among those that have other Bloom filters than requested."""
+    outdated = other_bloom_filters(files, snapshot.layouts, request)
+    renewal = Renewal(every=options.force, outdated=outdated)
+    names = tuple(snapshot.partition)
+    return maintenance(files, request, names, options.limits, renewal=renewal, tiers=tiers)
 
 
 def _with_stats(
@@ -270,9 +279,11 @@ def _judged(
 def _is_optional(planned: PlannedJob, request: Request) -> bool:
     """Return whether a job is run only if it pays.
 
-    These are the first rewrites of files. Whether others pay was predicted when they were chosen.
+    These are the first rewrites of files, unless they get Bloom filters, whose effect is not among
+    the predicted ones. Whether others pay was predicted when they were chosen.
     Jobs of a linear or weighted layout are always run: the predicted filters are on all columns
     alike, and such a layout is for others. Jobs of a learned layout are judged by its own filters.
     """
     is_plain = bool(request.filters) or filter_weights(request) is None
+    is_plain = is_plain and not request.bloom_filters
     return is_plain and all(group.reason == Reason.FIRST for group in planned.job.groups)

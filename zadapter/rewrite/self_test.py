@@ -16,7 +16,8 @@ from zadapter.arguments.options import Options
 from zadapter.backend.contract import Factory, MigrationBackend, is_migratable
 from zadapter.backend.plugins import load
 from zadapter.errors import SessionError
-from zadapter.rewrite.job import Tally, rewrite
+from zadapter.reports.tally import Tally
+from zadapter.rewrite.job import Call, rewrite
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.verify import staged
 from zadapter.spark.builds import untested
@@ -25,6 +26,7 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.format import Format
 from zadapter.table.snapshot import Change, Exchange, Operation, Source
 from zadapter.table.spec import Definition, plain
+from zadapter.table.staged_files import new_id
 
 ROWS = 400
 _SOURCE = Source(format="self-test", id="0", version=0, columns="0")
@@ -75,7 +77,8 @@ def passes(factory: Factory, spark: SparkSession) -> bool:
         _create(backend, path, rows, clone)
         options = Options(table=path, by="id", target_file_size="2KB", force=True)
         plan, tally = prepare(options, backend, {}, write=True), Tally()
-        errors = [rewrite(plan, job, clone, options, tally) for job in plan.jobs]
+        call = Call.begun(plan, options, clone, new_id())
+        errors = [rewrite(call, job, tally) for job in call.jobs]
         snapshot = backend.snapshot(path)
         found = backend.read(snapshot, backend.files(snapshot)).select(*rows.columns)
         same = Counter(map(tuple, found.collect())) == Counter(map(tuple, rows.collect()))

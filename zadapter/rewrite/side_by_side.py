@@ -16,12 +16,12 @@ from typing import Any
 from py4j.clientserver import ClientServer
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import Interrupted
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.releases.spark_classes import activated
-from zadapter.rewrite.job import AnyJob, AnyPlan, Ready, Tally, landed, prepared
+from zadapter.reports.tally import Tally
+from zadapter.rewrite.job import AnyJob, Call, Ready, landed, prepared, skipped
 from zadapter.spark.clone import scratch
 from zadapter.spark.files import discard
 
@@ -33,8 +33,7 @@ Prepared = tuple[Ready, Tally]
 class Threads:
     """Threads that write jobs, each with a session and a backend of its own."""
 
-    plan: AnyPlan
-    options: Options
+    call: Call
     pool: ThreadPoolExecutor = field(repr=False)
     places: "SimpleQueue[Place]" = field(repr=False)
     properties: Any = field(repr=False)
@@ -50,8 +49,8 @@ class Threads:
             with activated(spark):
                 scala = spark.sparkContext._jsc.sc()  # noqa: SLF001 - there is no public way
                 scala.setLocalProperties(self.properties.clone())
-                plan, tally = replace(self.plan, backend=backend), Tally()
-                return prepared(plan, job, spark, self.options, tally), tally
+                plan, tally = replace(self.call.plan, backend=backend), Tally()
+                return prepared(replace(self.call, plan=plan, spark=spark), job, tally), tally
         finally:
             self.places.put(place)
 
@@ -63,28 +62,21 @@ def possible(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def threads(
-    plan: AnyPlan,
-    options: Options,
-    spark: SparkSession,
-    user_session: SparkSession,
-    factory: Factory,
-) -> Iterator[Threads]:
+def threads(call: Call, user_session: SparkSession, factory: Factory) -> Iterator[Threads]:
     """Open a session and a backend for each of the jobs that may run side by side."""
+    count = call.options.max_concurrent_jobs
     with ExitStack() as opened:
         places: SimpleQueue[Place] = SimpleQueue()
-        for _ in range(options.max_concurrent_jobs):
+        for _ in range(count):
             clone = opened.enter_context(scratch(user_session))
             places.put((clone, opened.enter_context(closing(factory(clone)))))
-        opened.enter_context(activated(spark))
-        properties = spark.sparkContext._jsc.sc().getLocalProperties()  # noqa: SLF001
-        pool = opened.enter_context(ThreadPoolExecutor(options.max_concurrent_jobs))
-        yield Threads(plan=plan, options=options, pool=pool, places=places, properties=properties)
+        opened.enter_context(activated(call.spark))
+        properties = call.spark.sparkContext._jsc.sc().getLocalProperties()  # noqa: SLF001
+        pool = opened.enter_context(ThreadPoolExecutor(count))
+        yield Threads(call=call, pool=pool, places=places, properties=properties)
 
 
-def run(
-    writing: Threads, spark: SparkSession, tally: Tally, late: Callable[[], bool]
-) -> list[ConflictError]:
+def run(writing: Threads, tally: Tally, late: Callable[[], bool]) -> list[ConflictError]:
     """Run the jobs of a plan side by side; return the conflicts that stopped some.
 
     After a failure, no further job starts, and the error is raised when the running ones have
@@ -92,62 +84,60 @@ def run(
 
     Args:
         writing: The threads.
-        spark: The session of the commits.
         tally: Gets the results.
         late: Returns whether no further job is to start; one job runs anyway.
     """
-    course = _Course(writing=writing, spark=spark, tally=tally, waiting=list(writing.plan.jobs))
+    flow = _Flow(writing=writing, tally=tally, waiting=list(writing.call.jobs))
     try:
-        while course.start(late):
-            course.finish()
+        while flow.start(late):
+            flow.finish()
     except BaseException:
-        course.discard()
+        flow.discard()
         raise
-    if course.failures:
-        unknown = (each for each in course.failures if isinstance(each, UnknownOutcomeError))
-        raise next(unknown, course.failures[0])
-    return course.errors
+    if flow.failures:
+        unknown = (each for each in flow.failures if isinstance(each, UnknownOutcomeError))
+        raise next(unknown, flow.failures[0])
+    return flow.errors
 
 
 @dataclass(kw_only=True)
-class _Course:
+class _Flow:
     """The jobs of a run: those that wait, and those that threads write."""
 
     writing: Threads
-    spark: SparkSession
     tally: Tally
     waiting: list[AnyJob]
-    running: "set[Future[Prepared]]" = field(default_factory=set)
+    running: "dict[Future[Prepared], AnyJob]" = field(default_factory=dict)
     errors: list[ConflictError] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
     started: int = 0
 
     def start(self, late: Callable[[], bool]) -> bool:
         """Start jobs until the threads are busy; return whether any job is running."""
-        while self.waiting and len(self.running) < self.writing.options.max_concurrent_jobs:
+        while self.waiting and len(self.running) < self.writing.call.options.max_concurrent_jobs:
             if self.failures or (self.started and late()):
                 self.tally.jobs_left, self.waiting = len(self.waiting), []
                 break
-            self.running.add(self.writing.start(self.waiting.pop(0)))
+            job = self.waiting.pop(0)
+            self.running[self.writing.start(job)] = job
             self.started += 1
         return bool(self.running)
 
     def finish(self) -> None:
         """Wait for jobs, and commit those that are ready."""
         for each in wait(self.running, return_when=FIRST_COMPLETED).done:
-            self.running.remove(each)  # whatever happens now, its files may be committed
-            self._land(each)
+            job = self.running.pop(each)  # whatever happens now, its files may be committed
+            self._land(each, job)
 
-    def _land(self, done: "Future[Prepared]") -> None:
+    def _land(self, done: "Future[Prepared]", job: AnyJob) -> None:
         """Commit a job that a thread has prepared, or note the error that stopped it."""
-        writing = self.writing
+        call = self.writing.call
         try:
             ready, own = done.result()
             self.tally.add(own)
-            error = landed(writing.plan, ready, self.spark, writing.options, self.tally)
+            error = landed(call, ready, self.tally)
         except ConflictError as conflict:
-            self.tally.stale.append(str(conflict))
-            error = conflict
+            error = skipped(call, job, conflict, self.tally)
         except (Exception, Interrupted) as failure:  # noqa: BLE001 - raised when all have landed
             self.failures.append(failure)
             return
@@ -158,4 +148,4 @@ class _Course:
         for each in wait(self.running).done:
             with suppress(Exception):
                 ready, _ = each.result()
-                discard(self.spark, ready.written)
+                discard(self.writing.call.spark, ready.written)

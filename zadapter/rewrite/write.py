@@ -1,7 +1,7 @@
 """Writing of one job's rows in the order of its layout."""
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -14,19 +14,25 @@ from zadapter.planning.file_groups import Job
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.shuffle import Clustered, clustered
 from zadapter.spark.footers import metadata
+from zadapter.table.bloom_filters import writable
 from zadapter.table.encoding import Encoding, dictionary_given_up, dictionary_pays
 from zadapter.table.file_stats import live_rows, total
 from zadapter.table.snapshot import Snapshot, Written
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What one write is for."""
+
+    write_id: str
+    whole: bool
+    """Whether the job replaces all files of the table."""
+    checksum: bool
+    """Whether to compute a checksum of the rows read."""
+
+
 def write(
-    backend: Backend,
-    snapshot: Snapshot,
-    planned: PlannedJob,
-    spark: SparkSession,
-    *,
-    whole: bool,
-    checksum: bool,
+    backend: Backend, snapshot: Snapshot, planned: PlannedJob, spark: SparkSession, aim: Aim
 ) -> tuple[Written, Clustered]:
     """Read, shuffle, sort and write the rows of *planned* to files that are invisible to readers.
 
@@ -35,13 +41,12 @@ def write(
         snapshot: The version that is read.
         planned: The job.
         spark: A session.
-        whole: Whether the job replaces all files of the table.
-        checksum: Whether to compute a checksum of the rows read.
+        aim: What the write is for.
     """
     file_encoding = encoding(backend, snapshot, planned.job, planned.layout.request, spark, planned)
-    file_encoding = replace(file_encoding, whole=whole)
+    file_encoding = replace(file_encoding, whole=aim.whole, write=aim.write_id)
     rows = backend.read(snapshot, planned.job.files)
-    shuffled = clustered(rows, planned.layout, snapshot, checksum=checksum)
+    shuffled = clustered(rows, planned.layout, snapshot, checksum=aim.checksum)
     return backend.write(snapshot, shuffled.rows, planned.layout, file_encoding), shuffled
 
 
@@ -80,7 +85,8 @@ def encoding(
     plain -= set(request.columns)
     if planned is not None and row_group is not None:
         plain |= _plain_keys(planned, row_group)
-    return Encoding(row_group=row_group, plain=plain)
+    filtered = writable(request.bloom_filters, snapshot.schema, snapshot.physical)
+    return Encoding(row_group=row_group, plain=plain, bloom_filters=filtered)
 
 
 def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[Parts]:

@@ -1,7 +1,7 @@
 """Descriptions of Spark jobs by the phase that starts them, and the bytes they write."""
 
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ from zadapter.reports import phases
 from zadapter.reports.phases import Amounts, Phase
 
 _DESCRIPTION = "spark.job.description"
+_GROUP = "spark.jobGroup.id"
 
 
 @contextmanager
@@ -33,8 +34,28 @@ def call(
 
 
 @contextmanager
+def grouped(spark: SparkSession, run: str) -> Iterator[None]:
+    """Put the Spark jobs of a run into a group of its id, unless the caller has set a group.
+
+    Args:
+        spark: A session.
+        run: Id of the run; ``cancelJobGroup`` takes it.
+    """
+    context = spark.sparkContext
+    if context.getLocalProperty(_GROUP) is not None:
+        yield
+        return
+    context.setLocalProperty(_GROUP, run)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # the JVM may be gone
+            context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]
+
+
+@contextmanager
 def described(context: Any, step: Phase) -> Iterator[None]:
-    """Describe the Spark jobs of a phase as ``zadapter: <phase> <table>``, and measure them.
+    """Describe the Spark jobs of a phase, such as ``zadapter: write t, job 2 of 5``; measure them.
 
     Errors do not reach the call: see ``zadapter.reports.phases``.
 
@@ -45,7 +66,8 @@ def described(context: Any, step: Phase) -> Iterator[None]:
     tag = f"{TAG}{step.name}-{uuid4().hex}"
     before = context.getLocalProperty(_DESCRIPTION)
     context.addJobTag(tag)
-    context.setLocalProperty(_DESCRIPTION, f"zadapter: {step.name} {step.table}")
+    part = f", {step.job}" if step.job else ""
+    context.setLocalProperty(_DESCRIPTION, f"zadapter: {step.name} {step.table}{part}")
     step.measure = partial(processed, context, tag)
     try:
         yield
@@ -74,4 +96,20 @@ def processed(context: Any, tag: str) -> Amounts:
     return Amounts(
         share_read=sum(stage.numCompleteTasks() for stage in reads) / tasks if tasks else 0.0,
         written=sum(stage.outputBytes() for stage in found.values()),
+        shuffled=sum(stage.shuffleWriteBytes() for stage in found.values()),
+        core_seconds=sum(stage.executorRunTime() for stage in found.values()) / 1_000,
     )
+
+
+def spent(context: Any, step: Phase) -> Amounts | None:
+    """Return what the jobs of a phase took, now that they have ended; None: Spark does not tell.
+
+    Args:
+        context: The SparkContext.
+        step: The phase, which has not ended yet.
+    """
+    with suppress(Exception):
+        # metrics of the last tasks may still be on their way to the status store
+        context._jsc.sc().listenerBus().waitUntilEmpty()  # noqa: SLF001
+        return None if step.measure is None else step.measure()
+    return None

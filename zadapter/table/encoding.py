@@ -1,7 +1,7 @@
 """Parquet encoding of the rows of a rewrite."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
+from zadapter.table.bloom_filters import size_of
+from zadapter.table.staged_files import new_id
 
 KEPT = 256
 """Maximum characters of a key, and bytes of a bound in a footer, that are kept. With fewer, texts
@@ -32,8 +34,13 @@ class Encoding:
     """Maximum rows in a row group; None: the format's default."""
     plain: frozenset[Parts] = frozenset()
     """Columns written without a dictionary."""
+    bloom_filters: frozenset[Parts] = frozenset()
+    """Columns with a Bloom filter in each row group. A row group whose values are all in a
+    dictionary has none: readers look into the dictionary."""
     whole: bool = False
     """Whether the rows are those of all files, so that the new files replace every file."""
+    write: str = field(default_factory=new_id, compare=False)
+    """Id of the one write that this is for. Its files' names contain it, or 16 characters of it."""
 
     def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
         """Return the settings of Spark's Parquet writer, as write options or session settings.
@@ -48,6 +55,12 @@ class Encoding:
         for parts in self.plain:
             path = ".".join(physical.get(parts, parts))
             options[f"parquet.enable.dictionary#{path}"] = "false"
+        for parts in self.bloom_filters:
+            path = ".".join(physical.get(parts, parts))
+            options[f"parquet.bloom.filter.enabled#{path}"] = "true"
+            if self.row_group is not None:
+                options[f"parquet.bloom.filter.expected.ndv#{path}"] = str(self.row_group)
+                options["parquet.bloom.filter.max.bytes"] = str(size_of(self.row_group))
         return options
 
 
@@ -106,7 +119,7 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
         group * (valid_ranks.max() + 1) + valid_ranks, return_index=True, return_counts=True
     )
     rows = max(1, rows * len(valid) // len(values))
-    distinct = _distinct(counts, rows * groups) / groups
+    distinct = distinct_values(counts, rows * groups) / groups
     plain = _compressed(values.take(pa.array(valid)))
     once = _compressed(values.take(pa.array(valid[np.sort(first)])))
     index_bytes = np.log2(max(1.0, distinct)) / 8
@@ -118,7 +131,7 @@ def _number(type_: pa.DataType) -> bool:
     return any(kind(type_) for kind in kinds)
 
 
-def _distinct(counts: Ints, rows: int) -> float:
+def distinct_values(counts: Ints, rows: int) -> float:
     """Estimate the distinct values in *rows* rows from the *counts* of each sampled value."""
     sampled, once, twice = counts.sum(), (counts == 1).sum(), (counts == 2).sum()  # noqa: PLR2004
     unseen = once * (once - 1) / (2 * (twice + 1))

@@ -62,6 +62,9 @@ class Format:
     inspects: bool = False
     """Whether the backend tells what Spark's own reader plans, and corrects recorded stats: it is
     an :class:`~zadapter.backend.contract.InspectedBackend`."""
+    recovers: bool = False
+    """Whether the backend finds the files of writes whose process has died: it is a
+    :class:`~zadapter.backend.recoverable.RecoverableBackend`."""
     external_files: bool = False
     """Whether a table can have files outside its folder."""
     field_ids: bool = False

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 import zadapter
 from zadapter.backend.contract import Backend
+from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.names import Parts
 from zadapter.errors import UnknownTableError
 from zadapter.releases.spark_api import to_arrow
@@ -17,6 +18,7 @@ from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
+from zadapter.table.staged_files import StagedWrite
 from zadapter.testing.commits import CommitContract
 from zadapter.testing.tables import (
     ROWS,
@@ -163,6 +165,31 @@ class BackendContract(CommitContract):
         discard(spark, *rewrite.staged)
 
         assert before == self.rows_behind(spark, table)
+
+    def test_a_write_is_found_by_its_id(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """All of its files and no other ones are listed, and removed; small files lie beside."""
+        if not is_recoverable(backend):
+            pytest.skip("the format does not find the files of dead processes")
+        snapshot, layout = backend.snapshot(table), one_file_layout()
+        rows = backend.read(snapshot, backend.files(snapshot)).repartition(2)
+        encodings = [Encoding(), Encoding()]
+        lost, kept = (backend.write(snapshot, rows, layout, each) for each in encodings)
+        writes = [StagedWrite(id=each.write, layout=layout.id) for each in encodings]
+        side_files = backend.side_files(snapshot)
+        sizes = sorted(footer.size for footer in read(spark, list(lost.paths.values())))
+
+        assert sorted(file.size for file in side_files.staged(writes[0])) == sizes
+        side_files.remove(writes[0])
+
+        assert [len(side_files.staged(write)) for write in writes] == [0, len(kept.paths)]
+        assert side_files.names("_zadapter/runs") == []
+        side_files.write("_zadapter/runs/note", b"text")
+        assert side_files.names("_zadapter/runs") == ["note"]
+        assert side_files.read("_zadapter/runs/note") == b"text"
+        side_files.delete("_zadapter/runs/note")
+        assert side_files.names("_zadapter/runs") == []
 
     def test_optimize_clusters_all_rows(self, spark: SparkSession, backend: Backend) -> None:
         """All rows stay, files hold ranges of the key, and a second run has nothing to do."""

@@ -8,9 +8,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 from zadapter.base.commit_errors import before_sending
 from zadapter.base.java_errors import causes, first_line
@@ -18,14 +18,16 @@ from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.table.file_stats import total
-from zadapter.table.orphan_files import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
+from zadapter.table.staged_files import remove_named, removing
 from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.commit_info import commit_info
 from zadapter_delta.table.lookup import afresh
+from zadapter_delta.table.side_files import prefix_of
+from zadapter_delta.table.snapshots import Handle
 
 COMMIT_TAG = "zadapter.commitId"
 
@@ -35,23 +37,27 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
-def write(jvm: Jvm, log: JavaObject, catalog: JavaObject, base: JavaObject, rows: Any) -> list[Any]:
+def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str) -> list[Any]:
     """Write each partition of *rows* as one file and return Delta's AddFile actions.
 
     The file names start with a prefix unique to this write. It identifies the files of a failed
     write, which Delta does not report.
     """
-    transaction = log.startTransaction(catalog, jvm.option(base))
+    located, base = planned
+    log = located.log
+    transaction = log.startTransaction(located.catalog_table, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
-    root, prefix = str(log.dataPath()), f"zadapter-{uuid4().hex[:16]}-"
+    root, prefix = str(log.dataPath()), prefix_of(write_id)
     # Delta declares it as a static setting, which Spark's public API cannot change
     settings = jvm.session.sessionState().conf()
     settings.setConfString(_FILE_NAME_PREFIX, prefix)
     try:
-        with removing(jvm.spark, lambda: remove_named(jvm.spark, root, prefix)):
-            adds = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
-            return [_encoded(jvm, add) for add in jvm.iterate(adds)]
+        with removing(jvm.spark, partial(remove_named, jvm.spark, root, prefix)) as kept:
+            found = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            adds = [_encoded(jvm, add) for add in jvm.iterate(found)]
+            kept.update(add.path().rpartition("/")[2] for add in adds)
+        return adds
     finally:
         settings.unsetConf(_FILE_NAME_PREFIX)
 

@@ -1,6 +1,13 @@
 """Small files in a Delta table's folder, accessed through Hadoop's FileSystem."""
 
+from zadapter.base.java_errors import causes
+from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, named, remove_named
 from zadapter_delta.jvm import JavaObject, Jvm
+
+
+def prefix_of(write: str) -> str:
+    """Return the prefix of the names of all files of a write, by the write's id."""
+    return f"zadapter-{write[:SHORT]}-"
 
 
 class Store:
@@ -31,3 +38,32 @@ class Store:
             stream.write(bytearray(data))
         finally:
             stream.close()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder; none if it does not exist."""
+        try:
+            found = self._files.listStatus(self._path(folder))
+            return [str(each.getPath().getName()) for each in found]
+        except Exception as error:
+            if any("FileNotFoundException" in cause for cause in causes(error)):
+                return []
+            raise
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it exists."""
+        self._files.delete(self._path(path), False)  # noqa: FBT003
+
+    def staged(self, write: StagedWrite) -> list[StagedFile]:
+        """Return the files of a write, which may lie in any partition's folder."""
+        return [
+            StagedFile(
+                location=str(each.getPath().toString()),
+                size=int(each.getLen()),
+                modified=int(each.getModificationTime()),
+            )
+            for each in named(self._jvm.spark, self._root, prefix_of(write.id))
+        ]
+
+    def remove(self, write: StagedWrite) -> None:
+        """Delete the files of a write."""
+        remove_named(self._jvm.spark, self._root, prefix_of(write.id))

@@ -1,6 +1,18 @@
 """Small files in an Iceberg table's folder, accessed through the table's FileIO."""
 
+from collections.abc import Collection, Iterator
+
+from zadapter.base.java_errors import causes
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_iceberg.jvm import JavaObject
+
+
+def data_folder(table: JavaObject, write: StagedWrite) -> str:
+    """Return the folder of the files of one write."""
+    data = dict(table.properties()).get("write.data.path", f"{table.location()}/data").rstrip("/")
+    layout = "" if write.layout is None else f"/zadapter-{write.layout}"
+    return f"{data}{layout}/{write.id}"
 
 
 class Store:
@@ -10,6 +22,7 @@ class Store:
     """
 
     def __init__(self, table: JavaObject) -> None:
+        self._table = table
         self._io = table.io()
         self._location = table.location()
 
@@ -31,3 +44,54 @@ class Store:
             stream.write(bytearray(data))
         finally:
             stream.close()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder; none if it does not exist."""
+        listed = _listed(self._io, f"{self._location}/{folder}/")
+        return [str(file.location()).rpartition("/")[2] for file in listed]
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it exists."""
+        self._io.deleteFile(f"{self._location}/{path}")
+
+    def staged(self, write: StagedWrite) -> list[StagedFile]:
+        """Return the files in the folder of a write."""
+        return [
+            StagedFile(
+                location=str(file.location()),
+                size=int(file.size()),
+                modified=int(file.createdAtMillis()),
+            )
+            for file in _listed(self._io, f"{data_folder(self._table, write)}/")
+        ]
+
+    def remove(self, write: StagedWrite) -> None:
+        """Delete the folder of a write."""
+        self._io.deletePrefix(data_folder(self._table, write))
+
+
+def remove_from(io: JavaObject, folder: str, kept: Collection[str]) -> None:
+    """Delete the files in a folder except those of the names *kept*; without names, all of it."""
+    if not kept:
+        io.deletePrefix(folder)
+        return
+    locations = [str(file.location()) for file in _listed(io, f"{folder}/")]
+    for location in locations:
+        if location.rpartition("/")[2] not in kept:
+            io.deleteFile(location)
+
+
+def _listed(io: JavaObject, prefix: str) -> Iterator[JavaObject]:
+    """Yield the ``FileInfo`` of all files below *prefix*, which ends in a slash."""
+    try:
+        found = io.listPrefix(prefix).iterator()
+        while found.hasNext():
+            yield found.next()
+    except Exception as error:
+        if not any("FileNotFoundException" in cause for cause in causes(error)):
+            raise
+
+
+def side_files(snapshot: Snapshot) -> Store:
+    """Return the files beside a table."""
+    return Store(snapshot.handle.pinned)

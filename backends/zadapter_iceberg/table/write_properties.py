@@ -1,15 +1,18 @@
 """Table properties: temporary ones for one write, and those that make writers collect stats."""
 
-from collections.abc import Sequence
-from uuid import uuid4
+from collections.abc import Mapping, Sequence
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
+from zadapter.table.bloom_filters import size_of
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_files import StagedWrite
+from zadapter_iceberg.table.side_files import data_folder
 from zadapter_iceberg.table.snapshots import METRICS
 
 _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
+_BLOOM_FILTER = "write.parquet.bloom-filter-"
 
 
 def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> dict[str, str]:
@@ -20,10 +23,10 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         layout: Layout of the rows, whose id becomes part of the folder's path; None: no layout.
         encoding: Parquet encoding of the rows.
     """
-    table_properties = dict(snapshot.handle.pinned.properties())
-    folder = table_properties.get("write.data.path", f"{snapshot.location}/data").rstrip("/")
-    layout_folder = "" if layout is None else f"/zadapter-{layout.id}"
-    properties = {"write.data.path": f"{folder}{layout_folder}/{uuid4().hex}"}
+    pinned = snapshot.handle.pinned
+    table_properties = dict(pinned.properties())
+    write = StagedWrite(id=encoding.write, layout=None if layout is None else layout.id)
+    properties = {"write.data.path": data_folder(pinned, write)}
     if layout is not None:
         for parts in layout.request.columns:
             # bounds truncated to 16 characters are equal where strings share a prefix
@@ -31,12 +34,27 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
     for parts in encoding.plain:
         name = _DICTIONARY + ".".join(parts)
         properties[name] = table_properties.get(name, "false")
+    properties |= _bloom_filters(encoding, table_properties)
     if encoding.row_group is not None:
         row_count = str(encoding.row_group)
         # the writer checks the size after so many rows only, and then ends the row group
         properties["write.parquet.row-group-size-bytes"] = "1"
         properties["write.parquet.row-group-check-min-record-count"] = row_count
         properties["write.parquet.row-group-check-max-record-count"] = row_count
+    return properties
+
+
+def _bloom_filters(encoding: Encoding, table_properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of Bloom filters; sizes that the table states itself are kept."""
+    properties = dict[str, str]()
+    for parts in encoding.bloom_filters:
+        name = ".".join(parts)
+        properties[f"{_BLOOM_FILTER}enabled.column.{name}"] = "true"
+        if encoding.row_group is not None:
+            # releases without the number of distinct values make every filter as large as allowed
+            values, most = f"{_BLOOM_FILTER}ndv.column.{name}", f"{_BLOOM_FILTER}max-bytes"
+            properties[values] = table_properties.get(values, str(encoding.row_group))
+            properties[most] = table_properties.get(most, str(size_of(encoding.row_group)))
     return properties
 
 

@@ -9,4 +9,5 @@ FORMAT = Format(
     own_versions=True,
     dates_files=True,
     inspects=True,
+    recovers=True,
 )

@@ -7,6 +7,9 @@ from zadapter.errors import CorruptLogError
 HIDDEN = "_zadapter"
 """Folder of all files that zadapter writes; the underscore hides it from Spark and Hive."""
 
+DATA = f"{HIDDEN}/data"
+"""Folder of data files, with a folder for each write."""
+
 ASIDE = f"{HIDDEN}/new"
 """Folder of temporary files, which are renamed when complete."""
 

@@ -34,12 +34,11 @@ from zadapter.table.spec import (
     without_partition,
 )
 from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation
-from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.format.paths import DATA, HIDDEN
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import moving
-from zadapter_parquet.rows import staging
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, probe
 
@@ -116,7 +115,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         size=0,
         rows=0,
         oldest=0,
-        folder=f"{staging.DATA}/{uuid4().hex}",
+        folder=f"{DATA}/{uuid4().hex}",
         source=source,
         properties={**definition.properties, **comment},
     )

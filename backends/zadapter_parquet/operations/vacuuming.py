@@ -9,11 +9,11 @@ from uuid import uuid4
 from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
 from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.legacy_names import successor
-from zadapter_parquet.format.paths import ASIDE, HIDDEN
+from zadapter_parquet.format.paths import ASIDE, DATA, HIDDEN
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import FOLDER, TRIES, Log, path_of
 from zadapter_parquet.operations import external_changes, move_plan, moving
-from zadapter_parquet.rows import shared_files, staging
+from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
@@ -211,7 +211,7 @@ def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     committed = _committed(log, log.head())
     folders: dict[str, list[str]] = {}
     recent: set[str] = set()
-    for file in files.listed(staging.DATA):
+    for file in files.listed(DATA):
         folder = _folder(file.path)
         if folder not in committed:
             folders.setdefault(folder, []).append(file.path)

@@ -10,20 +10,18 @@ The path of a data file contains its partition values, for engines that read pat
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.table.encoding import Encoding
-from zadapter.table.orphan_files import remove_folder, removing
-from zadapter_parquet.format.paths import HIDDEN
+from zadapter.table.staged_files import remove_folder, removing
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
-DATA = f"{HIDDEN}/data"
 ENDING = ".rows"
 """Suffix of data files. Engines read a given path with any suffix."""
 _PART = re.compile(r"/part-(\d+)-[^/]*\Z")
@@ -103,8 +101,9 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     """
     guard = f"{folder}/{guard_files.WRITING}"
 
-    def remove() -> None:
-        # no log entry names this folder; the guard is deleted last
+    def remove(_: Collection[str]) -> None:
+        # no log entry names this folder; the guard is deleted last. Spark's committer removes what
+        # repeated tasks have written
         files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
 
     files.write(guard, guard_files.TEXT)

@@ -2,12 +2,14 @@
 
 from functools import cache
 
+import pyarrow.parquet as pq
 import pytest
 
 import zadapter
 from integration.kit.lakes import settings
 from integration.migration.tables import FORMATS, MICROS
 from integration.migration.values.test_pairs import COPIED, SHARED
+from zadapter.base.locations import bare
 from zadapter.errors import UsageError
 from zadapter.table.spec import Status
 
@@ -141,3 +143,22 @@ def test_no_layout_is_none(lakes, spark):
     report = lakes.migrate("delta", lakes.make("delta", events(spark, rows=50)), "iceberg")
 
     assert report.layout.startswith("none")
+
+
+@pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "parquet")])
+def test_bloom_filters_come_along(lakes, spark, format_, to):
+    """A copy writes them, and a call without arguments on the new table has nothing to do."""
+    table = lakes.make(format_, events(spark))
+    zadapter.optimize(
+        table, backend=format_, spark=spark, **ASKED, bloom_filters=["id"], row_groups=2
+    )
+
+    report = lakes.migrate(format_, table, to)
+
+    plan = zadapter.plan(report.target, backend=to, spark=spark)
+    assert (plan.bloom_filters, plan.nothing_to_do) == (("id",), True)
+    path, *_ = zadapter.files(report.target, backend=to, spark=spark)["path"].to_pylist()
+    footer = pq.read_metadata(bare(path))
+    chunks = [footer.row_group(0).column(at) for at in range(footer.num_columns)]
+    (chunk,) = (each for each in chunks if each.path_in_schema == "id")
+    assert chunk.bloom_filter_length

@@ -14,10 +14,10 @@ from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Change, Exchange, Operation, Written, chosen
 from zadapter_parquet import ParquetBackend
 from zadapter_parquet.format.entries import UNREGISTERED
-from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.format.paths import DATA, HIDDEN
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import external_changes, move_plan, registration
-from zadapter_parquet.rows import rows, staging
+from zadapter_parquet.rows import rows
 
 COLUMNS = json.dumps(
     {
@@ -157,7 +157,7 @@ class Folder:
 
     def stage(self, snapshot, numbers, layout=None, below=""):
         """Write a file without committing it."""
-        folder = f"{staging.DATA}/{uuid4().hex}"
+        folder = f"{DATA}/{uuid4().hex}"
         path = f"{folder}/{below}0.rows"
         put(self.root / path, numbers)
         written = Written(paths={path: path}, handle=(folder, layout, False))

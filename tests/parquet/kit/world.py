@@ -20,11 +20,11 @@ from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.table.file_stats import schema, total
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged
 from zadapter_parquet import ParquetBackend
+from zadapter_parquet.format.paths import DATA
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import move_plan, publishing, vacuuming
-from zadapter_parquet.rows import staging
 
 
 def table_of(paths):
@@ -94,7 +94,7 @@ class World:
         return base, self.backend.files(base)
 
     def _write(self, contents):
-        folder = f"{staging.DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
+        folder = f"{DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
         paths = [f"{folder}/{n}.rows" for n in range(len(contents))]
         for path, rows in zip(paths, contents, strict=True):
             self.rows[path] = self.rows[publishing.published(path)] = rows

@@ -73,6 +73,7 @@ def test_plans_in_an_event_log(spark, read, run, tmp_path, codec):
 
     found = read(tmp_path)
 
+    assert 0 < found.days < 1
     assert sums(found) == {
         "country IN ('at', 'de') AND day >= 2024-01-05 AND id = 7": 1,
         "(at.x > 1.5 AND country starts with 'it's') OR id = 8": 3,
@@ -212,6 +213,29 @@ def test_an_export_as_parquet_and_a_dataframe(spark, read, tmp_path):
     rows.write.parquet(str(tmp_path / "log"))
 
     assert sums(read(tmp_path / "log")) == sums(read(rows)) == {"id = 2": 5, "id = 1": 3}
+
+
+_EVERY_OTHER_DAY = "timestamp_seconds(86400 * 2 * id) AS started"
+
+
+@pytest.mark.parametrize(
+    ("columns", "days"),
+    [
+        ([_EVERY_OTHER_DAY], 16),
+        ([_EVERY_OTHER_DAY, "3 AS count"], 16),
+        (["date_add(DATE '2024-01-01', int(id / 2)) AS day"], 4),
+        ([_EVERY_OTHER_DAY, "3 AS seconds"], None),
+        (["86400 * 2 * id AS time"], None),
+        (["DATE '2024-01-01' AS day"], None),
+    ],
+)
+def test_a_log_with_times_tells_how_many_queries_there_are_a_day(spark, read, columns, days):
+    """Unless the times are in an unknown unit, or weights are no numbers of queries."""
+    found = read(spark.range(8).selectExpr("concat('id = ', id % 2) AS sql", *columns))
+
+    weight = sum(sums(found).values())
+    assert found.days == (None if days is None else pytest.approx(days))
+    assert found.a_day == (None if days is None else pytest.approx(weight / days))
 
 
 def test_entries_without_a_time_are_in_their_order(spark, read):

@@ -1,0 +1,48 @@
+"""Small files beside a table of Parquet files, and the files of writes that were not committed."""
+
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_files import StagedFile, StagedWrite
+from zadapter_parquet.format.paths import DATA
+from zadapter_parquet.store import guard_files
+from zadapter_parquet.store.contract import Files, Found
+
+
+def data_folder(write: str) -> str:
+    """Return the folder of the files of one write, by the write's id."""
+    return f"{DATA}/{write}"
+
+
+class SideFiles:
+    """Small files, and files of writes."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.read, self.write = files.read, files.write
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder; none if it does not exist."""
+        return [file.path.rpartition("/")[2] for file in self._files.listed(folder)]
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it exists."""
+        self._files.delete([path])
+
+    def staged(self, write: StagedWrite) -> list[StagedFile]:
+        """Return the files in the folder of a write."""
+        return [
+            StagedFile(location=file.path, size=file.size, modified=file.modified // 1_000)
+            for file in self._listed(write)
+        ]
+
+    def remove(self, write: StagedWrite) -> None:
+        """Delete the files of a write, the guard against engines that walk the folder last."""
+        paths = [file.path for file in self._listed(write)]
+        self._files.delete(sorted(paths, key=lambda path: path.endswith(guard_files.WRITING)))
+
+    def _listed(self, write: StagedWrite) -> list[Found]:
+        return list(self._files.listed(data_folder(write.id)))
+
+
+def side_files(snapshot: Snapshot) -> SideFiles:
+    """Return the files beside a table."""
+    return SideFiles(snapshot.handle.files)

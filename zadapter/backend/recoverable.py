@@ -1,0 +1,40 @@
+"""Protocols of backends that find the files of writes whose process has died."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeGuard
+
+from zadapter.backend.contract import Backend
+from zadapter.layout.store import Store
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_files import StagedFile, StagedWrite
+
+
+class SideFiles(Store, Protocol):
+    """Small files beside a table, and the files of writes that were not committed.
+
+    Threads may share it.
+    """
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return the names of the files in a folder; none if it does not exist."""
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it exists."""
+
+    def staged(self, write: StagedWrite) -> Sequence[StagedFile]:
+        """Return all files of a write, committed or not, by listing the store."""
+
+    def remove(self, write: StagedWrite) -> None:
+        """Delete all files of a write, which was certainly not committed."""
+
+
+class RecoverableBackend(Backend, Protocol):
+    """A backend that names files by the id of their write (``Encoding.write``)."""
+
+    def side_files(self, snapshot: Snapshot) -> SideFiles:
+        """Return the files beside the table."""
+
+
+def is_recoverable(backend: Backend) -> TypeGuard[RecoverableBackend]:
+    """Return whether the backend finds the files of writes whose process has died."""
+    return backend.format.recovers

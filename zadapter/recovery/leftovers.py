@@ -1,0 +1,117 @@
+"""Removal of the files that dead runs have staged and not committed.
+
+A file is removed only if its run is certainly dead, its commit was certainly never sent, and no
+live file has the id of its write. What cannot be read or is in doubt stays, with a line that says
+so.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zadapter.backend.recoverable import SideFiles
+from zadapter.base.java_errors import first_line
+from zadapter.base.sizes import show
+from zadapter.recovery.notes import FOLDER, NAME, Note
+from zadapter.table.snapshot import Snapshot
+from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite
+
+DEAD_AFTER = timedelta(days=7)
+"""Age of a note, and of all files of its run, after which a run on another machine is dead: no
+write lasts as long. Delta's VACUUM spares unknown files for as long."""
+_CLEAN_UP = "the format's own clean-up (VACUUM, remove_orphan_files, zadapter.vacuum) removes them"
+
+
+def clear(side_files: SideFiles, snapshot: Snapshot, files: pa.Table) -> tuple[str, ...]:
+    """Remove the uncommitted files of dead runs; return a line for each run that did not end.
+
+    Args:
+        side_files: The files beside the table.
+        snapshot: The newest version of the table.
+        files: Its file table.
+    """
+    try:
+        names = sorted(filter(NAME.match, side_files.names(FOLDER)))
+    except Exception as error:  # noqa: BLE001 - the run itself goes on
+        return (f"notes of earlier runs cannot be listed: {first_line(error)}",)
+    return tuple(filter(None, (_cleared(side_files, snapshot, files, name) for name in names)))
+
+
+def _cleared(side_files: SideFiles, snapshot: Snapshot, files: pa.Table, name: str) -> str:
+    """Remove the files of one run if it is dead; return what is to be said, if anything."""
+    path = f"{FOLDER}/{name}"
+    try:
+        data = side_files.read(path)
+        note = None if data is None else Note.from_json(data.decode())
+    except Exception:  # noqa: BLE001 - whatever it holds, it does not say what is needed
+        return f"{path} cannot be read, so the files of that run stay; delete it; {_CLEAN_UP}"
+    if note is None:
+        return ""  # the run has ended meanwhile
+    if note.path != path or not note.is_of(snapshot):
+        return f"{path} names another table or location; delete it if that is wrong; {_CLEAN_UP}"
+    try:
+        dead = _is_dead(side_files, note)
+        return _removed(side_files, note, files) if dead else _running(note)
+    except Exception as error:  # noqa: BLE001 - the run itself goes on
+        return f"{_named(note)} ended early; its files stay: {first_line(error)}"
+
+
+def _running(note: Note) -> str:
+    if any(process.is_alive() for process in note.processes):
+        return ""
+    until = note.seen + DEAD_AFTER
+    return (
+        f"{_named(note)}, {note.application} on {note.processes[0].host}, is running, or its files "
+        f"stay until a run after {until:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def _is_dead(side_files: SideFiles, note: Note) -> bool:
+    """Return whether a run has certainly ended."""
+    if note.ended or all(process.is_dead() for process in note.processes):
+        return True
+    if any(process.is_alive() for process in note.processes):
+        return False
+    last = datetime.now(timezone.utc) - DEAD_AFTER
+    staged = [file for write in note.writes for file in side_files.staged(write)]
+    return note.seen < last and all(file.modified < last.timestamp() * 1_000 for file in staged)
+
+
+def _removed(side_files: SideFiles, note: Note, files: pa.Table) -> str:
+    """Remove the files of a dead run, and its note if nothing of it is left."""
+    live = {write for write in note.writes if _is_live(write, files)}
+    sent = {write for write, was_sent in note.writes.items() if was_sent}
+    removed = list[StagedFile]()
+    for write in note.writes.keys() - live - sent:
+        removed += side_files.staged(write)
+        side_files.remove(write)
+    left = {write: write in sent for write in note.writes.keys() - live}
+    left = {write: was_sent for write, was_sent in left.items() if side_files.staged(write)}
+    if left:
+        rest = replace(note, writes=left, ended=True, committed=note.committed + len(live))
+        side_files.write(note.path, rest.to_json().encode())
+    else:
+        with suppress(Exception):  # the next run finds it once more
+            side_files.delete(note.path)
+    doubtful = [file for write in left.keys() & sent for file in side_files.staged(write)]
+    parts = [f"{_named(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]
+    parts += [f"{_counted(removed)} that it had staged were removed"] if removed else []
+    if doubtful:
+        parts.append(f"{_counted(doubtful)} of a commit of unknown outcome stay; {_CLEAN_UP}")
+    return "; ".join(parts)
+
+
+def _is_live(write: StagedWrite, files: pa.Table) -> bool:
+    return bool(pc.any(pc.match_substring(files["path"], write.id[:SHORT])).as_py())
+
+
+def _named(note: Note) -> str:
+    return f"run {note.id} of {note.started:%Y-%m-%d %H:%M} UTC"
+
+
+def _counted(files: Sequence[StagedFile]) -> str:
+    return f"{len(files)} files of {show(sum(file.size for file in files))}"

@@ -1,0 +1,66 @@
+"""Results of the jobs that a run has finished."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from zadapter.backend.commit import Landed
+from zadapter.errors import ZadapterError
+from zadapter.reports.optimize import Verification
+from zadapter.reports.phases import Amounts
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Exchange
+
+
+@dataclass(slots=True)
+class Tally:
+    """Results of the jobs that a run has finished."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    versions: list[int | None] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    jobs_left: int = 0
+    read_twice: bool = False
+    untested: str | None = None
+    spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
+    """What the writes took, one by one; None: unknown."""
+    earlier: tuple[str, ...] = ()
+    """What is to be said about earlier runs that did not end."""
+
+    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
+        """Record a rewrite that landed."""
+        self.versions.append(landed.version)
+        self.exchanges += [e for e in exchanges if e not in landed.stale]
+        self.stale += [
+            f"{e.removed.num_rows} files changed by another writer, first: {e.removed['path'][0]}"
+            for e in landed.stale
+        ]
+
+    def add(self, other: "Tally") -> None:
+        """Add what was found before the commit of a job."""
+        for name, duration in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + duration
+        self.spent += other.spent
+        self.read_twice |= other.read_twice
+        self.untested = self.untested or other.untested
+
+    def facts(self) -> dict[str, int | None]:
+        """Return the newest version, and the files, bytes and rows of all commits."""
+        version = self.versions[-1] if self.versions else None
+        return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
+
+    def verification(self, requested: str) -> Verification:
+        """Return how rows were compared, given the *requested* option."""
+        by = "checksum" if self.untested else requested
+        return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
+
+    @contextmanager
+    def reporting_versions(self) -> Iterator[None]:
+        """Add the versions that are already committed to the message of an error."""
+        try:
+            yield
+        except ZadapterError as error:
+            if self.versions:
+                error.args = (f"{error}. Versions committed by this call: {self.versions}",)
+            raise

@@ -1,0 +1,77 @@
+"""Bloom filters of Parquet files: for which columns, and how large.
+
+A Bloom filter of a column in a row group tells that a value is certainly not in it, or may be. It
+holds a hash of each value's bytes, so it is wrong for values that are equal with different bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+import pyarrow as pa
+
+from zadapter.base.names import Parts, join, leaves
+
+FPP = 0.01
+"""Share of the row groups without a value that a reader opens nevertheless, at most. It is the
+default of Parquet's writers; Iceberg before 1.10 has no property for it."""
+_REFUSED = (
+    (pa.types.is_boolean, "it has two values"),
+    (pa.types.is_floating, "a filter for 0.0 would miss rows with -0.0, which have other bytes"),
+    (pa.types.is_struct, "it is a struct; pass one of its fields"),
+)
+_PRIMITIVE = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+)
+_BITS_PER_BYTE, _SMALLEST = 8, 32
+
+
+def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -> str | None:
+    """Return why a column cannot have a Bloom filter, or None if it can.
+
+    Args:
+        parts: The column.
+        type_: Its type.
+        physical: Names of columns in the files, where they differ from the logical names.
+    """
+    for is_a, reason in _REFUSED:
+        if is_a(type_):
+            return reason
+    if not any(is_a(type_) for is_a in _PRIMITIVE):
+        return f"readers do not look for values of its type ({type_}) alike"
+    if dotted := [part for part in physical.get(parts, parts) if "." in part]:
+        return f"Parquet's writer takes the dot in {join((dotted[0],))} for that of a nested field"
+    return None
+
+
+def writable(
+    columns: Sequence[Parts], schema: pa.Schema, physical: Mapping[Parts, Parts]
+) -> frozenset[Parts]:
+    """Return the columns that exist and can have a Bloom filter.
+
+    A table may have lost a column since its layout was requested, or have another one of its name.
+    """
+    types = dict(leaves(schema))
+    return frozenset(
+        column
+        for column in columns
+        if column in types and refusal(column, types[column], physical) is None
+    )
+
+
+def size_of(values: int) -> int:
+    """Return the bytes of a filter of so many distinct values, with at most :data:`FPP`.
+
+    Parquet's split block filters set 8 bits for each value (BloomFilter.md of the format), and some
+    readers require a power of two.
+
+    >>> size_of(1), size_of(25_000), size_of(100_000)
+    (32, 32768, 131072)
+    """
+    bits = -_BITS_PER_BYTE * values / log(1 - FPP ** (1 / _BITS_PER_BYTE))
+    needed = max(_SMALLEST, int(bits) // _BITS_PER_BYTE)
+    return 1 << (needed - 1).bit_length()

@@ -1,0 +1,167 @@
+"""Files of a write that no log references yet: their identity, and their removal."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from zadapter.base.interrupts import TAG, Interrupted
+
+SHORT = 16
+"""Characters of a write's id that are unique, too, for names of files."""
+_ID = re.compile(r"[0-9a-f]{32}\Z")
+_LAYOUT = re.compile(r"([0-9a-f]{16}){1,2}\Z")
+_POLL, _PATIENCE = 0.1, 300
+"""Seconds between two polls of cancelled tasks, and the maximum number of polls."""
+_EVENTS = 10_000
+"""Milliseconds to wait for Spark's events of a write."""
+
+
+def new_id() -> str:
+    """Return the id of a new write, or of a new run."""
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedWrite:
+    """A write of files that are invisible to readers; its id names them."""
+
+    id: str
+    layout: str | None
+    """Id of the layout that placed the rows; None: no layout."""
+
+    @classmethod
+    def restored(cls, stored: Any) -> "StagedWrite":
+        """Return a stored write.
+
+        Raises:
+            ValueError: The ids are not such as a write has, and could name other files.
+        """
+        write = cls(id=stored["id"], layout=stored["layout"])
+        if not is_id(write.id) or not (write.layout is None or _LAYOUT.match(write.layout)):
+            raise ValueError("not the id of a write")
+        return write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFile:
+    """A file of a write, as the store lists it."""
+
+    location: str
+    size: int
+    modified: int
+    """Milliseconds since 1970, by the store's clock."""
+
+
+def is_id(text: object) -> bool:
+    """Return whether a text is the id of a write or of a run."""
+    return isinstance(text, str) and _ID.match(text) is not None
+
+
+@contextmanager
+def removing(spark: Any, remove: Callable[[Collection[str]], None]) -> Iterator[set[str]]:
+    """Remove what a write leaves besides its result.
+
+    These are all files if it fails. If it succeeds, they are those of tasks that Spark ran again
+    after a failure, or a second time as a speculation: not all writers remove these.
+
+    Args:
+        spark: The session that writes.
+        remove: Deletes the files that only this write can have created, except those of the given
+            names.
+
+    Yields:
+        A set that takes the names of the result's files. If it stays empty, nothing is removed
+        after a success.
+    """
+    context, tag, kept = spark.sparkContext, f"{TAG}files-{uuid4().hex}", set[str]()
+    context.addJobTag(tag)
+    try:
+        yield kept
+        if kept and _has_repeated(context, tag):
+            with suppress(Exception):  # no reader sees these files
+                settle(spark)
+                remove(kept)
+    except (Exception, Interrupted):
+        with suppress(Exception):  # the error of the write is raised instead
+            settle(spark)
+            remove(())
+        raise
+    finally:
+        context.removeJobTag(tag)
+
+
+def _has_repeated(context: Any, tag: str) -> bool:
+    """Return whether Spark may have run a task of the jobs of *tag* more than once."""
+    try:
+        scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows neither tags nor attempts
+        scala.listenerBus().waitUntilEmpty(_EVENTS)
+        tracker, store = scala.statusTracker(), scala.statusStore()
+        infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
+        ids = {stage for info in infos if info.isDefined() for stage in info.get().stageIds()}
+        stages = [store.lastStageAttempt(stage) for stage in ids]
+        return any(
+            stage.attemptId() or stage.numFailedTasks() or stage.numKilledTasks()
+            for stage in stages
+        )
+    except Exception:  # noqa: BLE001 - Spark has forgotten a stage: better look
+        return True
+
+
+def settle(spark: Any) -> None:
+    """Wait for the tasks of this run that are still active and may write files."""
+    context = spark.sparkContext
+    tracker = context.statusTracker()
+    # PySpark's tracker cannot look up jobs by tag
+    by_tag = context._jsc.sc().statusTracker().getJobIdsForTag  # noqa: SLF001
+    tags = [tag for tag in context.getJobTags() if tag.startswith(TAG)]
+    jobs = [tracker.getJobInfo(int(job)) for tag in tags for job in by_tag(tag)]
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    for _ in range(_PATIENCE):
+        infos = (tracker.getStageInfo(stage) for stage in stages)
+        if not any(stage.numActiveTasks for stage in infos if stage is not None):
+            return
+        time.sleep(_POLL)
+
+
+def remove_folder(spark: Any, folder: str) -> None:
+    """Delete a folder and its contents.
+
+    Args:
+        spark: A session.
+        folder: Location, unescaped.
+    """
+    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    _files(spark, path).delete(path, True)  # noqa: FBT003
+
+
+def remove_named(spark: Any, folder: str, prefix: str, kept: Collection[str] = ()) -> None:
+    """Delete the files anywhere in *folder* whose names start with *prefix*.
+
+    Args:
+        spark: A session.
+        folder: Location, unescaped.
+        prefix: A prefix that no other file's name has.
+        kept: Names of files that stay.
+    """
+    for status in named(spark, folder, prefix):
+        if str(status.getPath().getName()) in kept:
+            continue
+        _files(spark, status.getPath()).delete(status.getPath(), False)  # noqa: FBT003
+
+
+def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
+    """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    listed = _files(spark, path).listFiles(path, True)  # noqa: FBT003
+    while listed.hasNext():
+        status = listed.next()
+        if str(status.getPath().getName()).startswith(prefix):
+            yield status
+
+
+def _files(spark: Any, path: Any) -> Any:
+    return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
