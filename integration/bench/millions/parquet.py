@@ -33,7 +33,7 @@ _TYPES = {
 _PARTITION = {"p": pa.int32()}
 
 
-def make(_: SparkSession, folder: Path, files: int) -> str:
+def make(_: SparkSession | None, folder: Path, files: int) -> str:
     """Make a table of so many files, besides the raw ones, and return its path."""
     table = folder / "parquet"
     store = LocalFiles(table, make=True)
