@@ -76,9 +76,12 @@ class DeltaBackend:
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with the log's stats of *columns*."""
-        adds = self._live.frame(snapshot.handle.snapshot)
-        about = self._live.about(snapshot.handle.snapshot)
-        return snapshots.file_table(snapshot, adds, columns, about)
+        base = snapshot.handle.snapshot
+        about = self._live.about(base)
+        files = snapshots.file_table(snapshot, self._live.frame(base), columns, about)
+        if self._live.contradicts(base, files):
+            return snapshots.file_table(snapshot, self._live.frame(base), columns, about)
+        return files
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were written before *time*."""

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
+from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.large_log import LargeLog, is_large
 
@@ -61,6 +62,22 @@ class LiveFiles:
                 raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
             self._last = paths, adds
         return self._last[1]
+
+    def contradicts(self, snapshot: JavaObject, files: pa.Table) -> bool:
+        """Return whether a file table is not what the version's checksum tells.
+
+        From then on, Delta's state is asked for the files. A version without a checksum contradicts
+        nothing.
+        """
+        checksum = snapshot.checksumOpt()
+        if self._large is None or not checksum.isDefined():
+            return False
+        told = checksum.get()
+        if (told.numFiles(), told.tableSizeBytes()) == (files.num_rows, total(files, "size")):
+            return False
+        self._large = None
+        self.few(snapshot)
+        return True
 
     def _look_at(self, snapshot: JavaObject) -> None:
         if self._snapshot == snapshot:
