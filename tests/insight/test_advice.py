@@ -23,7 +23,7 @@ def advice(**changed):
     queries = (QueryEffect(where="k = 1 AND s = '<b>'", weight=3.0, before=0.41, after=0.21),)
     said = Advice(table="t", format="delta", version=1, entries=3, filters=1, learned_from=1,
                   judged_by=1, unused={}, rows=9, sampled=9, files=4, candidates=(TODAY, THEN),
-                  best=KEYS, queries=queries)  # fmt: skip
+                  best=KEYS, bloom_filters={}, queries=queries)  # fmt: skip
     return replace(said, **changed)
 
 

@@ -233,7 +233,7 @@ def test_the_failpoints_are_all_accesses_that_change_the_store(tmp_path):
         "link probe/*", "fsync probe", "delete probe/*",
         "link log/*.json", "fsync log", "replace log/_head",
         "replace stats/*.stats", "fsync stats", "replace new/*", "fsync new",
-        "replace layouts/*.json", "fsync layouts",
+        "replace layouts/*.json", "replace layouts/last.json", "fsync layouts",
         "fsync _zadapter", "fsync .",
         "write all data/*/0.rows", "fsync data/*/0.rows", "fsync data/*", "fsync data",
         "delete data/*/0.rows", "delete stats/*.stats",
