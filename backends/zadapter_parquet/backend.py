@@ -43,11 +43,11 @@ from zadapter_parquet.operations import (
     registration,
     restating,
 )
+from zadapter_parquet.operations.side_files import data_folder, side_files
 from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store.contract import Files, check_writable
 from zadapter_parquet.store.open import opened
-from zadapter_parquet.store.side_files import data_folder, side_files
 
 
 class ParquetBackend:

@@ -1,7 +1,6 @@
 """Files of dead runs, without Spark: what is removed, what stays, and what is said."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ class Memory:
     """Files beside a table, and files of writes, by the write's id."""
 
     def __init__(self):
-        self.files, self.writes, self.broken = {}, {}, set()
+        self.files, self.writes, self.broken, self.named = {}, {}, set(), set()
 
     def names(self, folder):
         self._check("names")
@@ -49,6 +48,10 @@ class Memory:
     def staged(self, write):
         self._check("staged")
         return self.writes.get(write.id, [])
+
+    def is_named(self, write, after, until):
+        self._check("is_named")
+        return write.id in self.named
 
     def remove(self, write):
         self._check("remove")
@@ -161,12 +164,6 @@ def test_a_running_process_is_left_alone(memory, dead):
     assert len(memory.files) == 1
 
 
-def test_a_process_that_has_got_the_id_of_a_dead_one_is_another_one():
-    """It has started at another time."""
-    assert not own().is_dead()
-    assert replace(own(), start=own().start - 1).is_dead()
-
-
 @pytest.mark.parametrize(
     "elsewhere", [{"host": "other"}, {"boot": "other"}, {"namespace": "other"}, {"boot": ""}]
 )
@@ -223,7 +220,20 @@ def test_a_note_that_does_not_say_what_is_needed_removes_nothing(memory, dead, d
     assert path in memory.files
 
 
-@pytest.mark.parametrize("method", ["names", "read", "staged", "remove", "write", "delete"])
+def test_a_note_that_is_older_than_a_commit_removes_nothing(memory, dead):
+    """A backup has put it back; the files are live no more, but an older version needs them."""
+    _, first, second = died(memory, dead)
+    memory.named = {second.id}
+
+    (line,) = clear(memory, TABLE, live(first))
+
+    assert "ended after 2 of 3 jobs" in line
+    assert set(memory.writes) == {first.id, second.id}
+
+
+@pytest.mark.parametrize(
+    "method", ["names", "read", "staged", "is_named", "remove", "write", "delete"]
+)
 def test_a_store_that_fails_stops_no_run(memory, dead, method):
     """The line says why; another run tries again."""
     _, first, second = died(memory, dead, sent=method == "write")
@@ -287,13 +297,3 @@ def test_a_commit_is_not_sent_if_the_note_cannot_say_so(memory):
         sent.append(write)
 
     assert sent == []
-
-
-def test_the_process_of_python_is_known():
-    """On Linux, where the tests of crashes run."""
-    process = own()
-
-    assert process.pid == os.getpid()
-    assert process.boot
-    assert process.namespace
-    assert Process.restored(json.loads(json.dumps(process.stored()))) == process

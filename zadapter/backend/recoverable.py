@@ -24,6 +24,18 @@ class SideFiles(Store, Protocol):
     def staged(self, write: StagedWrite) -> Sequence[StagedFile]:
         """Return all files of a write, committed or not, by listing the store."""
 
+    def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
+        """Return whether a version that is kept names files of a write.
+
+        Args:
+            write: The write.
+            after: A version before the write; None: the table had none.
+            until: The newest version; None: the table has none.
+
+        Raises:
+            Exception: What these versions name is unknown.
+        """
+
     def remove(self, write: StagedWrite) -> None:
         """Delete all files of a write, which was certainly not committed."""
 

@@ -1,8 +1,8 @@
 """Removal of the files that dead runs have staged and not committed.
 
 A file is removed only if its run is certainly dead, its commit was certainly never sent, and no
-live file has the id of its write. What cannot be read or is in doubt stays, with a line that says
-so.
+version that is kept names a file with the id of its write. What cannot be read or is in doubt
+stays, with a line that says so.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def _cleared(side_files: SideFiles, snapshot: Snapshot, files: pa.Table, name: s
         return f"{path} names another table or location; delete it if that is wrong; {_CLEAN_UP}"
     try:
         dead = _is_dead(side_files, note)
-        return _removed(side_files, note, files) if dead else _running(note)
+        return _removed(side_files, note, snapshot, files) if dead else _running(note)
     except Exception as error:  # noqa: BLE001 - the run itself goes on
         return f"{_named(note)} ended early; its files stay: {first_line(error)}"
 
@@ -81,10 +81,16 @@ def _is_dead(side_files: SideFiles, note: Note) -> bool:
     return note.seen < last and all(file.modified < last.timestamp() * 1_000 for file in staged)
 
 
-def _removed(side_files: SideFiles, note: Note, files: pa.Table) -> str:
+def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Table) -> str:
     """Remove the files of a dead run, and its note if nothing of it is left."""
     live = {write for write in note.writes if _is_live(write, files)}
     sent = {write for write, was_sent in note.writes.items() if was_sent}
+    # a copy of the note may have been put back that is older than the run's commit
+    live |= {
+        write
+        for write in note.writes.keys() - live - sent
+        if side_files.is_named(write, note.version, snapshot.version)
+    }
     removed = list[StagedFile]()
     for write in note.writes.keys() - live - sent:
         removed += side_files.staged(write)

@@ -40,6 +40,8 @@ class Note:
     """Digest of the table's id; empty: it had none yet."""
     place: str
     """Digest of the table's location."""
+    version: int | None
+    """The version that was read; None: the table had none yet."""
     started: datetime
     seen: datetime
     """When the note was written."""
@@ -69,6 +71,7 @@ class Note:
             "processes": [process.stored() for process in self.processes],
             "table": self.table,
             "place": self.place,
+            "version": self.version,
             "started": self.started.isoformat(),
             "seen": self.seen.isoformat(),
             "jobs": self.jobs,
@@ -95,6 +98,7 @@ class Note:
             processes=tuple(map(Process.restored, stored["processes"])),
             table=stored["table"],
             place=stored["place"],
+            version=None if stored["version"] is None else int(stored["version"]),
             started=datetime.fromisoformat(stored["started"]),
             seen=datetime.fromisoformat(stored["seen"]),
             jobs=int(stored["jobs"]),
@@ -221,6 +225,7 @@ def begun(
         processes=driver.processes,
         table=table_of(snapshot),
         place=digest(snapshot.location),
+        version=snapshot.version,
         started=now,
         seen=now,
         jobs=jobs,

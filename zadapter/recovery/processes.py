@@ -80,7 +80,7 @@ class Process:
 
 def own() -> Process:
     """Return this process."""
-    return _read(lambda path: Path(path).read_text(errors="replace"), os.readlink)
+    return _read(lambda path: Path(path).read_text(errors="replace"), os.readlink, os.getpid())
 
 
 def of_jvm(spark: Any) -> Process:
@@ -98,22 +98,26 @@ def of_jvm(spark: Any) -> Process:
     def link(path: str) -> str:
         return str(java.nio.file.Files.readSymbolicLink(java.io.File(path).toPath()).toString())
 
-    return _read(text, link)
+    return _read(text, link, int(java.lang.ProcessHandle.current().pid()))
 
 
-def _read(text: Callable[[str], str], link: Callable[[str], str]) -> Process:
-    """Return the process that reads; nothing is known about it if it cannot read all of it."""
+def _read(text: Callable[[str], str], link: Callable[[str], str], pid: int) -> Process:
+    """Return the process that reads; nothing is known about it if it cannot read all of it.
+
+    ``/proc`` may be that of another namespace, where the process has another id.
+    """
     host = socket.gethostname()
     with suppress(Exception):
         stat = text("/proc/self/stat")
-        return Process(
-            host=host,
-            boot=text(_BOOT).strip(),
-            namespace=link(_NAMESPACE),
-            pid=int(stat.split()[0]),
-            start=int(_stat(stat)[_START]),
-        )
-    return Process(host=host, boot="", namespace="", pid=os.getpid(), start=0)
+        if int(stat.split()[0]) == pid:
+            return Process(
+                host=host,
+                boot=text(_BOOT).strip(),
+                namespace=link(_NAMESPACE),
+                pid=pid,
+                start=int(_stat(stat)[_START]),
+            )
+    return Process(host=host, boot="", namespace="", pid=pid, start=0)
 
 
 def _stat(text: str) -> list[str]:

@@ -28,6 +28,8 @@ _PRIMITIVE = (
     pa.types.is_large_string,
 )
 _BITS_PER_BYTE, _SMALLEST = 8, 32
+_DIGITS = 18
+"""Digits of a decimal that Parquet's writers store as a number; others are bytes."""
 
 
 def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -> str | None:
@@ -41,6 +43,8 @@ def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -
     for is_a, reason in _REFUSED:
         if is_a(type_):
             return reason
+    if pa.types.is_decimal(type_) and type_.precision > _DIGITS:
+        return "Iceberg fails to look for values of another number of bytes in it"
     if not any(is_a(type_) for is_a in _PRIMITIVE):
         return f"readers do not look for values of its type ({type_}) alike"
     if dotted := [part for part in physical.get(parts, parts) if "." in part]:

@@ -18,7 +18,7 @@ from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
-from zadapter.table.staged_files import StagedWrite
+from zadapter.table.staged_files import StagedWrite, new_id
 from zadapter.testing.commits import CommitContract
 from zadapter.testing.tables import (
     ROWS,
@@ -181,6 +181,7 @@ class BackendContract(CommitContract):
         sizes = sorted(footer.size for footer in read(spark, list(lost.paths.values())))
 
         assert sorted(file.size for file in side_files.staged(writes[0])) == sizes
+        assert not side_files.is_named(writes[0], snapshot.version, snapshot.version)
         side_files.remove(writes[0])
 
         assert [len(side_files.staged(write)) for write in writes] == [0, len(kept.paths)]
@@ -190,6 +191,24 @@ class BackendContract(CommitContract):
         assert side_files.read("_zadapter/runs/note") == b"text"
         side_files.delete("_zadapter/runs/note")
         assert side_files.names("_zadapter/runs") == []
+
+    def test_older_versions_name_the_files_of_a_write(
+        self, spark: SparkSession, backend: Backend, table: str
+    ) -> None:
+        """A later rewrite has replaced them, but a reader of an older version needs them."""
+        if not is_recoverable(backend):
+            pytest.skip("the format does not find the files of dead processes")
+        encoding, before = Encoding(), backend.snapshot(table)
+        backend.commit(rewrite_of(spark, backend, before, backend.files(before), encoding))
+        between = backend.snapshot(table)
+        backend.commit(rewrite_of(spark, backend, between, backend.files(between)))
+        after = backend.snapshot(table)
+        write = StagedWrite(id=encoding.write, layout=one_file_layout().id)
+        other = StagedWrite(id=new_id(), layout=write.layout)
+        side_files, versions = backend.side_files(after), (before.version, after.version)
+
+        assert side_files.is_named(write, *versions)
+        assert not side_files.is_named(other, *versions)
 
     def test_optimize_clusters_all_rows(self, spark: SparkSession, backend: Backend) -> None:
         """All rows stay, files hold ranges of the key, and a second run has nothing to do."""

@@ -28,14 +28,16 @@ def one_file_layout() -> Layout:
 
 
 def rewrite_of(
-    spark: SparkSession, backend: Backend, snapshot: Snapshot, files: pa.Table
+    spark: SparkSession,
+    backend: Backend,
+    snapshot: Snapshot,
+    files: pa.Table,
+    encoding: Encoding | None = None,
 ) -> Change:
     """Stage the rows of *files* as one file, and return the rewrite that commits it."""
-    layout = one_file_layout()
+    layout, encoding = one_file_layout(), encoding or Encoding()
     rows = backend.read(snapshot, files).coalesce(1)
-    staged_files = staged(
-        backend, snapshot, backend.write(snapshot, rows, layout, Encoding()), spark
-    )
+    staged_files = staged(backend, snapshot, backend.write(snapshot, rows, layout, encoding), spark)
     exchange = Exchange(removed=files, added=staged_files.files)
     return Change(
         base=snapshot,

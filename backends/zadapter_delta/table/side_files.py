@@ -1,6 +1,7 @@
 """Small files in a Delta table's folder, accessed through Hadoop's FileSystem."""
 
 from zadapter.base.java_errors import causes
+from zadapter.errors import CorruptLogError
 from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, named, remove_named
 from zadapter_delta.jvm import JavaObject, Jvm
 
@@ -63,6 +64,21 @@ class Store:
             )
             for each in named(self._jvm.spark, self._root, prefix_of(write.id))
         ]
+
+    def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
+        """Return whether a commit after a version, up to another one, names files of a write.
+
+        Raises:
+            CorruptLogError: One of the commits is gone.
+        """
+        for version in range(-1 if after is None else after, -1 if until is None else until):
+            path = f"_delta_log/{version + 1:020d}.json"
+            data = self.read(path)
+            if data is None:
+                raise CorruptLogError(f"{path} is gone, so what it names is unknown")
+            if prefix_of(write.id).encode() in data:
+                return True
+        return False
 
     def remove(self, write: StagedWrite) -> None:
         """Delete the files of a write."""

@@ -38,9 +38,10 @@ class Tasks:
             UnsupportedError: The snapshot contains one of the files twice, or lacks one.
         """
         wanted = frozenset(paths)
-        if self._last[0] != wanted:
-            self._last = wanted, self._named(wanted)
-        return self._last[1]
+        last = self._last  # read once: threads share it
+        if last[0] != wanted:
+            last = self._last = wanted, self._named(wanted)
+        return last[1]
 
     def with_deletes(self, among: JavaObject = None) -> list[JavaObject]:
         """Return tasks with row-level deletes: of all live data files, or of *among*."""

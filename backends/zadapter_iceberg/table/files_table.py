@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, resolve
 from zadapter.releases.spark_parts import arrow_parts
@@ -40,6 +41,15 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.
         *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
     )  # fmt: skip
     return arrow_parts(chosen, version.about)
+
+
+def is_in_any_snapshot(version: Version, folder: str) -> bool:
+    """Return whether a data file of any snapshot that is kept has *folder* in its path."""
+    reader, located = version.jvm.spark.read, version.located
+    name = located.metadata("all_data_files")
+    by_name = located.name is not None
+    rows = reader.table(name) if by_name else reader.format("iceberg").load(name)
+    return bool(rows.where(F.col("file_path").contains(folder)).head(1))
 
 
 def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:

@@ -44,9 +44,13 @@ class Located:
     @property
     def files(self) -> str:
         """Name or path by which Spark loads the metadata table ``files``."""
+        return self.metadata("files")
+
+    def metadata(self, kind: str) -> str:
+        """Return the name or path by which Spark loads a metadata table."""
         if self.name is None:
-            return f"{self.table.location()}#files"
-        return quote((*self.name, "files"))
+            return f"{self.table.location()}#{kind}"
+        return quote((*self.name, kind))
 
 
 def locate(jvm: Jvm, table: str) -> Located:

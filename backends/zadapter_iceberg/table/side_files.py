@@ -6,6 +6,8 @@ from zadapter.base.java_errors import causes
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_iceberg.jvm import JavaObject
+from zadapter_iceberg.table.files_table import is_in_any_snapshot
+from zadapter_iceberg.table.snapshots import Version
 
 
 def data_folder(table: JavaObject, write: StagedWrite) -> str:
@@ -21,8 +23,8 @@ class Store:
     Iceberg's ``remove_orphan_files`` ignores names that start with an underscore.
     """
 
-    def __init__(self, table: JavaObject) -> None:
-        self._table = table
+    def __init__(self, table: JavaObject, version: Version | None = None) -> None:
+        self._table, self._version = table, version
         self._io = table.io()
         self._location = table.location()
 
@@ -65,6 +67,10 @@ class Store:
             for file in _listed(self._io, f"{data_folder(self._table, write)}/")
         ]
 
+    def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:  # noqa: ARG002 - all snapshots are asked
+        """Return whether a snapshot of any branch or tag names files of a write."""
+        return self._version is not None and is_in_any_snapshot(self._version, f"/{write.id}/")
+
     def remove(self, write: StagedWrite) -> None:
         """Delete the folder of a write."""
         self._io.deletePrefix(data_folder(self._table, write))
@@ -94,4 +100,4 @@ def _listed(io: JavaObject, prefix: str) -> Iterator[JavaObject]:
 
 def side_files(snapshot: Snapshot) -> Store:
     """Return the files beside a table."""
-    return Store(snapshot.handle.pinned)
+    return Store(snapshot.handle.pinned, snapshot.handle)

@@ -3,6 +3,7 @@
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_parquet.format.paths import DATA
+from zadapter_parquet.log.log import Log
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, Found
 
@@ -15,8 +16,8 @@ def data_folder(write: str) -> str:
 class SideFiles:
     """Small files, and files of writes."""
 
-    def __init__(self, files: Files) -> None:
-        self._files = files
+    def __init__(self, files: Files, table: str) -> None:
+        self._files, self._table = files, table
         self.read, self.write = files.read, files.write
 
     def names(self, folder: str) -> list[str]:
@@ -34,6 +35,17 @@ class SideFiles:
             for file in self._listed(write)
         ]
 
+    def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
+        """Return whether a log entry after a version, up to another one, names a write's folder.
+
+        Raises:
+            CorruptLogError: An entry is missing or damaged.
+        """
+        if until is None:
+            return False
+        entries = Log(self._files, self._table).between(-1 if after is None else after, until)
+        return any(entry.folder == data_folder(write.id) for entry in entries)
+
     def remove(self, write: StagedWrite) -> None:
         """Delete the files of a write, the guard against engines that walk the folder last."""
         paths = [file.path for file in self._listed(write)]
@@ -45,4 +57,4 @@ class SideFiles:
 
 def side_files(snapshot: Snapshot) -> SideFiles:
     """Return the files beside a table."""
-    return SideFiles(snapshot.handle.files)
+    return SideFiles(snapshot.handle.files, snapshot.table)
