@@ -171,6 +171,10 @@ class Advised:
             zadapter.optimize(table, by="k", queries=["k = 1"], **asked)
         with pytest.raises(UsageError, match="candidates= has 'nope'"):
             zadapter.advise(table, ["k = 1"], candidates=["nope"], **asked)
+        with pytest.raises(UsageError, match="by='auto' needs queries="):
+            zadapter.plan(table, by="auto", **asked)
+        with pytest.raises(UsageError, match=r"pass its \.best"):
+            zadapter.plan(table, by=zadapter.advise(table, ["id > -1", "k = 1"], **asked), **asked)
 
     def test_leave_it_is_an_answer(self, lakes):
         """Of a table that is clustered for just these queries."""

@@ -82,6 +82,7 @@ def test_filters_that_no_row_matches():
     """They read nothing in any layout, so they say nothing about one."""
     assert matches_nothing(And((A, Constant(value=False))))
     assert matches_nothing(Constant(value=None))
+    assert matches_nothing(And((is_("a", "<=", 3, pa.int32()), is_("a", ">=", 5, pa.int32()))))
     assert not matches_nothing(And((A, Constant(value=True))))
 
 

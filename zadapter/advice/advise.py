@@ -58,8 +58,11 @@ def advise_on(
     """
     asked = asked or {}
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
+    usable = _usable(snapshot)
     older, newer = log.split(holdout)
-    train, usable = in_boxes(older.filters), _usable(snapshot)
+    if not filtered(in_boxes(older.filters), usable):
+        older = newer = log  # there is nothing to learn from the older part
+    train = in_boxes(older.filters)
     weights = filtered(train, usable)
     if not weights:
         raise UsageError(_no_filters(snapshot, log))

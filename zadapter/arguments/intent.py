@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from zadapter.arguments.options import Options
+from zadapter.arguments.options import AUTO, Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import join, resolve
 from zadapter.errors import UnknownColumnError, UsageError
@@ -31,10 +31,11 @@ def followed(options: Options, backend: Backend, snapshot: Snapshot) -> Options 
 def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | None:
     """Return *options* with the layout of *files*, as :func:`followed` does."""
     request = heaviest_request(files, snapshot.layouts)
+    size = options.target_file_size
     if request is not None:
         _check(request, snapshot)
-    else:
-        request = _last(snapshot)
+    elif (request := _last(snapshot)) is not None:
+        size = request.target_file_size if size == AUTO else size
     if request is None and snapshot.clustering:
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
@@ -45,6 +46,7 @@ def laid(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | Non
         by=keys if keys.filters else keys.weights,
         curve=request.curve.value,
         row_groups=request.row_groups,
+        target_file_size=size,
     )
 
 

@@ -262,6 +262,8 @@ def _check_number(name: str, given: object, kind: type) -> None:
 
 
 def _listed(given: Any, argument: str) -> list[str]:
+    if hasattr(given, "best"):
+        raise UsageError(f"{argument}= takes column names or the best of an advice; pass its .best")
     names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for name in names:
         if not isinstance(name, str):

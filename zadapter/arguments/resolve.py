@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.local_paths import check_local
-from zadapter.arguments.options import Options
+from zadapter.arguments.options import AUTO, Options
 from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
 from zadapter.backend.plugins import formats, load, names
@@ -15,6 +15,7 @@ from zadapter.base.names import Parts, join, resolve, split
 from zadapter.errors import (
     MissingBackendError,
     SessionError,
+    UnknownColumnError,
     UnknownTableError,
     UnsupportedError,
     UsageError,
@@ -176,9 +177,16 @@ def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
 
     Raises:
         UnknownColumnError: The table has no such column.
-        UsageError: A column cannot be a key.
+        UsageError: A column cannot be a key, or keys are to come from queries that are not there.
     """
-    return tuple(_key(name, snapshot) for name in options.weights)
+    try:
+        return tuple(_key(name, snapshot) for name in options.weights)
+    except UnknownColumnError as error:
+        if options.by == AUTO:
+            raise UsageError(
+                "by='auto' needs queries=; pass a query log, or column names"
+            ) from error
+        raise
 
 
 def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from zadapter.errors import UsageError
+from zadapter.filters.boxes import boxes
 from zadapter.filters.predicate import (
     And,
     Comparison,
@@ -179,5 +180,6 @@ def _compares(leaf: Predicate) -> bool:
 
 
 def matches_nothing(predicate: Predicate) -> bool:
-    """Return whether a filter is false or null for every row, as its constants show."""
-    return any(isinstance(part, Constant) for part in conjuncts(predicate))
+    """Return whether a filter is false or null for every row, as its constants and ranges show."""
+    constant = any(isinstance(part, Constant) for part in conjuncts(predicate))
+    return constant or not boxes(predicate)
