@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from zadapter.errors import UnsupportedError
@@ -11,6 +12,8 @@ from zadapter.table.spark_scans import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.manifest_stats import Deletes
 
+MOST_HELD = 100_000
+"""Number of files of which all tasks are kept: about 100 MB."""
 POSITIONS = "POSITION_DELETES"
 _TASK = "org.apache.iceberg.FileScanTask"
 _SCAN = "org.apache.iceberg.ContentScanTask"
@@ -25,10 +28,14 @@ class Tasks:
     All loops over files run within the JVM.
     """
 
-    def __init__(self, jvm: Jvm, table: JavaObject, snapshot_id: int | None) -> None:
+    def __init__(
+        self, jvm: Jvm, table: JavaObject, snapshot_id: int | None, files: int = 0
+    ) -> None:
+        """Look up tasks of a snapshot that has about so many files."""
         self._jvm = jvm
         self._table = table
         self._snapshot_id = snapshot_id
+        self._is_held = files <= MOST_HELD
         self._last: tuple[frozenset[str], JavaObject] = frozenset(), self._empty()
 
     def of(self, paths: Iterable[str]) -> JavaObject:
@@ -84,15 +91,28 @@ class Tasks:
 
     def _where(self, test: JavaObject) -> JavaObject:
         """Return the tasks for which *test* holds, as a ``java.util.List``."""
+        if self._is_held:
+            return self._jvm.loops.chosen(self._held, test)
         found, loops = self._empty(), self._jvm.loops
+        self._plan(loops.where(test, loops.adding_to(found)))
+        return found
+
+    @cached_property
+    def _held(self) -> JavaObject:
+        """All tasks: the snapshot may be expired while a rewrite of several jobs goes on."""
+        found = self._empty()
+        self._plan(self._jvm.loops.adding_to(found))
+        return found
+
+    def _plan(self, handle: JavaObject) -> None:
+        """Call *handle* with each task of the snapshot."""
         if self._snapshot_id is None:
-            return found
+            return
         planned = self._table.newScan().useSnapshot(self._snapshot_id).ignoreResiduals().planFiles()
         try:
-            loops.each(planned.iterator(), loops.where(test, loops.adding_to(found)))
+            self._jvm.loops.each(planned.iterator(), handle)
         finally:
             planned.close()
-        return found
 
     def _empty(self) -> JavaObject:
         return self._jvm.root.java.util.ArrayList()

@@ -69,7 +69,7 @@ class Version:
     @cached_property
     def tasks(self) -> scan_tasks.Tasks:
         """The ``FileScanTask`` objects of the live data files."""
-        return scan_tasks.Tasks(self.jvm, self.pinned, self.snapshot_id)
+        return scan_tasks.Tasks(self.jvm, self.pinned, self.snapshot_id, self.about)
 
     def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
         """Return the equality deletes that were added since ``since``, by path.
