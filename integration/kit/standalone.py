@@ -67,7 +67,7 @@ class Worker:
 
     @contextmanager
     def slow_executors(self):
-        """Let its executors have a fifth of their speed within the context."""
+        """Let its executors have a twentieth of their speed within the context."""
         ended = Event()
         thread = Thread(target=self._slow, args=(ended,))
         thread.start()
@@ -80,9 +80,9 @@ class Worker:
     def _slow(self, ended):
         while not ended.is_set():
             self._signal(signal.SIGSTOP)
-            ended.wait(0.2)
+            ended.wait(0.38)
             self._signal(signal.SIGCONT)
-            ended.wait(0.05)
+            ended.wait(0.02)
 
     def _signal(self, number):
         for executor in self.executors():
