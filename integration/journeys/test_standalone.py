@@ -5,7 +5,7 @@ import json
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from integration.journeys.settings import DELTA, ICEBERG, documented
+from integration.journeys.settings import on_cluster
 from integration.kit.standalone import cluster
 from integration.kit.witnesses import of_delta, of_files, rows, sorted_rows
 
@@ -46,16 +46,9 @@ def master(user, tmp_path_factory):
 
 def test_tables_of_every_format_are_optimized(user, master):
     """By relative paths: executors have another working folder. Others read the same rows."""
-    local = {"spark.master": master, "spark.driver.host": "127.0.0.1"}
-    small = {"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "4"}
-    iceberg = documented(ICEBERG, user.folder)
-    settings = {
-        **documented(DELTA), **iceberg, **local, **small,
-        **{key: f"{documented(DELTA)[key]},{iceberg[key]}"
-           for key in ("spark.jars.packages", "spark.sql.extensions")},
-    }  # fmt: skip
-
-    answered = user.python(CODE, json.dumps(settings), PYSPARK_PYTHON="/no/python")
+    answered = user.python(
+        CODE, json.dumps(on_cluster(user.folder, master)), PYSPARK_PYTHON="/no/python"
+    )
 
     used, executors, read = json.loads(answered.splitlines()[-1])
     catalog = SqlCatalog("ice", uri=f"sqlite:///{user.folder}/iceberg.db")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, request, snapshot
 from zadapter.filters.predicate import And, Comparison, IsNull, Not, Unknown
+from zadapter.filters.pruning import matching
 from zadapter.insight.analyzer import Subject, analysis
 from zadapter.insight.reads import query
 from zadapter.pictures.figures import BOXES
@@ -156,7 +157,8 @@ def test_a_query_names_the_parts_that_exclude_nothing():
     """A cast and an unknown function exclude no file; IS NOT NULL that Spark adds is left out."""
     files = table([0, 5], [4, 9])
     five = Comparison(("c0",), ">=", pa.scalar(5))
-    found = query("…", And((Not(IsNull(("c0",))), five, CAST, UPPER)), files)
+    predicate = And((Not(IsNull(("c0",))), five, CAST, UPPER))
+    found = query("…", predicate, files, matching(predicate, files))
 
     assert found.read.files == 1
     assert found.share == 0.5
@@ -169,8 +171,9 @@ def test_a_query_names_the_parts_that_exclude_nothing():
 
 def test_every_form_has_the_same_facts():
     """Text, HTML and JSON; texts of a table are escaped."""
+    files, five = table([0], [9]), Comparison(("c0",), "<", pa.scalar(5))
     found = analyzed(table([0] * 4, [9] * 4), queries=[
-        query("c0 < 5 AND '<b>' = '<b>'", Comparison(("c0",), "<", pa.scalar(5)), table([0], [9]))
+        query("c0 < 5 AND '<b>' = '<b>'", five, files, matching(five, files))
     ])  # fmt: skip
 
     assert found.verdict in str(found)

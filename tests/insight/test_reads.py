@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.builders import file_table
 from tests.kit.leaves import is_
 from zadapter.filters.predicate import And, Or, Unknown
+from zadapter.filters.pruning import matching
 from zadapter.filters.query_log import LoggedFilter, QueryLog
 from zadapter.insight.reads import NO_POSITION, Footers, listing, matches_of, query, reads
 
@@ -44,8 +45,9 @@ def judged(values, value, *, weight=1.0, groups=None, known=True, predicate=None
         file_of = np.repeat(np.arange(len(groups)), [len(file) for file in groups])
         footers = Footers(files_of(parts), file_of)
         in_groups = counts(parts, value) if known else None
-    found = query(f"a = {value}", predicate, files, weight=weight, footers=footers)
-    hits = matches_of(predicate, files, counts(values, value), footers, in_groups)
+    may = matching(predicate, files)
+    found = query(f"a = {value}", predicate, files, may, weight=weight, footers=footers)
+    hits = matches_of(predicate, may, counts(values, value), footers, in_groups)
     return found, hits
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from zadapter.advice.bloom_filters import bloom_filters
 from zadapter.advice.candidates import filtered, in_boxes, in_turn, learned
 from zadapter.advice.drift import drift
-from zadapter.advice.judging import SampledTable
+from zadapter.advice.judging import SampledTable, mean_share
 from zadapter.advice.sampling import sampled
 from zadapter.arguments.where import without_rows
 from zadapter.backend.contract import Backend
@@ -60,22 +60,17 @@ def advise_on(
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
     usable = _usable(snapshot)
     older, newer = log.split(holdout)
-    if not filtered(in_boxes(older.filters), usable):
-        older = newer = log  # there is nothing to learn from the older part
     train = in_boxes(older.filters)
+    if not filtered(train, usable):  # there is nothing to learn from the older part
+        older, newer, train = log, log, in_boxes(log.filters)
     weights = filtered(train, usable)
     if not weights:
-        raise UsageError(_no_filters(snapshot, log))
+        raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
     named = [column for keys in asked.values() for column in _parts(keys, usable)]
     table, request = sampled(backend, snapshot, tuple(dict.fromkeys((*weights, *named))))
     judge = _Judge(table, train, in_boxes(newer.filters))
     given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
-    found = [judge.of(name, keys) for name, keys in judge.tried(weights, given).items()]
-    found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
-    # the first that beats the table as it is; its own row groups are not known
-    least = judge.now.candidate.share * (1 - NOISE)
-    found.sort(key=lambda each: each.candidate.share >= least)
-    best = found[0] if found[0].candidate.share < least else judge.now
+    found, best = judge.ranked(judge.tried(weights, given))
     keys = best.candidate.keys or (None if request is None else request.keys)
     blooms = {} if keys is None else judge.bloom_filters(snapshot, keys)
     return Advice(
@@ -128,15 +123,6 @@ def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
     return [by_name[name] for name in keys.weights]
 
 
-def _no_filters(snapshot: Snapshot, log: QueryLog) -> str:
-    reasons = "; ".join(f"{count:,} {reason}" for reason, count in list(log.unused.items())[:5])
-    detail = f" ({reasons})" if reasons else ""
-    return (
-        f"no query of the log filters {snapshot.table} by a column that can be a key{detail}; pass "
-        "queries that name this table, or conditions on its columns"
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
     """A candidate, and what each filter of the newer part reads of it by file."""
@@ -161,9 +147,9 @@ class _Judge:
         found = Candidate(
             name=TODAY,
             keys=None,
-            share=_mean(shares, self.test),
+            share=mean_share(shares, self.test),
             row_group_share=None,
-            share_learned=_mean(today.shares(self.train), self.train),
+            share_learned=mean_share(today.shares(self.train), self.train),
             bytes_rewritten=0,
         )
         return _Judged(found, shares)
@@ -175,12 +161,21 @@ class _Judge:
         found = Candidate(
             name=name,
             keys=keys,
-            share=_mean(shares, self.test),
-            row_group_share=_mean(row_groups.shares(self.test), self.test),
-            share_learned=_mean(files.shares(self.train), self.train),
+            share=mean_share(shares, self.test),
+            row_group_share=mean_share(row_groups.shares(self.test), self.test),
+            share_learned=mean_share(files.shares(self.train), self.train),
             bytes_rewritten=total(self.table.files, "size"),
         )
         return _Judged(found, shares)
+
+    def ranked(self, tried: Mapping[str, Keys]) -> tuple[list[_Judged], _Judged]:
+        """Return layouts, best first, and the best of them and of the table as it is."""
+        found = [self.of(name, keys) for name, keys in tried.items()]
+        found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
+        # the first that beats the table as it is; its own row groups are not known
+        least = self.now.candidate.share * (1 - NOISE)
+        found.sort(key=lambda each: each.candidate.share >= least)
+        return found, found[0] if found[0].candidate.share < least else self.now
 
     def bloom_filters(self, snapshot: Snapshot, keys: Keys) -> dict[str, BloomFilterEffect]:
         """Return the columns whose Bloom filters pay beside a layout."""
@@ -190,7 +185,8 @@ class _Judge:
     def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
         """Return the layouts to compare, by name."""
         turns = in_turn(weights)
-        shares = [_mean(self.table.then(keys)[1].shares(self.train), self.train) for keys in turns]
+        groups = [self.table.then(keys)[1] for keys in turns]
+        shares = [mean_share(each.shares(self.train), self.train) for each in groups]
         found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
         from_log = learned(self.train, weights)
         return found | ({} if from_log is None else {LEARNED: from_log})
@@ -202,10 +198,6 @@ def _of_all(keys: Keys | None, log: QueryLog, usable: Sequence[Parts]) -> Keys |
         return keys
     filters = in_boxes(log.filters)
     return learned(filters, filtered(filters, usable))
-
-
-def _mean(shares: Floats, filters: Sequence[Filter]) -> float:
-    return float(np.average(shares, weights=[each.weight for each in filters]))
 
 
 def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:

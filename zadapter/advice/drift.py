@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zadapter.advice.judging import Divided, SampledTable
+from zadapter.advice.judging import SampledTable, mean_share
 from zadapter.insight.advice import Drift
 from zadapter.layout.filters import Filter
 from zadapter.layout.layout import Request
@@ -30,12 +30,7 @@ def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter])
                for each in newer]  # fmt: skip
     return Drift(
         filters=len(request.filters),
-        promised=_read(anew, request.filters),
-        held=_read(table.now(), request.filters),
-        elsewhere=float(np.average(without, weights=[each.weight for each in newer])),
+        promised=mean_share(anew.shares(request.filters), request.filters),
+        held=mean_share(table.now().shares(request.filters), request.filters),
+        elsewhere=mean_share(np.array(without, np.float64), newer),
     )
-
-
-def _read(divided: Divided, filters: Sequence[Filter]) -> float:
-    weights = [each.weight for each in filters]
-    return float(np.average(divided.shares(filters), weights=weights))

@@ -111,3 +111,8 @@ class Divided:
         """Return the share of the rows that each filter cannot skip."""
         asked = rank_filters(filters, self.columns, [each.distinct for each in self.ranked])
         return shares_by_filter(self.boxes, asked)
+
+
+def mean_share(shares: Floats, filters: Sequence[Filter]) -> float:
+    """Return the mean of the shares that filters read, by the weights of the filters."""
+    return float(np.average(shares, weights=[each.weight for each in filters]))

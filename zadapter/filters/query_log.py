@@ -19,6 +19,8 @@ from zadapter.filters.predicate import (
 )
 from zadapter.filters.texts import conjuncts, text
 
+SHOWN_REASONS = 5
+"""Maximum number of reasons that an error names."""
 SLICES = 16
 """Number of consecutive parts of a log, by which it can be divided into older and newer queries."""
 
@@ -53,6 +55,21 @@ class QueryLog:
     """Number of entries that have no usable filter, by reason, most frequent first."""
     days: float | None = None
     """Days that the log covers; None: unknown. If known, weights are numbers of queries."""
+
+    def unusable(self, table: str, lacks: str) -> str:
+        """Return what to say of a log without a usable filter.
+
+        Args:
+            table: Name of the table.
+            lacks: What its queries do not filter the table by.
+        """
+        most = list(self.unused.items())[:SHOWN_REASONS]
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in most)
+        detail = f" ({reasons})" if reasons else ""
+        return (
+            f"no query of the log filters {table} by {lacks}{detail}; pass queries that name this "
+            "table, or conditions on its columns"
+        )
 
     @property
     def a_day(self) -> float | None:
@@ -181,5 +198,4 @@ def _compares(leaf: Predicate) -> bool:
 
 def matches_nothing(predicate: Predicate) -> bool:
     """Return whether a filter is false or null for every row, as its constants and ranges show."""
-    constant = any(isinstance(part, Constant) for part in conjuncts(predicate))
-    return constant or not boxes(predicate)
+    return not boxes(predicate)

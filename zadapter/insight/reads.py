@@ -163,6 +163,7 @@ def query(
     condition: str,
     predicate: Predicate,
     files: pa.Table,
+    may: Mask,
     *,
     weight: float = 1.0,
     footers: Footers | None = None,
@@ -173,10 +174,10 @@ def query(
         condition: The filter as text.
         predicate: The filter.
         files: The files.
+        may: Which of them the filter opens.
         weight: Weight of the filter.
         footers: Row groups of some of the files, if they are known.
     """
-    may = matching(predicate, files)
     read = files.filter(pa.array(may))
     rows, every = int(row_counts(read).sum()), int(row_counts(files).sum())
     found = None
@@ -206,7 +207,7 @@ def totals(files: pa.Table) -> Totals:
 
 def matches_of(
     predicate: Predicate,
-    files: pa.Table,
+    may: Mask,
     in_files: Ints,
     footers: Footers | None = None,
     in_groups: Ints | None = None,
@@ -215,12 +216,11 @@ def matches_of(
 
     Args:
         predicate: The filter.
-        files: The files.
-        in_files: Number of matching rows in each of them.
+        may: Which files it opens.
+        in_files: Number of matching rows in each file.
         footers: Row groups of some of them.
         in_groups: Number of matching rows in each row group; None: unknown.
     """
-    may = matching(predicate, files)
     hit = in_files[may] > 0
     hit_groups = None
     if footers is not None and in_groups is not None:

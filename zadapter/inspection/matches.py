@@ -31,7 +31,7 @@ from zadapter.insight.reads import Footers
 from zadapter.inspection.opened import Opened, location
 from zadapter.releases.scala import items
 from zadapter.releases.spark_api import metadata_column, to_arrow
-from zadapter.rewrite.expressions import comparable, constant
+from zadapter.rewrite.expressions import comparable, constant, descended, search_levels
 from zadapter.spark.clone import UNPUSHED, set_all
 
 _FILE, _POSITION, _PART = "file", "position", "part"
@@ -169,15 +169,10 @@ def _parted(rows: DataFrame, borders: Ints) -> DataFrame:
 
     One projection a level, since the expression of one projection would double with every level.
     """
-    depth = len(borders).bit_length()
     rows = rows.withColumn(_PART, F.lit(0))
-    for level in range(depth):
-        half = 1 << (depth - level - 1)
-        at = [node * 2 * half + half for node in range(1 << level)]
-        cuts = [str(borders[p - 1]) if p <= len(borders) else None for p in at]
-        cut = F.get(constant(cuts, "bigint"), F.col(_PART))
-        right = F.coalesce((F.col(_POSITION) >= cut).cast("int"), F.lit(0))
-        rows = rows.withColumn(_PART, F.col(_PART) * 2 + right)
+    for cuts in search_levels([str(border) for border in borders]):
+        part = descended(F.col(_POSITION), cuts, "bigint", F.col(_PART))
+        rows = rows.withColumn(_PART, part)
     return rows
 
 

@@ -22,6 +22,7 @@ from zadapter.querylog.plans import is_statement
 from zadapter.querylog.read import read_log
 from zadapter.querylog.sources import Queries
 from zadapter.spark.footers import of_row_groups
+from zadapter.table.file_stats import evenly
 
 JUDGED = 500
 """Maximum number of filters that are judged: the heaviest."""
@@ -83,11 +84,7 @@ def log_of(opened: Opened, queries: Queries | None, texts: Sequence[str] | None)
         queries = [queries]
     log = read_log(queries, opened.snapshot, opened.rows)
     if not log.filters:
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in list(log.unused.items())[:5])
-        raise UsageError(
-            f"no query of the log filters {opened.snapshot.table} by a column with bounds"
-            f" ({reasons}); pass queries that name this table, or conditions on its columns"
-        )
+        raise UsageError(log.unusable(opened.snapshot.table, "a column with bounds"))
     return log
 
 
@@ -110,8 +107,8 @@ def judged(
     weights = np.array([each.weight for each in filters])
     groups = None if footers is None else _footers(opened, files, filters, may, footers)
     found = [
-        query(each.sql, each.predicate, files, weight=each.weight, footers=groups)
-        for each in filters
+        query(each.sql, each.predicate, files, opens, weight=each.weight, footers=groups)
+        for each, opens in zip(filters, may, strict=True)
     ]
     if not matches:
         return found
@@ -122,7 +119,7 @@ def judged(
     in_groups = None if groups is None else counted.by_row_group(opened, files, groups, predicates)
     for number, at in enumerate(heaviest):
         hits = None if in_groups is None else in_groups[:, number]
-        held = matches_of(predicates[number], files, in_files[:, number], groups, hits)
+        held = matches_of(predicates[number], may[at], in_files[:, number], groups, hits)
         found[at] = replace(found[at], matches=held)
     return found
 
@@ -132,8 +129,7 @@ def _footers(
 ) -> Footers | None:
     """Read the footers of files that filters open, evenly spread; None: they open none."""
     read = np.flatnonzero(may.any(axis=0))
-    if len(read) > sample:
-        read = read[np.linspace(0, len(read) - 1, sample).astype(np.int64)]
+    read = read[evenly(len(read), sample)]
     columns = {column for each in filters for column in columns_of(each.predicate)}
     if not len(read) or not columns:
         return None

@@ -95,15 +95,16 @@ def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Ta
     for write in note.writes.keys() - live - sent:
         removed += side_files.staged(write)
         side_files.remove(write)
-    left = {write: write in sent for write in note.writes.keys() - live}
-    left = {write: was_sent for write, was_sent in left.items() if side_files.staged(write)}
+    found = {write: side_files.staged(write) for write in note.writes.keys() - live}
+    left = {write: staged for write, staged in found.items() if staged}
     if left:
-        rest = replace(note, writes=left, ended=True, committed=note.committed + len(live))
+        writes = {write: write in sent for write in left}
+        rest = replace(note, writes=writes, ended=True, committed=note.committed + len(live))
         side_files.write(note.path, rest.to_json().encode())
     else:
         with suppress(Exception):  # the next run finds it once more
             side_files.delete(note.path)
-    doubtful = [file for write in left.keys() & sent for file in side_files.staged(write)]
+    doubtful = [file for write in left.keys() & sent for file in left[write]]
     parts = [f"{_named(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]
     parts += [f"{_counted(removed)} that it had staged were removed"] if removed else []
     if doubtful:

@@ -8,7 +8,7 @@ limit of 8 000 bytecodes per method (zadapter/README.md).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -130,16 +130,25 @@ def _right_by_code(level: Level, coded: dict[int, pa.Array], codes: str, node: C
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
     """Return 0 for null and r for the r-th of the ascending *distinct* values, by binary search."""
-    depth = max(1, len(distinct).bit_length())
     position: Column = F.lit(0)
-    written = texts(distinct)
+    for cuts in search_levels(texts(distinct)):
+        position = descended(column, cuts, type_, position)
+    return position
+
+
+def search_levels(written: Sequence[str | None]) -> Iterator[list[str | None]]:
+    """Yield the cuts of each level of a binary search over ascending values, written as text."""
+    depth = max(1, len(written).bit_length())
     for level in range(depth):
         half = 1 << (depth - level - 1)
         at = [node * 2 * half + half for node in range(1 << level)]
-        cuts = [written[p - 1] if p <= len(written) else None for p in at]
-        right = F.coalesce((column >= F.get(constant(cuts, type_), position)).cast("int"), F.lit(0))
-        position = position * 2 + right
-    return position
+        yield [written[p - 1] if p <= len(written) else None for p in at]
+
+
+def descended(column: Column, cuts: Sequence[str | None], type_: str, node: Column) -> Column:
+    """Return the node below *node* that the values of a column reach; nulls go left."""
+    right = F.coalesce((column >= F.get(constant(cuts, type_), node)).cast("int"), F.lit(0))
+    return node * 2 + right
 
 
 def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from zadapter.base.interrupts import TAG
+from zadapter.base.interrupts import TAG, stages_by_job
 from zadapter.reports import phases
 from zadapter.reports.phases import Amounts, Phase
 
@@ -85,10 +85,8 @@ def processed(context: Any, tag: str) -> Amounts:
         context: The SparkContext.
         tag: Tag of the jobs.
     """
-    scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows neither tags nor bytes
-    tracker, store = scala.statusTracker(), scala.statusStore()
-    infos = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForTag(tag))]
-    jobs = [sorted(info.get().stageIds()) for info in infos if info.isDefined()]
+    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's tracker knows no bytes
+    jobs = stages_by_job(context, tag)
     found = {stage: store.lastStageAttempt(stage) for job in jobs for stage in job}
     # the last stage of a job writes, unless it is the only one
     reads = [found[stage] for job in jobs[-1:] for stage in job[: max(1, len(job) - 1)]]

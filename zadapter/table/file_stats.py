@@ -207,9 +207,12 @@ def live_rows(files: pa.Table) -> int | None:
 
 def spread(files: pa.Table, count: int) -> pa.Table:
     """Return at most *count* evenly spread files."""
-    if files.num_rows <= count:
-        return files
-    return files.take(pa.array(np.linspace(0, files.num_rows - 1, count).astype(np.int64)))
+    return files if files.num_rows <= count else files.take(pa.array(evenly(files.num_rows, count)))
+
+
+def evenly(number: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most *most* evenly spread indices below *number*."""
+    return np.linspace(0, number - 1, min(number, most)).astype(np.int64)
 
 
 def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from zadapter.base.interrupts import TAG, Interrupted
+from zadapter.base.interrupts import TAG, Interrupted, stages_by_job
 
 SHORT = 16
 """Characters of a write's id that are unique, too, for names of files."""
@@ -97,12 +97,10 @@ def removing(spark: Any, remove: Callable[[Collection[str]], None]) -> Iterator[
 def _has_repeated(context: Any, tag: str) -> bool:
     """Return whether Spark may have run a task of the jobs of *tag* more than once."""
     try:
-        scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows neither tags nor attempts
+        scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows no attempts
         scala.listenerBus().waitUntilEmpty(_EVENTS)
-        tracker, store = scala.statusTracker(), scala.statusStore()
-        infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
-        ids = {stage for info in infos if info.isDefined() for stage in info.get().stageIds()}
-        stages = [store.lastStageAttempt(stage) for stage in ids]
+        ids = {stage for job in stages_by_job(context, tag) for stage in job}
+        stages = [scala.statusStore().lastStageAttempt(stage) for stage in ids]
         return any(
             stage.attemptId() or stage.numFailedTasks() or stage.numKilledTasks()
             for stage in stages
@@ -115,11 +113,8 @@ def settle(spark: Any) -> None:
     """Wait for the tasks of this run that are still active and may write files."""
     context = spark.sparkContext
     tracker = context.statusTracker()
-    # PySpark's tracker cannot look up jobs by tag
-    by_tag = context._jsc.sc().statusTracker().getJobIdsForTag  # noqa: SLF001
     tags = [tag for tag in context.getJobTags() if tag.startswith(TAG)]
-    jobs = [tracker.getJobInfo(int(job)) for tag in tags for job in by_tag(tag)]
-    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    stages = {stage for tag in tags for job in stages_by_job(context, tag) for stage in job}
     for _ in range(_PATIENCE):
         infos = (tracker.getStageInfo(stage) for stage in stages)
         if not any(stage.numActiveTasks for stage in infos if stage is not None):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, resolve
@@ -13,6 +14,7 @@ from zadapter_iceberg.columns import Column
 from zadapter_iceberg.jvm import Jvm
 from zadapter_iceberg.stats import scan_tasks
 from zadapter_iceberg.stats.manifest_stats import Deletes, Wanted, file_table
+from zadapter_iceberg.table.lookup import Located
 from zadapter_iceberg.table.snapshots import Version
 
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
@@ -29,9 +31,7 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.
     reader = jvm.spark.read
     if version.snapshot_id is not None:
         reader = reader.option(jvm.version_option, str(version.snapshot_id))
-    files = version.located.files
-    by_name = version.located.name is not None
-    rows = reader.table(files) if by_name else reader.format("iceberg").load(files)
+    rows = _metadata(reader, version.located, "files")
     if version.snapshot_id is None:  # another writer may have added files since
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
@@ -45,11 +45,15 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.
 
 def is_in_any_snapshot(version: Version, folder: str) -> bool:
     """Return whether a data file of any snapshot that is kept has *folder* in its path."""
-    reader, located = version.jvm.spark.read, version.located
-    name = located.metadata("all_data_files")
-    by_name = located.name is not None
-    rows = reader.table(name) if by_name else reader.format("iceberg").load(name)
+    rows = _metadata(version.jvm.spark.read, version.located, "all_data_files")
     return bool(rows.where(F.col("file_path").contains(folder)).head(1))
+
+
+def _metadata(reader: DataFrameReader, located: Located, kind: str) -> DataFrame:
+    """Return the rows of a metadata table."""
+    name = located.metadata(kind)
+    by_name = located.name is not None
+    return reader.table(name) if by_name else reader.format("iceberg").load(name)
 
 
 def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:

@@ -41,11 +41,6 @@ class Located:
     name: Parts | None
     branch: str | None = None
 
-    @property
-    def files(self) -> str:
-        """Name or path by which Spark loads the metadata table ``files``."""
-        return self.metadata("files")
-
     def metadata(self, kind: str) -> str:
         """Return the name or path by which Spark loads a metadata table."""
         if self.name is None:

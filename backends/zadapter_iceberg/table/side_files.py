@@ -73,7 +73,7 @@ class Store:
 
     def remove(self, write: StagedWrite) -> None:
         """Delete the folder of a write."""
-        self._io.deletePrefix(data_folder(self._table, write))
+        remove_from(self._io, data_folder(self._table, write), ())
 
 
 def remove_from(io: JavaObject, folder: str, kept: Collection[str]) -> None:

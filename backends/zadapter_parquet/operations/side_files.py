@@ -4,8 +4,8 @@ from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedFile, StagedWrite
 from zadapter_parquet.format.paths import DATA
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.store import guard_files
-from zadapter_parquet.store.contract import Files, Found
+from zadapter_parquet.rows import staging
+from zadapter_parquet.store.contract import Files
 
 
 def data_folder(write: str) -> str:
@@ -32,7 +32,7 @@ class SideFiles:
         """Return the files in the folder of a write."""
         return [
             StagedFile(location=file.path, size=file.size, modified=file.modified // 1_000)
-            for file in self._listed(write)
+            for file in self._files.listed(data_folder(write.id))
         ]
 
     def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
@@ -47,12 +47,8 @@ class SideFiles:
         return any(entry.folder == data_folder(write.id) for entry in entries)
 
     def remove(self, write: StagedWrite) -> None:
-        """Delete the files of a write, the guard against engines that walk the folder last."""
-        paths = [file.path for file in self._listed(write)]
-        self._files.delete(sorted(paths, key=lambda path: path.endswith(guard_files.WRITING)))
-
-    def _listed(self, write: StagedWrite) -> list[Found]:
-        return list(self._files.listed(data_folder(write.id)))
+        """Delete the files of a write."""
+        staging.remove(self._files, data_folder(write.id))
 
 
 def side_files(snapshot: Snapshot) -> SideFiles:

@@ -10,7 +10,7 @@ The path of a data file contains its partition values, for engines that read pat
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -101,12 +101,14 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     """
     guard = f"{folder}/{guard_files.WRITING}"
 
-    def remove(_: Collection[str]) -> None:
-        # no log entry names this folder; the guard is deleted last. Spark's committer removes what
-        # repeated tasks have written
-        files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
-
+    # no log entry names this folder. Spark's committer removes what repeated tasks have written
     files.write(guard, guard_files.TEXT)
-    with removing(spark, remove):
+    with removing(spark, lambda _: remove(files, folder)):
         yield
     files.delete([guard])
+
+
+def remove(files: Files, folder: str) -> None:
+    """Delete the files of a write in its folder, the guard against engines that walk it last."""
+    guard = f"{folder}/{guard_files.WRITING}"
+    files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))

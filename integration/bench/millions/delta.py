@@ -101,8 +101,7 @@ def _info() -> dict[str, object]:
 def _write_part(log: Path, number: int, parts: int, chunk: Chunk, first: dict[str, dict]) -> None:
     others = [{key: first[key]} for key in ("metaData", "protocol") if first]
     for each in others:
-        for key in ("configuration",):
-            each.get("metaData", {}).setdefault(key, {})
+        each.get("metaData", {}).setdefault("configuration", {})
     size = len(chunk) + len(others)
     adds = pa.StructArray.from_arrays(_columns(chunk), fields=list(_ADD))
     missing = pa.nulls(len(others), _ADD)
