@@ -11,7 +11,8 @@ from zadapter.errors import UnsupportedError
 from zadapter.table.file_stats import Bounds
 from zadapter_iceberg.columns import columns, fields
 from zadapter_iceberg.stats import content_file_json
-from zadapter_iceberg.stats.manifest_stats import Deletes, Wanted, decoded, entries, file_table
+from zadapter_iceberg.stats.manifest_stats import Wanted, decoded, entries, file_table
+from zadapter_iceberg.stats.row_deletes import Deletes
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - a timestamp without zone
 MAP = pa.map_(pa.int32(), pa.binary())
@@ -101,15 +102,18 @@ def test_deletes_make_counts_uncertain():
     """A null that was counted may be deleted, and so may the rows that were none."""
     path = contents()["file_path"][0].as_py()
 
-    gone = {path: Deletes("dv", 5)}
+    gone = {path: Deletes("dv", 5, 0.5, 1)}
     files = file_table(contents(), [A], {}, gone, 1)
 
     assert files["rows"].to_pylist() == [5, 10]
     assert files["deletes"].to_pylist() == ["dv", None]
     assert files["stats"][0]["a"]["nulls"].as_py() is None
     assert files["stats"][0]["a"]["bounds"].as_py() == Bounds.WIDENED
-    unknown = file_table(contents(), [A], {}, {path: Deletes(None, None)}, 1)
+    assert files["deleted_share"].to_pylist() == [0.5, 0.0]
+    unknown = file_table(contents(), [A], {}, {path: Deletes(None, None, 0.2, 3)}, 1)
     assert unknown["rows"].to_pylist() == [None, 10]
+    assert unknown["deleted"].to_pylist() == [None, 0]
+    assert unknown["delete_files"].to_pylist() == [3, 0]
 
 
 @pytest.mark.parametrize(

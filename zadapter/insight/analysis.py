@@ -89,8 +89,8 @@ class Analysis(Facts):
     """What the queries read together; None: no queries were given."""
     runs: tuple[Run, ...]
     """The layouts that wrote files, by bytes; files of no layout come first."""
-    deleted_rows: int
-    """Rows that row-level deletes remove, as far as the log says."""
+    deleted_rows: int | None
+    """Rows that row-level deletes remove; None: the log does not say it of all files."""
     deletes: int
     """Number of files with row-level deletes."""
     small_files: int
@@ -174,7 +174,8 @@ class Analysis(Facts):
                 f"{found.row_groups:,} row groups of {found.files:,} files whose footers were read"
             )
         if self.deletes:
-            facts["deleted rows"] = f"{self.deleted_rows:,}, in {self.deletes:,} files with deletes"
+            number = "unknown number" if self.deleted_rows is None else f"{self.deleted_rows:,}"
+            facts["deleted rows"] = f"{number}, in {self.deletes:,} files with deletes"
         if self.small_files:
             size = show(self.target_file_size)
             facts["small files"] = f"{self.small_files:,}, below half of {size}"

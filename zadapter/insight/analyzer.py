@@ -209,9 +209,11 @@ def analysis(
     )
 
 
-def _deleted(files: pa.Table) -> int:
-    known = file_stats.DELETED in files.schema.names
-    return total(files, file_stats.DELETED) if known else 0
+def _deleted(files: pa.Table) -> int | None:
+    if file_stats.DELETED not in files.schema.names:
+        return 0
+    is_known = not files[file_stats.DELETED].null_count
+    return total(files, file_stats.DELETED) if is_known else None
 
 
 def _with_depth(subject: Subject) -> pa.Table:

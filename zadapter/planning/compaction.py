@@ -16,7 +16,7 @@ from zadapter.base.names import split
 from zadapter.base.ranks import Ints, rank
 from zadapter.planning.file_groups import Group, Job, Mask, Root, by_partition, parts
 from zadapter.planning.maintenance import Limits
-from zadapter.planning.merges import WORN, Reason
+from zadapter.planning.merges import Reason, worn
 from zadapter.table import file_stats
 
 SMALL = 0.5
@@ -54,9 +54,9 @@ def compaction(
     ours = file_stats.unowned(files)
     owned = files.num_rows - ours.num_rows
     files = ours.filter(pc.is_valid(ours["partition"]))
-    sizes, worn = files["size"].to_numpy(), file_stats.deleted_share(files) > WORN
+    sizes, is_worn = files["size"].to_numpy(), worn(files)
     ordered = _order(files)
-    ordered = ordered[(sizes < SMALL * target)[ordered] | worn[ordered]]
+    ordered = ordered[(sizes < SMALL * target)[ordered] | is_worn[ordered]]
     roots, order, edges = by_partition(files.take(pa.array(ordered)), partition_columns)
     groups, left = list[Group](), list[Ints]()
     most, many = min(target, limits.size), min(MANY, max(2, limits.files or MANY))
@@ -64,7 +64,7 @@ def compaction(
     for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
         at, taken = ordered[order[start:stop]], list[Ints]()
         for joined in (at[part] for part in parts(sizes[at], most, limits.files)):
-            if not (worn[joined].any() or _pays(sizes[joined], most, many)):
+            if not (is_worn[joined].any() or _pays(sizes[joined], most, many)):
                 continue
             more = size + int(sizes[joined].sum()), count + len(joined)
             if limits.allow(*more):
@@ -72,7 +72,7 @@ def compaction(
                 size, count = more
             else:
                 left.append(joined)
-        groups += _groups(files, root, taken, worn, limits)
+        groups += _groups(files, root, taken, is_worn, limits)
     return Compaction(
         jobs=tuple(_jobs(groups, limits)),
         files_left=len(left),
@@ -117,7 +117,7 @@ def _order(files: pa.Table) -> Ints:
 
 
 def _groups(
-    files: pa.Table, root: Root, joined: Sequence[Ints], worn: Mask, limits: Limits
+    files: pa.Table, root: Root, joined: Sequence[Ints], is_worn: Mask, limits: Limits
 ) -> Iterator[Group]:
     """Yield groups of consecutive files to write."""
     sizes = files["size"].to_numpy()
@@ -129,7 +129,7 @@ def _groups(
             files=files.take(pa.array(members)),
             cut_into=part.stop - part.start,
             row_groups=1,
-            reason=(Reason.WORN if worn[members].any() else Reason.SMALL).value,
+            reason=(Reason.WORN if is_worn[members].any() else Reason.SMALL).value,
         )
 
 

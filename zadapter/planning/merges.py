@@ -31,6 +31,9 @@ PRICE = 0.12
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
 WORN = 0.3
 """Share of deleted rows above which a file is rewritten, clustered or not."""
+MANY_DELETES = 10
+"""Number of delete files of a file from which on it is rewritten: a reader opens all of them, which
+costs as much as to read ``WORN`` of a file (``zadapter.planning.reading.OPENING``)."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
 
@@ -59,12 +62,18 @@ class Renewal:
     """Ids of requests whose files have other Bloom filters."""
 
 
+def worn(files: pa.Table) -> Mask:
+    """Return which files are rewritten, clustered or not, for their row-level deletes."""
+    many = file_stats.delete_files(files) >= MANY_DELETES
+    return (file_stats.deleted_share(files) > WORN) | many
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     """Files that are rewritten whether that pays or not."""
 
     worn: Mask
-    """Files with many deleted rows."""
+    """Files with many deleted rows, or many delete files."""
     outdated: Mask
     """Files with other Bloom filters."""
     every: bool
@@ -72,11 +81,10 @@ class Due:
 
     @classmethod
     def of(cls, files: pa.Table, renewal: Renewal) -> "Due":
-        """Find the files with many deleted rows, and those to renew."""
+        """Find the worn files, and those to renew."""
         request_of = pc.utf8_slice_codeunits(files["layout"], 0, ID)
         among = pc.is_in(request_of, pa.array(sorted(renewal.outdated), pa.string()))
-        worn = file_stats.deleted_share(files) > WORN
-        return cls(worn, np.asarray(among.to_numpy(), bool), renewal.every)
+        return cls(worn(files), np.asarray(among.to_numpy(), bool), renewal.every)
 
     def reason(self, at: Ints) -> Reason | None:
         """Return why the files *at* these indices are rewritten; None: only if it pays."""

@@ -21,11 +21,12 @@ that is neither null nor NaN. A ``max`` of NaN means that NaN may be present.
 
 File tables of some formats have more columns:
 
-======== =============================== ==================================================
-deleted  int64                           rows that row-level deletes remove; null: unknown
-owner    string                          the other implementation that clustered the file;
-                                         null: none, or zadapter
-======== =============================== ==================================================
+============= ====== ======================================================================
+deleted       int64  rows that row-level deletes remove; null: unknown
+deleted_share double their share of the file's rows, estimated where their number is unknown
+delete_files  int64  files of row-level deletes that a reader of the file opens
+owner         string the other implementation that clustered the file; null: none, or zadapter
+============= ====== ======================================================================
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +41,7 @@ import pyarrow.compute as pc
 from zadapter.base.names import Parts, join
 
 DELETED, OWNER = "deleted", "owner"
+DELETED_SHARE, DELETE_FILES = "deleted_share", "delete_files"
 BYTES_A_ROW = 64
 """Assumed bytes per row of files whose log entry has no row count."""
 
@@ -141,10 +143,19 @@ def unowned(files: pa.Table) -> pa.Table:
 
 def deleted_share(files: pa.Table) -> npt.NDArray[np.float64]:
     """Return the share of each file's rows that row-level deletes remove; 0 if it is unknown."""
+    if DELETED_SHARE in files.schema.names:
+        return np.asarray(files[DELETED_SHARE].fill_null(0).to_numpy(), np.float64)
     if DELETED not in files.schema.names:
         return np.zeros(files.num_rows)
     deleted, live = (files[name].fill_null(0).to_numpy() for name in (DELETED, "rows"))
     return np.asarray(deleted / np.maximum(deleted + live, 1), np.float64)
+
+
+def delete_files(files: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the number of files of row-level deletes that a reader of each file opens."""
+    if DELETE_FILES not in files.schema.names:
+        return np.zeros(files.num_rows, np.int64)
+    return np.asarray(files[DELETE_FILES].fill_null(0).to_numpy(), np.int64)
 
 
 def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:

@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import Parts
-from zadapter.table.file_stats import DELETED, child, column_stats, schema, structs
+from zadapter.table.file_stats import (
+    DELETE_FILES,
+    DELETED,
+    DELETED_SHARE,
+    child,
+    column_stats,
+    schema,
+    structs,
+)
+from zadapter_iceberg.stats.row_deletes import Deletes
 
 LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
 """Folder in a path that contains the id of the file's layout."""
@@ -40,19 +49,7 @@ class Wanted(NamedTuple):
     type: pa.DataType
 
 
-class Deletes(NamedTuple):
-    """Row-level deletes on one data file.
-
-    Attributes:
-        id: Identifies the deletes that a rewrite has to apply; None: there are none.
-        rows: Number of deleted rows; None: unknown.
-    """
-
-    id: str | None
-    rows: int | None
-
-
-_NO_DELETES = Deletes(None, 0)
+_NO_DELETES = Deletes(None, 0, 0.0, 0)
 
 
 def file_table(
@@ -72,7 +69,7 @@ def file_table(
         spec: Id of that spec. Files of other specs may have rows of several of its partitions.
     """
     paths = contents["file_path"].combine_chunks()
-    ids, deleted = _of_files(deletes, paths)
+    ids, deleted, share, delete_files = _of_files(deletes, paths)
     live = pc.subtract(contents["record_count"].combine_chunks(), deleted)
     types = {column.parts: column.type for column in wanted}
     file_schema = schema(types, partition)
@@ -92,15 +89,22 @@ def file_table(
         ],
         schema=file_schema,
     )
-    return files.append_column(DELETED, deleted)
+    return (
+        files.append_column(DELETED, deleted)
+        .append_column(DELETED_SHARE, share)
+        .append_column(DELETE_FILES, delete_files)
+    )
 
 
-def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the id of the deletes on each file, and the number of deleted rows."""
+def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array, ...]:
+    """Return an array for each attribute of the deletes, one value per file."""
     at = pc.index_in(paths, pa.array(deletes, paths.type))
-    ids = pa.array([each.id for each in deletes.values()], pa.string()).take(at)
-    rows = pa.array([each.rows for each in deletes.values()], pa.int64()).take(at)
-    return ids, pc.if_else(at.is_null(), _NO_DELETES.rows, rows).cast(pa.int64())
+    types = (pa.string(), pa.int64(), pa.float64(), pa.int64())
+    columns = [pa.array([each[n] for each in deletes.values()], types[n]) for n in range(4)]
+    return tuple(
+        pc.if_else(at.is_null(), pa.scalar(none, column.type), column.take(at))
+        for none, column in zip(_NO_DELETES, columns, strict=True)
+    )
 
 
 def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from zadapter.errors import UnsupportedError
 from zadapter.table.spark_scans import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.stats.manifest_stats import Deletes
 
 MOST_HELD = 100_000
 """Number of files of which all tasks are kept: about 100 MB."""
@@ -50,12 +49,15 @@ class Tasks:
             last = self._last = wanted, self._named(wanted)
         return last[1]
 
-    def with_deletes(self, among: JavaObject = None) -> list[JavaObject]:
-        """Return tasks with row-level deletes: of all live data files, or of *among*."""
+    def with_deletes(self, among: JavaObject = None) -> JavaObject:
+        """Return tasks with row-level deletes: of all live data files, or of *among*.
+
+        They are a ``java.util.List``.
+        """
         loops = self._jvm.loops
         without = loops.then(loops.method(_TASK, "deletes"), loops.method(_LIST, "isEmpty"))
         test = loops.negated(without)
-        return list(self._where(test) if among is None else loops.chosen(among, test))
+        return self._where(test) if among is None else loops.chosen(among, test)
 
     def files(self, paths: Iterable[str]) -> JavaObject:
         """Return some live data files as a ``java.util.List`` of ``DataFile``."""
@@ -154,34 +156,13 @@ class Since:
     sequence: int
     spec: int
 
-    def covers(self, file: JavaObject, delete: JavaObject) -> bool:
-        """Return whether *delete* is an equality delete that also applies to a rewrite of *file*.
+    def covers(self, sequence: int | None, spec: int) -> bool:
+        """Return whether an equality delete also applies to the rewrite of a file.
 
         It applies if it was added after the snapshot and the rows stay in their partition spec.
+
+        Args:
+            sequence: Data sequence number of the delete.
+            spec: Id of the partition spec of the file.
         """
-        number = delete.dataSequenceNumber()
-        late = number is not None and number > self.sequence
-        return late and delete.content().name() != POSITIONS and file.specId() == self.spec
-
-
-def deletes(tasks: Iterable[JavaObject], since: Since | None) -> dict[str, Deletes]:
-    """Return the row-level deletes of files, by path; *tasks* are those of files that have any."""
-    files = [(task.file(), list(task.deletes())) for task in tasks]
-    return {str(file.location()): _combined(file, each, since) for file, each in files}
-
-
-def _combined(data: JavaObject, files: Iterable[JavaObject], since: Since | None) -> Deletes:
-    """Combine the deletes on one file.
-
-    The id leaves out equality deletes that were added during a rewrite and apply to its result.
-    """
-    names, rows = [], 0
-    counted = True
-    for file in files:
-        vector = file.format().name() == "PUFFIN"
-        counted &= vector
-        if vector:
-            rows += int(file.recordCount())
-        if since is None or not since.covers(data, file):
-            names.append(f"{file.location()}@{file.contentOffset()}")
-    return Deletes(" ".join(sorted(names)) or None, rows if counted else None)
+        return sequence is not None and sequence > self.sequence and spec == self.spec

@@ -12,8 +12,9 @@ from zadapter.table.file_stats import joined
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.jvm import Jvm
-from zadapter_iceberg.stats import scan_tasks
-from zadapter_iceberg.stats.manifest_stats import Deletes, Wanted, file_table
+from zadapter_iceberg.stats import row_deletes
+from zadapter_iceberg.stats.manifest_stats import Wanted, file_table
+from zadapter_iceberg.stats.row_deletes import Deletes
 from zadapter_iceberg.table.lookup import Located
 from zadapter_iceberg.table.snapshots import Version
 
@@ -62,7 +63,7 @@ def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:
     stats_columns = wanted_of(snapshot, columns)
     deletes: dict[str, Deletes] = {}
     if version.has_deletes:
-        deletes = scan_tasks.deletes(version.tasks.with_deletes(), version.since)
+        deletes = row_deletes.of(jvm, version.tasks.with_deletes(), version.since)
     spec = int(version.pinned.spec().specId())
     return joined(
         file_table(contents, stats_columns, snapshot.partition, deletes, spec)

@@ -81,9 +81,12 @@ class Version:
         if since is None or not self.has_deletes:
             return {}
         tasks = self.tasks.with_deletes(self.tasks.of(paths))
-        pairs = ((task.file(), delete) for task in tasks for delete in task.deletes())
+        pairs = ((task.file().specId(), each) for task in tasks for each in task.deletes())
         return {
-            str(delete.location()): delete for file, delete in pairs if since.covers(file, delete)
+            str(delete.location()): delete
+            for spec, delete in pairs
+            if delete.content().name() != scan_tasks.POSITIONS
+            and since.covers(delete.dataSequenceNumber(), spec)
         }
 
     @property

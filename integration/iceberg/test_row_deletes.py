@@ -1,4 +1,4 @@
-"""Equality deletes that arrive while a rewrite is under way stay effective."""
+"""Row-level deletes make a rewrite due; those that arrive meanwhile stay effective."""
 
 import time
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from zadapter.backend.commit import Backoff
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
+ROWS, SIZE = 4_000, "12KB"
 LATER = "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1"
 
 
@@ -98,3 +99,56 @@ def test_an_expiry_by_icebergs_own_classes_deletes_nothing_that_is_live(
     deletes = lake.load(f"{table}.delete_files").select("file_path").collect()
     assert all(Path(row.file_path.removeprefix("file:")).exists() for row in deletes)
     assert keys(lake, table) == [*range(12), *range(13, 2_000), 5_000, 5_001, 5_002, 6_000]
+
+
+@pytest.fixture
+def clustered(lake, spark):
+    """A clustered table of several files, in the format version 2."""
+    rows = spark.range(ROWS).selectExpr("id * 7919 % 10007 AS a", "id", "md5(string(id)) AS c")
+    name = lake.make(rows, **{"write.delete.mode": "merge-on-read"})
+    lake.optimize(name, by=["a"], target_file_size=SIZE)
+    assert len(lake.files(name)) > 6
+    return name
+
+
+def paths(lake, name):
+    lake.sql(f"REFRESH TABLE {name}")  # pyiceberg plans no equality deletes
+    return {row.file_path for row in lake.load(f"{name}.files").where("content = 0").collect()}
+
+
+@pytest.mark.parametrize(
+    ("granularity", "where", "least", "most"),
+    [("file", "a < 4000", 0.1, 0.5), ("partition", "a >= 0", 1, 1)],
+)
+def test_files_of_which_many_rows_are_deleted_by_position_are_rewritten(
+    lake, clustered, granularity, where, least, most
+):
+    """Those of more than 0.3; a delete file of a partition counts for each of its files."""
+    lake.sql(
+        f"ALTER TABLE {clustered} SET TBLPROPERTIES ('write.delete.granularity'='{granularity}')"
+    )
+    lake.sql(f"DELETE FROM {clustered} WHERE {where} AND id % 5 < 2")
+    lake.sql(f"DELETE FROM {clustered} WHERE id % 20 = 7")
+    left, before = lake.read(clustered), paths(lake, clustered)
+
+    report = lake.optimize(clustered, target_file_size=SIZE)
+
+    assert set(report.plan.reasons) == {"deleted rows"}
+    assert least <= len(before - paths(lake, clustered)) / len(before) <= most
+    assert lake.read(clustered) == left
+    assert lake.optimize(clustered, target_file_size=SIZE).nothing_to_do
+
+
+@pytest.mark.parametrize(("deletes", "rewritten"), [(9, False), (10, True)])
+def test_files_with_many_delete_files_are_rewritten(lake, clustered, deletes, rewritten):
+    """A reader opens all of them with each file: these have no bounds, so they may apply to any."""
+    gone = [row.a for row in lake.load(clustered).select("a").sort("a").take(deletes)]
+    for value in gone:
+        lake.delete_equal(clustered, value)
+    before = paths(lake, clustered)
+
+    report = lake.optimize(clustered, target_file_size=SIZE)
+
+    assert report.nothing_to_do is not rewritten
+    assert before.isdisjoint(paths(lake, clustered)) is rewritten
+    assert lake.load(clustered).count() == ROWS - deletes
