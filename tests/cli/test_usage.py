@@ -38,7 +38,7 @@ WRONG = [
     ("analyze t --check gain=2", "--check must be gain= and a share from 0 to 1"),
     ("analyze t --check loss=0.1", "--check must be gain= and a share from 0 to 1"),
     ("analyze t --plot a.pdf", "must end in .png or .svg"),
-    ("analyze t --query ''", "where= is empty"),
+    ("analyze t --query ''", "query= is empty"),
     ("analyze t --matches", "pass --queries as well"),
     ("explain t --where 'a = 1' --html nosuch/a.html", "there is no folder"),
     ("plan", "TABLE is missing"),

@@ -22,8 +22,9 @@ def advice(**changed):
     """An advice to learn from the log."""
     queries = (QueryEffect(where="k = 1 AND s = '<b>'", weight=3.0, before=0.41, after=0.21),)
     said = Advice(table="t", format="delta", version=1, entries=3, filters=1, learned_from=1,
-                  judged_by=1, unused={}, rows=9, sampled=9, files=4, candidates=(TODAY, THEN),
-                  best=KEYS, bloom_filters={}, queries=queries)  # fmt: skip
+                  judged_by=1, held_out=True, unused={}, rows=9, sampled=9, files=4,
+                  candidates=(TODAY, THEN), best=KEYS, bloom_filters={},
+                  queries=queries)  # fmt: skip
     return replace(said, **changed)
 
 
@@ -37,6 +38,22 @@ def test_a_rewrite_pays_after_days_where_the_log_has_times():
     assert advice().pays_after_days(THEN) is None
     assert advice().facts()["pays after"] == "10 queries, in bytes read"
     assert timed.pays_after_days(TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "learned", "judged"),
+    [
+        ({"judged_by": 200}, "1 filters, the older part of the log", "200 filters, the newer part"),
+        ({"judged_by": 9}, "1 filters, the older part of the log", "too few to rely on"),
+        ({"held_out": False}, "1 filters, the whole log", "the same: the log is too short"),
+    ],
+)
+def test_what_an_advice_rests_on_is_said(changed, learned, judged):
+    """Queries that were not learned from, and enough of them."""
+    facts = advice(**changed).facts()
+
+    assert facts["learned from"] == learned
+    assert judged in facts["judged by"]
 
 
 def test_a_learned_layout_is_compared_with_what_it_promised():

@@ -52,5 +52,5 @@ def test_without_queries_nothing_matches():
     assert conditions(None, matches=False) == []
     with pytest.raises(UsageError, match="pass queries= as well"):
         conditions(None, matches=True)
-    with pytest.raises(UsageError, match="where= is empty"):
+    with pytest.raises(UsageError, match="queries= is empty"):
         conditions(["a = 1", " "], matches=False)

@@ -81,6 +81,7 @@ def advise_on(
         filters=len(log.filters),
         learned_from=len(older.filters),
         judged_by=len(newer.filters),
+        held_out=older is not newer,
         unused=dict(log.unused),
         rows=int(row_counts(table.files).sum()),
         sampled=len(table.root_of),

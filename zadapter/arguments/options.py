@@ -60,8 +60,12 @@ def check_layout(curve: object, target_file_size: object, row_groups: object) ->
         parse(target_file_size, "target_file_size")
 
 
-def check_where(where: object) -> None:
+def check_where(where: object, name: str = "where") -> None:
     """Check that a condition is text; None means that there is no condition.
+
+    Args:
+        where: The condition.
+        name: The argument that has it, for errors.
 
     Raises:
         UsageError: The condition is not text, empty or not valid Unicode.
@@ -69,13 +73,13 @@ def check_where(where: object) -> None:
     if where is None:
         return
     if not isinstance(where, str):
-        raise UsageError(f"where= must be a SQL string, not {where!r}")
+        raise UsageError(f"{name}= must be a SQL string, not {where!r}")
     if not where.strip():
-        raise UsageError("where= is empty; omit it to select all rows")
+        raise UsageError(f"the condition in {name}= is empty; omit it to select all rows")
     try:
         where.encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"where={where!r} is not valid Unicode: {error.reason}") from error
+        raise UsageError(f"{name}={where!r} is not valid Unicode: {error.reason}") from error
 
 
 def check_deleted(where: object) -> None:

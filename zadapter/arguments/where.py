@@ -158,8 +158,8 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
         if _is_replaced(name, spark):
             raise UsageError(
-                f"where= calls {name}(), which a function of this session replaces; register that "
-                "function under another name, or remove the call from the condition"
+                f"the condition calls {name}(), which a function of this session replaces; "
+                "register that function under another name, or remove the call from the condition"
             )
 
 
@@ -178,7 +178,7 @@ def _is_replaced(name: str, spark: SparkSession) -> bool:
 
 def _rejected(text: str, error: Exception) -> UsageError:
     """Return the error for a condition that Spark rejects, with Spark's reason."""
-    return UsageError(f"where={_short(text)}: {first_line(error)}")
+    return UsageError(f"condition {_short(text)}: {first_line(error)}")
 
 
 def _short(text: str) -> str:

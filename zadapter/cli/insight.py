@@ -132,7 +132,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     if matches and not queries:
         raise UsageError("--matches counts the rows that queries match; pass --queries as well")
     for text in queries or ():
-        check_where(text)
+        check_where(text, "query")
     log = queries[0] if queries and len(queries) == 1 else queries
 
     def run(spark: "SparkSession") -> Result:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
+FEW = 10
+"""Number of filters below which a share that is predicted for them is no figure to rely on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,9 @@ class Advice(Facts):
     """Number of filters in the older part of the log."""
     judged_by: int
     """Number of filters in the newer part."""
+    held_out: bool
+    """Whether no query of the newer part was learned from; otherwise both parts are the whole log,
+    since only one part of it has filters that can be learned from."""
     unused: Mapping[str, int]
     """Number of entries that have no usable filter, by reason."""
     rows: int
@@ -148,8 +153,9 @@ class Advice(Facts):
         facts = {
             "table": titled(self.table, self.format, self.version),
             "log": f"{self.entries:,} entries, {self.filters:,} filters, {unused:,} entries unused",
-            "learned from": f"{self.learned_from:,} filters, the older part of the log",
-            "judged by": f"{self.judged_by:,} filters, the newer part",
+            "learned from": f"{self.learned_from:,} filters, the "
+            f"{'older part of the log' if self.held_out else 'whole log'}",
+            "judged by": f"{self.judged_by:,} filters, {self._newer()}",
             "predicted": f"with {self.files:,} files, from {self.sampled:,} sampled rows",
         }
         if self.chosen is None:
@@ -167,6 +173,12 @@ class Advice(Facts):
         if self.drift is not None:
             facts["drift"] = _drifted(self.drift, self.today.share)
         return facts
+
+    def _newer(self) -> str:
+        """Return what is to be said of the part of the log that layouts are judged by."""
+        if not self.held_out:
+            return "the same: the log is too short to hold a part out, so expect less"
+        return "the newer part" + (", too few to rely on" if self.judged_by < FEW else "")
 
     def pays_after_days(self, each: Candidate) -> float | None:
         """Return after how many days of such queries a rewrite has paid for itself in bytes read.

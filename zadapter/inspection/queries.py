@@ -53,7 +53,7 @@ def conditions(queries: Queries | None, *, matches: bool) -> list[str] | None:
     if texts is None or any(map(is_statement, texts)):
         return None
     for text in texts:
-        check_where(text)
+        check_where(text, "queries")
     return texts
 
 

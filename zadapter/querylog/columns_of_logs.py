@@ -11,7 +11,10 @@ from zadapter.querylog.entries import SCANS
 _TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
 _COUNT = "count"
 _WEIGHTS = ("weight", _COUNT, "seconds")
-_TIMES = ("time", "timestamp", "start_time", "query_start_time", "started", "created", "date")
+_TIMES = (
+    "time", "timestamp", "ts", "start_time", "query_start_time", "event_time", "started",
+    "started_at", "created", "created_at", "executed_at", "date",
+)  # fmt: skip
 _TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
 
@@ -38,14 +41,14 @@ def entries_of(rows: DataFrame, shown: str) -> DataFrame:
             )
         text = others[0]
     weight = _named(_WEIGHTS, [name for name in names if name != text])
-    moment, is_time = _moment(rows, text)
+    moment, second = _times(rows, text)
     counts = weight is None or weight.lower() == _COUNT
     return rows.select(
         F.trim(F.coalesce(F.col(quote((text,))), F.lit(""))).alias("text"),
         F.expr(f"CAST(array() AS {SCANS})").alias("scans"),
         (F.lit(1.0) if weight is None else _number(weight)).alias("weight"),
         moment.alias("moment"),
-        (moment if is_time and counts else _no_number()).alias("second"),
+        (second if counts else _no_number()).alias("second"),
     )
 
 
@@ -59,16 +62,21 @@ def _number(name: str) -> Column:
     return F.expr(f"try_cast({quote((name,))} AS double)")
 
 
-def _moment(rows: DataFrame, text: str) -> tuple[Column, bool]:
-    """Return the time of an entry as a number, null if there is none; and whether in seconds."""
+def _times(rows: DataFrame, text: str) -> tuple[Column, Column]:
+    """Return a number that orders the entries by time, and the same as seconds since 1970.
+
+    Both are null where there is no time, seconds also where it is a number in an unknown unit.
+    """
     temporal = [f.name for f in rows.schema.fields if isinstance(f.dataType, _TEMPORAL)]
     name = _named(_TIMES, [name for name in rows.columns if name != text])
     name = name or (temporal[0] if len(temporal) == 1 else None)
     if name is None:
-        return _no_number(), False
+        return _no_number(), _no_number()
     if isinstance(rows.schema[name].dataType, T.NumericType):
-        return _number(name), False  # in an unknown unit
-    return F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)"), True
+        return _number(name), _no_number()
+    second = F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)")
+    is_text = isinstance(rows.schema[name].dataType, T.StringType)  # a CSV file has texts alone
+    return (F.coalesce(second, _number(name)) if is_text else second), second
 
 
 def _no_number() -> Column:

@@ -204,6 +204,21 @@ eve,,3,2024-01-02
     assert found.unused == {"no text": 1, "a weight that is not a positive number": 1}
 
 
+@pytest.mark.parametrize(
+    ("times", "days"), [(("2024-01-03", "2024-01-01"), 4), (("1704240000", "1704067200"), None)]
+)
+def test_times_of_a_csv_are_texts(read, tmp_path, times, days):
+    """Of a date, or of a number, whose unit is unknown."""
+    lines = [f"id = {number},{time}" for number, time in enumerate(times)]
+    (tmp_path / "log.csv").write_text("\n".join(["sql,ts", *lines]))
+
+    found = read(str(tmp_path / "log.csv"))
+    older, newer = found.split(0.5)
+
+    assert (sums(older), sums(newer)) == ({"id = 1": 1}, {"id = 0": 1})
+    assert found.days == days
+
+
 def test_an_export_as_parquet_and_a_dataframe(spark, read, tmp_path):
     """The only column of texts need not have a name that zadapter knows."""
     when = datetime(2024, 1, 5, tzinfo=timezone.utc)
