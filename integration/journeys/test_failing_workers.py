@@ -37,7 +37,9 @@ def stages():
 
 def watch():
     told = []
-    while True:
+    is_last = False
+    while not is_last:
+        is_last = ended.wait(0.02)
         for stage in stages():
             seen.add(stage.stageId)
             if not told and stage.numCompletedTasks and stage.numActiveTasks > 1:
@@ -46,8 +48,6 @@ def watch():
         if told == ["writing"] and any(map(repeated, map(store.lastStageAttempt, seen))):
             told.append("repeated")
             print("repeated", flush=True)
-        if ended.wait(0.02):
-            return
 
 def repeated(stage):
     running = stage.numActiveTasks() + stage.numCompleteTasks()
@@ -175,12 +175,14 @@ SPECULATION = {
     "spark.speculation.quantile": "0.25",
     "spark.speculation.multiplier": "1",
     "spark.speculation.efficiency.enabled": "false",
+    "spark.shuffle.service.enabled": "true",  # the executor that hangs would serve none
 }
 
 
-def test_an_executor_is_slow(user, workers):
+def test_an_executor_hangs(user, workers):
     """Spark runs its task a second time elsewhere, and one of the two files is the table's."""
     master, (first, _) = workers
-    with driver(user, master, SPECULATION) as process:
-        for told in rewritten(user, process, first.slow_executors):
+    served = {"spark.shuffle.service.port": str(first.shuffle_port)}
+    with driver(user, master, SPECULATION | served) as process:
+        for told in rewritten(user, process, first.executors_stopped):
             check(user, *told)

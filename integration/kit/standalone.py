@@ -6,7 +6,6 @@ import subprocess
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
 
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
@@ -43,15 +42,23 @@ def _worker(url, folder, environment, number, cores):
     host = f"127.0.0.{number + 1}"
     sizes = ["--cores", cores, "--memory", "1g", "--work-dir", own / "work"]
     words = [f"{DEPLOY}.worker.Worker", "--host", host, "--webui-port", page, *sizes, url]
-    with _daemon(words, own, environment, page) as daemon:
-        yield Worker(daemon)
+    port = free_port()
+    options = f"-Dspark.shuffle.service.enabled=true -Dspark.shuffle.service.port={port}"
+    with _daemon(words, own, {**environment, "SPARK_WORKER_OPTS": options}, page) as daemon:
+        yield Worker(daemon, port)
 
 
 class Worker:
-    """A worker and the processes of its executors."""
+    """A worker and the processes of its executors.
 
-    def __init__(self, daemon):
+    Attributes:
+        shuffle_port: Port at which it serves the shuffle files of all executors of this machine
+            whose application asks for it.
+    """
+
+    def __init__(self, daemon, shuffle_port):
         self.daemon = daemon
+        self.shuffle_port = shuffle_port
 
     def executors(self):
         """Return the process ids of its executors."""
@@ -66,23 +73,13 @@ class Worker:
         yield
 
     @contextmanager
-    def slow_executors(self):
-        """Let its executors have a twentieth of their speed within the context."""
-        ended = Event()
-        thread = Thread(target=self._slow, args=(ended,))
-        thread.start()
+    def executors_stopped(self):
+        """Let its executors hang within the context."""
+        self._signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            ended.set()
-            thread.join()
-
-    def _slow(self, ended):
-        while not ended.is_set():
-            self._signal(signal.SIGSTOP)
-            ended.wait(0.38)
             self._signal(signal.SIGCONT)
-            ended.wait(0.02)
 
     def _signal(self, number):
         for executor in self.executors():
