@@ -39,6 +39,10 @@ class Network(ThreadingHTTPServer):
         is_commit = self.is_commit(method, path, headers)
         return self.fates.popleft() if is_commit and self.fates else None
 
+    def passed_on(self, request):
+        """Return the server's code, headers and content."""
+        return send(request)
+
     def deliver(self):
         """Pass on the held commits, and return the status codes."""
         return [send(request)[0] for request in self.held]
@@ -86,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         if fate == "late":
             server.held.append(request)
         if fate is None:
-            return send(request)
+            return server.passed_on(request)
         if fate == "cut":
             return None
         code, content = server.answers[fate]
