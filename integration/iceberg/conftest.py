@@ -73,12 +73,12 @@ class Tables(Lake):
         found.refresh()
         return found
 
-    def delete_equal(self, name, value, spec=None, partition=None):
-        """Commit an equality delete of ``a = value``, as Flink does."""
-        table, path = self.java(name), f"{self.folder(name)}/data/eq-{value}.parquet"
+    def delete_equal(self, name, *values, spec=None, partition=None):
+        """Commit an equality delete of ``a IN values``, as Flink does."""
+        table, path = self.java(name), f"{self.folder(name)}/data/eq-{values[0]}.parquet"
         number = table.schema().findField("a").fieldId()
         field = pa.field("a", pa.int64(), metadata={"PARQUET:field_id": str(number)})
-        pq.write_table(pa.table([[value]], schema=pa.schema([field])), path)
+        pq.write_table(pa.table([values], schema=pa.schema([field])), path)
         ids = self.spark.sparkContext._gateway.new_array(self.jvm.int, 1)  # noqa: SLF001
         ids[0] = number
         builder = (
@@ -86,7 +86,7 @@ class Tables(Lake):
                 table.spec() if spec is None else table.specs()[spec]
             )
             .ofEqualityDeletes(ids).withPath(f"file:{path}").withFormat("parquet")
-            .withFileSizeInBytes(Path(path).stat().st_size).withRecordCount(1)
+            .withFileSizeInBytes(Path(path).stat().st_size).withRecordCount(len(values))
         )  # fmt: skip
         if partition is not None:
             builder.withPartitionPath(partition)

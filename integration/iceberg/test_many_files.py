@@ -55,7 +55,7 @@ def test_tasks_found_in_bulk_are_those_of_the_plan(lake, spark, table):
     assert version.tasks.specs(some) == {int(task.file().specId()) for task in every.values()}
 
 
-def test_deletes_of_files_are_those_of_the_plan(lake, spark, table):
+def test_deletes_of_files_are_those_of_the_plan(lake, spark, table, monkeypatch):
     """Their ids tell whether a file has changed since."""
     every = planned(lake, table).values()
     expected = {
@@ -65,6 +65,7 @@ def test_deletes_of_files_are_those_of_the_plan(lake, spark, table):
         for task in every
     }
 
+    monkeypatch.setattr("zadapter_iceberg.stats.row_deletes.AT_ONCE", 2)
     with closing(IcebergBackend(spark)) as backend:
         files = backend.files(backend.snapshot(table))
 

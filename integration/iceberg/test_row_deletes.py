@@ -139,16 +139,18 @@ def test_files_of_which_many_rows_are_deleted_by_position_are_rewritten(
     assert lake.optimize(clustered, target_file_size=SIZE).nothing_to_do
 
 
-@pytest.mark.parametrize(("deletes", "rewritten"), [(9, False), (10, True)])
-def test_files_with_many_delete_files_are_rewritten(lake, clustered, deletes, rewritten):
+@pytest.mark.parametrize(
+    ("files", "rows", "rewritten"), [(9, 50, False), (10, 1, False), (10, 50, True)]
+)
+def test_files_with_many_delete_files_are_rewritten(lake, clustered, files, rows, rewritten):
     """A reader opens all of them with each file: these have no bounds, so they may apply to any."""
-    gone = [row.a for row in lake.load(clustered).select("a").sort("a").take(deletes)]
-    for value in gone:
-        lake.delete_equal(clustered, value)
+    gone = [row.a for row in lake.load(clustered).select("a").sort("a").take(files * rows)]
+    for number in range(files):
+        lake.delete_equal(clustered, *gone[number::files])
     before = paths(lake, clustered)
 
     report = lake.optimize(clustered, target_file_size=SIZE)
 
     assert report.nothing_to_do is not rewritten
     assert before.isdisjoint(paths(lake, clustered)) is rewritten
-    assert lake.load(clustered).count() == ROWS - deletes
+    assert lake.load(clustered).count() == ROWS - files * rows

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
-FEW = 10
-"""Number of filters below which a share that is predicted for them is no figure to rely on."""
+FEW = 20
+"""Number of entries of a log below which predicted shares are no figures to rely on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +177,9 @@ class Advice(Facts):
     def _newer(self) -> str:
         """Return what is to be said of the part of the log that layouts are judged by."""
         if not self.held_out:
-            return "the same: the log is too short to hold a part out, so expect less"
-        return "the newer part" + (", too few to rely on" if self.judged_by < FEW else "")
+            return "the same: only one part of the log filters possible keys, so expect less"
+        few = f", but {self.entries:,} entries are too few to rely on" if self.entries < FEW else ""
+        return f"the newer part{few}"
 
     def pays_after_days(self, each: Candidate) -> float | None:
         """Return after how many days of such queries a rewrite has paid for itself in bytes read.

@@ -31,9 +31,10 @@ PRICE = 0.12
 """Share of the reads that rewriting a run must save, times the share of rows that are new to it."""
 WORN = 0.3
 """Share of deleted rows above which a file is rewritten, clustered or not."""
-MANY_DELETES = 10
-"""Number of delete files of a file from which on it is rewritten: a reader opens all of them, which
-costs as much as to read ``WORN`` of a file (``zadapter.planning.reading.OPENING``)."""
+MANY_DELETES, LITTLE_WORN = 10, 0.1
+"""Number of delete files of a file from which on it is rewritten, since a reader opens all of them,
+and the share of deleted rows that it must have, too: a stream of updates adds such files each
+minute, and would have the whole table rewritten each time."""
 LEAST = 0.001
 """Share of the reads that counts as nothing."""
 
@@ -64,8 +65,8 @@ class Renewal:
 
 def worn(files: pa.Table) -> Mask:
     """Return which files are rewritten, clustered or not, for their row-level deletes."""
-    many = file_stats.delete_files(files) >= MANY_DELETES
-    return (file_stats.deleted_share(files) > WORN) | many
+    share, many = file_stats.deleted_share(files), file_stats.delete_files(files) >= MANY_DELETES
+    return (share > WORN) | many & (share > LITTLE_WORN)
 
 
 @dataclass(frozen=True, slots=True)

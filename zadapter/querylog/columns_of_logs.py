@@ -15,6 +15,7 @@ _TIMES = (
     "time", "timestamp", "ts", "start_time", "query_start_time", "event_time", "started",
     "started_at", "created", "created_at", "executed_at", "date",
 )  # fmt: skip
+_DIGITS = r"^[+-]?[0-9]+([.][0-9]+)?$"
 _TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
 
@@ -68,15 +69,20 @@ def _times(rows: DataFrame, text: str) -> tuple[Column, Column]:
     Both are null where there is no time, seconds also where it is a number in an unknown unit.
     """
     temporal = [f.name for f in rows.schema.fields if isinstance(f.dataType, _TEMPORAL)]
-    name = _named(_TIMES, [name for name in rows.columns if name != text])
-    name = name or (temporal[0] if len(temporal) == 1 else None)
+    names = [name for name in rows.columns if name != text]
+    name = _named(_TIMES, temporal) or (temporal[0] if len(temporal) == 1 else None)
+    name = name or _named(_TIMES, names)
     if name is None:
         return _no_number(), _no_number()
     if isinstance(rows.schema[name].dataType, T.NumericType):
         return _number(name), _no_number()
     second = F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)")
-    is_text = isinstance(rows.schema[name].dataType, T.StringType)  # a CSV file has texts alone
-    return (F.coalesce(second, _number(name)) if is_text else second), second
+    if not isinstance(rows.schema[name].dataType, T.StringType):
+        return second, second
+    # a CSV file has texts alone, and Spark takes four to six digits for a year
+    is_number = F.coalesce(F.trim(name).rlike(_DIGITS), F.lit(False))  # noqa: FBT003
+    second = F.when(~is_number, second)
+    return F.when(is_number, _number(name)).otherwise(second), second
 
 
 def _no_number() -> Column:

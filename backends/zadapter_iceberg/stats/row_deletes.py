@@ -5,6 +5,8 @@ apply to many data files: to those of their partition, or whose bounds include t
 """
 
 import json
+from collections.abc import Mapping
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +15,13 @@ import numpy.typing as npt
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.scan_tasks import POSITIONS, Since
 
+AT_ONCE = 100_000
+"""Number of files whose facts leave the JVM as one text."""
 _FILE, _DELETE = "org.apache.iceberg.ContentFile", "org.apache.iceberg.DeleteFile"
+_SCAN, _TASK = "org.apache.iceberg.ContentScanTask", "org.apache.iceberg.FileScanTask"
 _COLLECTION = "java.util.Collection"
+_OF_DATA = ("location", "specId", "recordCount")
+_OF_DELETE = ("location", "content", "format", "recordCount", "dataSequenceNumber")
 
 
 class Deletes(NamedTuple):
@@ -44,16 +51,31 @@ def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
         since: Plan of the rewrite that the files are compared with. Ids leave out equality deletes
             that were added during it and apply to its result.
     """
-    data, counts, deletes = _read(jvm, tasks)
-    if not counts:
-        return {}
-    sequences, is_vector = deletes["sequence"], [each == "PUFFIN" for each in deletes["format"]]
+    loops, flat = jvm.loops, jvm.root.java.util.ArrayList()
+    file, lists = loops.method(_SCAN, "file"), loops.method(_TASK, "deletes")
+    data = {name: loops.then(file, loops.method(_FILE, name)) for name in _OF_DATA}
+    counted = {"deletes": loops.then(lists, loops.method(_COLLECTION, "size"))}
+    data_files = _facts(jvm, tasks, data | counted)
+    add = loops.method(_COLLECTION, "addAll", _COLLECTION).bindTo(flat)
+    loops.mapped(tasks, loops.then(lists, add))
+    offset = {"contentOffset": loops.method(_DELETE, "contentOffset")}
+    deletes = _facts(jvm, flat, {name: loops.method(_FILE, name) for name in _OF_DELETE} | offset)
+    return _by_path(data_files, deletes, since)
+
+
+def _by_path(
+    data: Mapping[str, list[Any]], deletes: Mapping[str, list[Any]], since: Since | None
+) -> dict[str, Deletes]:
+    """Return deletes by data file, from facts of the data files, and of the deletes of each."""
+    counts = data["deletes"]
+    sequences = deletes["dataSequenceNumber"]
+    is_vector = [each == "PUFFIN" for each in deletes["format"]]
     is_equality = [each != POSITIONS for each in deletes["content"]]
     names = [
         f"{path}@{'None' if at is None else at}"
-        for path, at in zip(deletes["location"], deletes["offset"], strict=True)
+        for path, at in zip(deletes["location"], deletes["contentOffset"], strict=True)
     ]
-    shares = _shares(names, deletes["records"], counts, data["records"])
+    shares = _shares(names, deletes["recordCount"], counts, data["recordCount"])
     found, start = dict[str, Deletes](), 0
     for number, count in enumerate(counts):
         own = range(start, start + count)
@@ -62,10 +84,10 @@ def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
             names[n]
             for n in own
             if since is None
-            or not (is_equality[n] and since.covers(sequences[n], data["spec"][number]))
+            or not (is_equality[n] and since.covers(sequences[n], data["specId"][number]))
         ]
         exact = all(is_vector[n] for n in own)
-        rows = sum(deletes["records"][n] for n in own) if exact else None
+        rows = sum(deletes["recordCount"][n] for n in own) if exact else None
         ids = " ".join(sorted(left)) or None
         found[data["location"][number]] = Deletes(ids, rows, float(shares[number]), count)
     return found
@@ -84,40 +106,24 @@ def _shares(
     """
     file_of = np.repeat(np.arange(len(counts)), counts)
     number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    delete_of = np.array([number_of[name] for name in names])
+    delete_of = np.array([number_of[name] for name in names], np.int64)
     applies_to = np.bincount(delete_of, weights=np.array(rows, np.float64)[file_of])
     each = np.array(records, np.float64) / np.maximum(applies_to[delete_of], 1)
     return np.minimum(np.bincount(file_of, weights=each), 1)
 
 
-def _read(
-    jvm: Jvm, tasks: JavaObject
-) -> tuple[dict[str, list[Any]], list[int], dict[str, list[Any]]]:
-    """Return facts of the data files, their numbers of deletes, and facts of all their deletes.
+def _facts(jvm: Jvm, items: JavaObject, handles: Mapping[str, JavaObject]) -> dict[str, list[Any]]:
+    """Return what handles return for each item of a ``java.util.List``, by the handle's name.
 
-    They leave the JVM as one text: there may be millions of them.
+    The values leave the JVM as texts, not one by one, and in parts: there may be millions.
     """
-    loops = jvm.loops
-    files = loops.mapped(tasks, loops.method("org.apache.iceberg.ContentScanTask", "file"))
-    lists = loops.mapped(tasks, loops.method("org.apache.iceberg.FileScanTask", "deletes"))
-    flat = jvm.root.java.util.ArrayList()
-    loops.mapped(lists, loops.method(_COLLECTION, "addAll", _COLLECTION).bindTo(flat))
-    data = {"location": "location", "spec": "specId", "records": "recordCount"}
-    facts = {
-        "location": "location", "content": "content", "format": "format",
-        "records": "recordCount", "sequence": "dataSequenceNumber",
-    }  # fmt: skip
-    columns = [loops.mapped(files, loops.method(_FILE, name)) for name in data.values()]
-    columns += [loops.mapped(flat, loops.method(_FILE, name)) for name in facts.values()]
-    columns.append(loops.mapped(flat, loops.method(_DELETE, "contentOffset")))
-    columns.append(loops.mapped(lists, loops.method(_COLLECTION, "size")))
-    whole = jvm.root.java.util.ArrayList()
-    for column in columns:
-        whole.add(column)
     mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
-    *read, counts = json.loads(mapper.writeValueAsString(whole))
-    return (
-        dict(zip(data, read[: len(data)], strict=True)),
-        counts,
-        dict(zip([*facts, "offset"], read[len(data) :], strict=True)),
-    )
+    found: dict[str, list[Any]] = {name: [] for name in handles}
+    for start in range(0, items.size(), AT_ONCE):
+        end = min(start + AT_ONCE, items.size())
+        part = jvm.root.java.util.ArrayList(items.subList(start, end))
+        for name, handle in handles.items():
+            values = json.loads(mapper.writeValueAsString(jvm.loops.mapped(part, handle)))
+            # a delete file applies to many data files
+            found[name] += [intern(each) if isinstance(each, str) else each for each in values]
+    return found

@@ -81,12 +81,13 @@ class Version:
         if since is None or not self.has_deletes:
             return {}
         tasks = self.tasks.with_deletes(self.tasks.of(paths))
-        pairs = ((task.file().specId(), each) for task in tasks for each in task.deletes())
+        of_specs = ((int(task.file().specId()), task.deletes()) for task in tasks)
         return {
             str(delete.location()): delete
-            for spec, delete in pairs
-            if delete.content().name() != scan_tasks.POSITIONS
-            and since.covers(delete.dataSequenceNumber(), spec)
+            for spec, deletes in of_specs
+            for delete in deletes
+            if since.covers(delete.dataSequenceNumber(), spec)
+            and delete.content().name() != scan_tasks.POSITIONS
         }
 
     @property

@@ -109,6 +109,6 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
 
 
 def remove(files: Files, folder: str) -> None:
-    """Delete the files of a write in its folder, the guard against engines that walk it last."""
-    guard = f"{folder}/{guard_files.WRITING}"
-    files.delete(sorted((file.path for file in files.listed(folder)), key=guard.__eq__))
+    """Delete the files of writes in a folder, the guards against engines that walk it last."""
+    paths = (file.path for file in files.listed(folder))
+    files.delete(sorted(paths, key=lambda path: path.endswith(f"/{guard_files.WRITING}")))

@@ -35,7 +35,12 @@ def test_entries_without_a_time_are_in_their_order(spark, read):
 
 
 @pytest.mark.parametrize(
-    ("times", "days"), [(("2024-01-03", "2024-01-01"), 4), (("1704240000", "1704067200"), None)]
+    ("times", "days"),
+    [
+        (("2024-01-03", "2024-01-01"), 4),
+        (("1704240000", "1704067200"), None),
+        (("1000", "999"), None),
+    ],
 )
 def test_times_of_a_csv_are_texts(read, tmp_path, times, days):
     """Of a date, or of a number, whose unit is unknown."""
