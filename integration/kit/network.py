@@ -78,7 +78,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header(key, value)
         self.send_header("Content-Length", str(size))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":  # what is sent here is taken for the start of the next answer
+            self.wfile.write(content)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815 - the base class's names
 
