@@ -141,9 +141,10 @@ def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
     backend.close()
     hashed = "bit_xor(xxhash64(*)) AS hash", "count(*) AS rows"
     before = lake.load(name).selectExpr(*hashed).first()
-    for parts in columns:
-        lake.optimize(name, by=list(parts), target_file_size="64KB")
-        assert before == lake.load(name).selectExpr(*hashed).first(), parts
+    for at in range(0, len(columns), 4):
+        by = [parts[0] for parts in columns[at : at + 4]]
+        lake.optimize(name, by=by, target_file_size="64KB")
+        assert before == lake.load(name).selectExpr(*hashed).first(), by
 
 
 def test_i18_a_file_that_is_named_twice_is_reported(lake, spark):
