@@ -82,8 +82,7 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         else:
             column, type_ = keys[level.column]
             right = column >= F.get(constant(texts(level.cuts), type_), F.col(position))
-        step = F.coalesce(right.cast("int"), F.lit(0))
-        rows = rows.withColumn(position, F.col(position) * 2 + step)
+        rows = rows.withColumn(position, _child(F.col(position), right))
     rows = rows.drop(codes)
     places = layout.places
     if layout.order is not None:
@@ -147,8 +146,16 @@ def search_levels(written: Sequence[str | None]) -> Iterator[list[str | None]]:
 
 def descended(column: Column, cuts: Sequence[str | None], type_: str, node: Column) -> Column:
     """Return the node below *node* that the values of a column reach; nulls go left."""
-    right = F.coalesce((column >= F.get(constant(cuts, type_), node)).cast("int"), F.lit(0))
-    return node * 2 + right
+    return _child(node, column >= F.get(constant(cuts, type_), node))
+
+
+def _child(node: Column, right: Column) -> Column:
+    """Return the node below *node*, the left one where *right* is null.
+
+    Bits are set, since sums and products check for overflow in ANSI mode.
+    """
+    step = F.coalesce(right.cast("int"), F.lit(0))
+    return F.shiftleft(node, 1).bitwiseOR(step)
 
 
 def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
