@@ -67,7 +67,8 @@ def test_an_equality_delete_while_rows_move_to_another_spec(lake, spark, between
     partition = "/".join(f"{field}=1" for field in fields) or None
 
     with suppress(ConflictError):
-        delete = between(lambda: lake.delete_equal(name, 11, number, partition))
+        where = {"spec": number, "partition": partition}
+        delete = between(lambda: lake.delete_equal(name, 11, **where))
         lake.optimize(name, backend=delete, backoff=AT_ONCE)
 
     left = values(lake, name)
