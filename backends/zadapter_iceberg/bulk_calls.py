@@ -22,9 +22,8 @@ def data_files(jvm: Jvm, texts: Sequence[str], spec: JavaObject) -> JavaObject:
     parse = jvm.loops.method(parser, "fromJson", _NODE, f"{_PACKAGE}PartitionSpec")
     parse = jvm.loops.bound(parse, 1, spec)
     consumer = jvm.loops.consumer(jvm.loops.then(parse, jvm.loops.adding_to(files)))
-    mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
     for start in range(0, len(texts), _BATCH):
-        nodes = mapper.readTree(f"[{','.join(texts[start : start + _BATCH])}]")
+        nodes = jvm.json.readTree(f"[{','.join(texts[start : start + _BATCH])}]")
         nodes.elements().forEachRemaining(consumer)
     return files
 

@@ -33,6 +33,11 @@ class Jvm:
         """Loops that run within the JVM."""
         return Loops(self.root, self._gateway)
 
+    @cached_property
+    def json(self) -> JavaObject:
+        """Jackson's ``ObjectMapper``, which carries many values in one text."""
+        return self.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+
     @property
     def session(self) -> JavaObject:
         """The Java session."""

@@ -80,7 +80,7 @@ def _times(rows: DataFrame, text: str) -> tuple[Column, Column]:
     if not isinstance(rows.schema[name].dataType, T.StringType):
         return second, second
     # a CSV file has texts alone, and Spark takes four to six digits for a year
-    is_number = F.coalesce(F.trim(name).rlike(_DIGITS), F.lit(False))  # noqa: FBT003
+    is_number = F.coalesce(F.trim(F.col(quote((name,)))).rlike(_DIGITS), F.lit(False))  # noqa: FBT003
     second = F.when(~is_number, second)
     return F.when(is_number, _number(name)).otherwise(second), second
 

@@ -100,10 +100,13 @@ def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array
     """Return an array for each attribute of the deletes, one value per file."""
     at = pc.index_in(paths, pa.array(deletes, paths.type))
     types = (pa.string(), pa.int64(), pa.float64(), pa.int64())
-    columns = [pa.array([each[n] for each in deletes.values()], types[n]) for n in range(4)]
     return tuple(
-        pc.if_else(at.is_null(), pa.scalar(none, column.type), column.take(at))
-        for none, column in zip(_NO_DELETES, columns, strict=True)
+        pc.if_else(
+            at.is_null(),
+            pa.scalar(none, type_),
+            pa.array([each[number] for each in deletes.values()], type_).take(at),
+        )
+        for number, (none, type_) in enumerate(zip(_NO_DELETES, types, strict=True))
     )
 
 

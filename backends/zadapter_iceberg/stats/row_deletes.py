@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.stats.scan_tasks import POSITIONS, Since
+from zadapter_iceberg.stats.scan_tasks import DELETE_FILE, FILE, POSITIONS, SCAN, TASK, Since
 
 AT_ONCE = 100_000
 """Number of files whose facts leave the JVM as one text."""
-_FILE, _DELETE = "org.apache.iceberg.ContentFile", "org.apache.iceberg.DeleteFile"
-_SCAN, _TASK = "org.apache.iceberg.ContentScanTask", "org.apache.iceberg.FileScanTask"
 _COLLECTION = "java.util.Collection"
 _OF_DATA = ("location", "specId", "recordCount")
 _OF_DELETE = ("location", "content", "format", "recordCount", "dataSequenceNumber")
@@ -52,14 +50,14 @@ def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
             that were added during it and apply to its result.
     """
     loops, flat = jvm.loops, jvm.root.java.util.ArrayList()
-    file, lists = loops.method(_SCAN, "file"), loops.method(_TASK, "deletes")
-    data = {name: loops.then(file, loops.method(_FILE, name)) for name in _OF_DATA}
+    file, lists = loops.method(SCAN, "file"), loops.method(TASK, "deletes")
+    data = {name: loops.then(file, loops.method(FILE, name)) for name in _OF_DATA}
     counted = {"deletes": loops.then(lists, loops.method(_COLLECTION, "size"))}
     data_files = _facts(jvm, tasks, data | counted)
     add = loops.method(_COLLECTION, "addAll", _COLLECTION).bindTo(flat)
     loops.mapped(tasks, loops.then(lists, add))
-    offset = {"contentOffset": loops.method(_DELETE, "contentOffset")}
-    deletes = _facts(jvm, flat, {name: loops.method(_FILE, name) for name in _OF_DELETE} | offset)
+    offset = {"contentOffset": loops.method(DELETE_FILE, "contentOffset")}
+    deletes = _facts(jvm, flat, {name: loops.method(FILE, name) for name in _OF_DELETE} | offset)
     return _by_path(data_files, deletes, since)
 
 
@@ -72,7 +70,7 @@ def _by_path(
     is_vector = [each == "PUFFIN" for each in deletes["format"]]
     is_equality = [each != POSITIONS for each in deletes["content"]]
     names = [
-        f"{path}@{'None' if at is None else at}"
+        f"{path}@{at}"
         for path, at in zip(deletes["location"], deletes["contentOffset"], strict=True)
     ]
     shares = _shares(names, deletes["recordCount"], counts, data["recordCount"])
@@ -117,13 +115,12 @@ def _facts(jvm: Jvm, items: JavaObject, handles: Mapping[str, JavaObject]) -> di
 
     The values leave the JVM as texts, not one by one, and in parts: there may be millions.
     """
-    mapper = jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
     found: dict[str, list[Any]] = {name: [] for name in handles}
     for start in range(0, items.size(), AT_ONCE):
         end = min(start + AT_ONCE, items.size())
         part = jvm.root.java.util.ArrayList(items.subList(start, end))
         for name, handle in handles.items():
-            values = json.loads(mapper.writeValueAsString(jvm.loops.mapped(part, handle)))
+            values = json.loads(jvm.json.writeValueAsString(jvm.loops.mapped(part, handle)))
             # a delete file applies to many data files
             found[name] += [intern(each) if isinstance(each, str) else each for each in values]
     return found

@@ -14,11 +14,11 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 MOST_HELD = 100_000
 """Number of files of which all tasks are kept: about 100 MB."""
 POSITIONS = "POSITION_DELETES"
-_TASK = "org.apache.iceberg.FileScanTask"
-_SCAN = "org.apache.iceberg.ContentScanTask"
-_FILE = "org.apache.iceberg.ContentFile"
+TASK = "org.apache.iceberg.FileScanTask"
+SCAN = "org.apache.iceberg.ContentScanTask"
+FILE = "org.apache.iceberg.ContentFile"
 _LIST, _SET = "java.util.List", "java.util.Set"
-_DELETE_FILE = "org.apache.iceberg.DeleteFile"
+DELETE_FILE = "org.apache.iceberg.DeleteFile"
 
 
 class Tasks:
@@ -55,25 +55,26 @@ class Tasks:
         They are a ``java.util.List``.
         """
         loops = self._jvm.loops
-        without = loops.then(loops.method(_TASK, "deletes"), loops.method(_LIST, "isEmpty"))
+        without = loops.then(loops.method(TASK, "deletes"), loops.method(_LIST, "isEmpty"))
         test = loops.negated(without)
         return self._where(test) if among is None else loops.chosen(among, test)
 
     def files(self, paths: Iterable[str]) -> JavaObject:
         """Return some live data files as a ``java.util.List`` of ``DataFile``."""
-        return self._jvm.loops.mapped(self.of(paths), self._jvm.loops.method(_SCAN, "file"))
+        return self._jvm.loops.mapped(self.of(paths), self._jvm.loops.method(SCAN, "file"))
 
     def specs(self, paths: Iterable[str]) -> set[int]:
         """Return the ids of the partition specs of some live data files."""
         loops = self._jvm.loops
-        ids = loops.mapped(self.files(paths), loops.method(_FILE, "specId"))
+        ids = loops.mapped(self.files(paths), loops.method(FILE, "specId"))
         return set(map(int, self._jvm.root.java.util.HashSet(ids)))
 
     def _named(self, paths: frozenset[str]) -> JavaObject:
         loops = self._jvm.loops
-        mapper = self._jvm.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
-        names = mapper.readValue(json.dumps(list(paths)), self._jvm.class_of("java.util.HashSet"))
-        location = loops.then(loops.method(_SCAN, "file"), loops.method(_FILE, "location"))
+        names = self._jvm.json.readValue(
+            json.dumps(list(paths)), self._jvm.class_of("java.util.HashSet")
+        )
+        location = loops.then(loops.method(SCAN, "file"), loops.method(FILE, "location"))
         contains = loops.method(_SET, "contains", "java.lang.Object").bindTo(names)
         found = self._where(loops.then(location, contains)) if paths else self._empty()
         if found.size() != len(paths):
@@ -122,7 +123,7 @@ class Tasks:
 
 def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
     """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot contains yet."""
-    no_deletes = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(_DELETE_FILE), 0)
+    no_deletes = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(DELETE_FILE), 0)
     schema = jvm.iceberg.SchemaParser.toJson(table.schema())
     always_true = jvm.iceberg.expressions.Expressions.alwaysTrue()
     residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(always_true)
