@@ -186,7 +186,7 @@ def test_a_condition_that_spark_refuses_is_refused(lake, spark, where):
     """Else it would be taken for one that nothing is known of, and everything be rewritten."""
     table = lake.make(spark.range(99).toDF("a"))
 
-    with pytest.raises(UsageError, match="where"):
+    with pytest.raises(UsageError, match="condition"):
         lake.optimize(table, where=where)
 
 
