@@ -1,16 +1,21 @@
 """Layouts learned from a query log, judged by other queries: ``python -m integration.bench.logs``.
 
-Rows are sampled by Spark, which also reads the filters; everything else is computed from the
-sample. The curves ``zorder`` and ``hilbert`` stand for those of Iceberg and of Delta's liquid
-clustering, with the best number of the most filtered columns for the queries that they are judged
-by, which no tool knows beforehand. After a drift, the queries filter the same columns by other
-ranges, the least frequent ones most often.
+Rows are sampled by Spark, which also reads the filters and counts the rows that match; everything
+else is computed from the sample. Queries to judge by have other parameters than those to learn
+from. After a drift, they filter the same columns, the least frequent ones most often. In the last
+tables, they are of templates that no query to learn from has.
+
+The curves ``zorder`` and ``hilbert`` stand for those of Iceberg and of Delta's liquid clustering,
+although these cut bytes and quantiles of the whole table. They, and the sort, have those of the
+most filtered or hand-picked columns that are best for the queries that they are judged by, which
+no tool knows beforehand.
 """
 
 import argparse
+import random
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,49 +23,68 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 import zadapter.spark
-from integration.bench.tables import synthetic, tpc
+from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.advice.candidates import filtered, in_turn, learned
+from zadapter.advice.candidates import MOST_COLUMNS, filtered, in_turn, learned
 from zadapter.arguments.options import ROW_GROUPS
 from zadapter.arguments.where import condition
-from zadapter.base.ranks import rank
+from zadapter.base.names import join
+from zadapter.base.ranks import Ints, rank
 from zadapter.filters.boxes import boxes
 from zadapter.layout import assign
 from zadapter.layout.build import fit
-from zadapter.layout.filters import Filter, Keys, rank_filters
+from zadapter.layout.filters import Filter, Floats, Keys, RankedFilters, rank_filters
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.predict import Boxes, shares_by_filter
 
 ROWS = 300_000
 A_FILE = 400
 """Rows of the sample for each file that a layout is fitted with."""
-REPEATED = (0, 100, 200)
-LOGS = {
-    "tpch": lambda seed: tpc.lineitem_filters(seed, 30),
-    "tpcds": lambda seed: tpc.store_sales_filters(seed, 25),
-    "connections": lambda seed: repeated(synthetic.connection_filters, seed),
-    "hot": lambda seed: repeated(synthetic.hot_filters, seed),
-    "taxi": lambda seed: repeated(synthetic.taxi_filters, seed),
-}
-OLDER, NEWER = 1_001, 2_002
+SPLITS = 4
+"""Number of draws of the templates to learn from."""
+AT_ONCE = 40
+"""Number of filters whose rows one job counts."""
+BOUND = "rows that match"
 
 
-def repeated(draw, seed):
-    """Return the filters of several seeds."""
-    return [text for more in REPEATED for text in draw(seed + more)]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """A table's rows, and the filters to learn from and to judge by."""
+    """A table's rows, and the filters to learn from and to judge by.
+
+    Attributes:
+        columns: The columns.
+        values: Sampled values of each column.
+        ranks: Their ranks, shape (rows, columns).
+        hand_picked: Key columns that somebody picked.
+        older: Filters to learn from, each with its template.
+        newer: Filters to judge by.
+        templates: Template of each filter to judge by.
+        asked: Filters to judge by, in ranks.
+        matching: Share of the rows that match each of them.
+        known: Shares that filters read of layouts that are not learned, by layout.
+    """
 
     columns: tuple[tuple[str], ...]
     values: Sequence[pa.Array]
-    older: Sequence[Filter]
+    ranks: Ints
+    hand_picked: Keys
+    older: Sequence[tuple[int, Filter]]
     newer: Sequence[Filter]
+    templates: Ints
+    asked: RankedFilters
+    matching: Floats
+    known: dict = field(default_factory=dict)
 
-    def shares(self, keys: Keys, curve: Curve, files: int, judged: Sequence[Filter]):
-        """Return the mean shares of the rows that filters read, by file and by row group."""
+    def shares(self, keys: Keys, curve: str, files: int) -> Floats:
+        """Return the shares of the rows that filters read, by file and by row group."""
+        if keys.filters:
+            return self._shares(keys, Curve(curve), files)
+        layout = (*keys.weights.items(), curve, files)
+        if layout not in self.known:
+            self.known[layout] = self._shares(keys, Curve(curve), files)
+        return self.known[layout]
+
+    def _shares(self, keys: Keys, curve: Curve, files: int) -> Floats:
         at = [self.columns.index((name,)) for name in keys.weights]
         request = Request(
             columns=tuple(self.columns[n] for n in at),
@@ -70,35 +94,29 @@ class Case:
             row_groups=ROW_GROUPS,
             filters=keys.filters,
         )
-        rows = len(self.values[0])
+        rows = len(self.ranks)
         some = pa.array(np.arange(0, rows, max(1, rows // max(40_000, A_FILE * files))))
         sample = [self.values[n].take(some) for n in at]
         layout = fit(request, sample, [()], np.zeros(len(some), np.int64), [files])
         leaf = assign.leaves(layout, [self.values[n] for n in at], np.zeros(rows, np.int64))
         file = assign.files(layout, leaf, np.arange(rows))
         group = assign.row_groups(layout, leaf, file, np.full(layout.files, ROW_GROUPS))
-        return self._read(file, judged), self._read(group, judged)
+        return np.stack([self._read(file), self._read(group)])
 
-    def _read(self, part_of, judged):
-        ranked = [rank(column) for column in self.values]
-        ranks = np.stack([each.ranks for each in ranked], axis=1)
+    def _read(self, part_of: Ints) -> Floats:
         parts = int(part_of.max()) + 1
-        low = np.full((parts, len(ranked)), np.iinfo(np.int64).max)
+        low = np.full((parts, len(self.columns)), np.iinfo(np.int64).max)
         high = np.full_like(low, -1)
-        np.minimum.at(low, part_of, np.where(ranks == 0, low[0, 0], ranks))
-        np.maximum.at(high, part_of, ranks)
-        asked = rank_filters(judged, self.columns, [each.distinct for each in ranked])
-        found = shares_by_filter(Boxes(low, high, np.bincount(part_of, minlength=parts)), asked)
-        return float(np.average(found, weights=asked.weight))
+        np.minimum.at(low, part_of, np.where(self.ranks == 0, low[0, 0], self.ranks))
+        np.maximum.at(high, part_of, self.ranks)
+        return shares_by_filter(Boxes(low, high, np.bincount(part_of, minlength=parts)), self.asked)
 
-    def drifted(self):
-        """Return the newer filters with the least filtered columns most often."""
+    @property
+    def drifted(self) -> Floats:
+        """Weights of the filters to judge by, of the least filtered columns most often."""
         used = {c: n for n, c in enumerate(filtered(self.newer, self.columns))}
-        weight = [
-            1 + sum(used.get(part.column, 0) for box in each.boxes for part in box) ** 2
-            for each in self.newer
-        ]
-        return [Filter(f.boxes, float(w)) for f, w in zip(self.newer, weight, strict=True)]
+        columns = [[part.column for box in each.boxes for part in box] for each in self.newer]
+        return np.array([1.0 + sum(used.get(c, 0) for c in each) ** 2 for each in columns])
 
 
 def case(spark, name, folder, scale):
@@ -106,40 +124,118 @@ def case(spark, name, folder, scale):
     rows = spark.read.parquet(str(WORKLOADS[name].data(folder, scale)))
     schema = rows.limit(0).toArrow().schema
     older, newer = (
-        [Filter(boxes(condition(t, rows, schema, later=False).predicate), 1.0) for t in log(seed)]
-        for log, seed in ((LOGS[name], OLDER), (LOGS[name], NEWER))
+        [
+            (template, Filter(boxes(condition(t, rows, schema, later=False).predicate), 1.0))
+            for template, t in LOGS[name].by_template(seed)
+        ]
+        for seed in (OLDER, NEWER)
     )
+    by = WORKLOADS[name].by()
     usable = [(each,) for each in schema.names]
-    columns = tuple(
-        dict.fromkeys([*filtered(older, usable), *((key,) for key in WORKLOADS[name].keys)])
-    )
+    used = filtered([each for _, each in older], usable)
+    columns = tuple(dict.fromkeys([*used, *((key,) for key in WORKLOADS[name].keys)]))
     drawn = rows.select(*[c for (c,) in columns]).orderBy(F.rand(3)).limit(ROWS).toArrow()
     values = [column.combine_chunks() for column in drawn.columns]
-    return Case(columns, values, older, newer)
+    ranked = [rank(each) for each in values]
+    filters = [each for _, each in newer]
+    return Case(
+        columns=columns,
+        values=values,
+        ranks=np.stack([each.ranks for each in ranked], axis=1),
+        hand_picked=Keys(by if isinstance(by, dict) else dict.fromkeys(by, 1.0)),
+        older=older,
+        newer=filters,
+        templates=np.array([template for template, _ in newer]),
+        asked=rank_filters(filters, columns, [each.distinct for each in ranked]),
+        matching=matching(rows, LOGS[name].filters(NEWER)),
+    )
 
 
-def contenders(case, name, files):
-    """Yield each contender's name, and its shares on the newer and on the drifted filters."""
-    weights = filtered(case.older, case.columns)
+def matching(rows, texts):
+    """Return the share of a table's rows that match each filter."""
+    found = []
+    for at in range(0, len(texts), AT_ONCE):
+        some = texts[at : at + AT_ONCE]
+        found += rows.agg(*[F.avg(F.when(F.expr(t), 1.0).otherwise(0.0)) for t in some]).first()
+    return np.array(found)
+
+
+def contenders(case, older):
+    """Return the layouts of each contender, of which the best one counts."""
+    weights = filtered(older, case.columns)
     turns = in_turn(weights)
-    tried = {
-        "hand-picked, adaptive": [(Keys(dict.fromkeys(WORKLOADS[name].keys, 1.0)), "adaptive")],
-        "most filtered, adaptive": [(turns[-1], "adaptive")],
-        "sorted by one column": [(turns[0], "linear")],
-        "zorder, best columns": [(keys, "zorder") for keys in turns],
-        "hilbert, best columns": [(keys, "hilbert") for keys in turns],
-        "learned": [(learned(case.older, weights), "adaptive")],
+    frequent = {name: weights[(name,)] for name in turns[-1].weights}
+    single = [Keys({join(column): 1.0}) for column in list(weights)[:MOST_COLUMNS]]
+    several = [case.hand_picked, *turns]
+    return {
+        "hand-picked": [(case.hand_picked, "adaptive")],
+        "most filtered, in turn": [(turns[-1], "adaptive")],
+        "most filtered, by frequency": [(Keys(frequent), "adaptive")],
+        "sorted by the best column": [(keys, "linear") for keys in single],
+        "zorder, best columns": [(keys, "zorder") for keys in several],
+        "hilbert, best columns": [(keys, "hilbert") for keys in several],
+        "learned": [(learned(older, weights), "adaptive")],
     }
-    for contender, choices in tried.items():
-        now = [case.shares(keys, Curve(curve), files, case.newer) for keys, curve in choices]
-        best = int(np.argmin([by_file for by_file, _ in now]))
-        keys, curve = choices[best]
-        drift = case.shares(keys, Curve(curve), files, case.drifted())
-        yield contender, now[best], drift
+
+
+def judged(case, files, older, *weights):
+    """Return what filters read by each contender's layout.
+
+    Args:
+        case: The table.
+        files: Number of files.
+        older: Filters to learn from.
+        weights: Weights of the filters to judge by; the first ones choose the best layouts.
+
+    Returns:
+        For each contender the mean shares by file and by row group, for each of the weights.
+    """
+    found = {}
+    for contender, layouts in contenders(case, older).items():
+        shares = [case.shares(keys, curve, files) for keys, curve in layouts]
+        means = [np.stack([each @ w / w.sum() for w in weights]) for each in shares]
+        found[contender] = min(means, key=lambda each: each[0, 0]).ravel()
+    bound = [case.matching @ w / w.sum() for w in weights]
+    return found | {BOUND: np.repeat(bound, 2)}
+
+
+def drifting(case, files):
+    """Return what filters of all templates read, with the same weights and after a drift."""
+    older = [each for _, each in case.older]
+    return judged(case, files, older, np.ones(len(case.newer)), case.drifted)
+
+
+def held_out(case, files):
+    """Return what filters of templates read that no filter to learn from has: means of splits."""
+    every = sorted(set(case.templates.tolist()))
+    splits = []
+    for seed in range(SPLITS):
+        known = random.Random(seed).sample(every, len(every) // 2)
+        older = [each for template, each in case.older if template in known]
+        splits.append(judged(case, files, older, 1.0 - np.isin(case.templates, known)))
+    return {name: np.mean([each[name] for each in splits], axis=0) for name in splits[0]}
+
+
+def print_table(by_case):
+    """Print the shares of each contender and table, and geometric means beside hand-picked keys."""
+    print("| |", " | ".join(by_case), "| x hand-picked |\n|---|" + "---|" * (len(by_case) + 1))
+    first, *_ = by_case.values()
+    hand_picked, *_ = first
+    for contender in first:
+        found = np.array([each[contender] for each in by_case.values()])
+        beside = np.array([each[hand_picked] for each in by_case.values()])
+        means = np.exp(np.log(found / beside).mean(axis=0))
+        cells = [*(_cell(each, 3) for each in found), _cell(means, 2)]
+        print("|", contender, "|", " | ".join(cells), "|", flush=True)
+
+
+def _cell(shares, digits):
+    pairs = shares.reshape(-1, 2)
+    return "; ".join(f"{file:.{digits}f} / {group:.{digits}f}" for file, group in pairs)
 
 
 def main():
-    """Print the shares, and the geometric means beside the hand-picked columns."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m integration.bench.logs", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--scale", type=float, default=0.1)
@@ -149,21 +245,9 @@ def main():
     cases = {name: case(spark, name, options.folder, options.scale) for name in LOGS}
     for files in options.files:
         print(f"\n{files} files: by file / by row group; after a drift\n")
-        print("| |", " | ".join(cases), "| x hand-picked |\n|---|" + "---|" * (len(cases) + 1))
-        first = None
-        by_case = {name: dict_of(contenders(each, name, files)) for name, each in cases.items()}
-        for contender in next(iter(by_case.values())):
-            found = np.array([by_case[name][contender] for name in cases])
-            first = found if first is None else first
-            means = np.exp(np.log(found / first).mean(axis=0))
-            cells = [f"{a:.3f} / {b:.3f}; {c:.3f} / {d:.3f}" for a, b, c, d in found]
-            ratio = "{:.2f} / {:.2f}; {:.2f} / {:.2f}".format(*means)
-            print("|", contender, "|", " | ".join(cells), "|", ratio, "|", flush=True)
-
-
-def dict_of(found):
-    """Return the shares of each contender in one row."""
-    return {contender: (*now, *drift) for contender, now, drift in found}
+        print_table({name: drifting(each, files) for name, each in cases.items()})
+        print(f"\n{files} files, half of the templates held out: by file / by row group\n")
+        print_table({name: held_out(each, files) for name, each in cases.items()})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import zadapter
-from integration.bench.logs import LOGS, NEWER, OLDER
+from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.session import session
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.insight.advice import LEARNED
@@ -53,7 +53,7 @@ class Found:
 def found(spark, name, options):
     """Rewrite a workload's table by a learned and by a plain layout, in turn."""
     data = WORKLOADS[name].data(options.folder, options.scale)
-    older, newer = (LOGS[name](seed) for seed in (OLDER, NEWER))
+    older, newer = (LOGS[name].filters(seed) for seed in (OLDER, NEWER))
     table = str(options.folder / "tables" / name)
     copied(spark, data, table)
     advice = zadapter.advise(table, [*older, *newer], spark=spark)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from integration.bench.tables import synthetic, tpc
+from integration.bench.tables import hits, ssb, synthetic, tpc
 from zadapter.base.ranks import rank
 from zadapter.planning import predict
 
@@ -140,6 +140,19 @@ WORKLOADS = {
             keys=("ss_sold_date_sk", "ss_item_sk", "ss_quantity"),
             make=tpc.store_sales,
             filters=tpc.store_sales_filters,
+        ),
+        Workload(
+            name="ssb",
+            keys=("lo_orderdate", "s_region", "p_brand"),
+            make=seeded(ssb.lineorder),
+            filters=ssb.lineorder_filters,
+        ),
+        Workload(
+            name="hits",
+            # the primary key that ClickBench has for ClickHouse
+            keys=("CounterID", "EventDate", "UserID"),
+            make=seeded(hits.hits),
+            filters=hits.hits_filters,
         ),
         Workload(
             name="connections",
