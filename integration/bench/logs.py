@@ -5,10 +5,10 @@ else is computed from the sample. Queries to judge by have other parameters than
 from. After a drift, they filter the same columns, the least frequent ones most often. In the last
 tables, they are of templates that no query to learn from has.
 
-The curves ``zorder`` and ``hilbert`` stand for those of Iceberg and of Delta's liquid clustering,
-although these cut bytes and quantiles of the whole table. They, and the sort, have those of the
-most filtered or hand-picked columns that are best for the queries that they are judged by, which
-no tool knows beforehand.
+The curves ``zorder`` and ``hilbert`` stand for those of Iceberg and of Delta's liquid clustering.
+Both cut columns at quantiles, and Iceberg interleaves bytes. They and the sort have those of the
+most filtered columns, or the hand-picked ones, that are best for the queries that they are judged
+by, which no tool knows beforehand.
 """
 
 import argparse

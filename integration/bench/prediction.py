@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import zadapter
-from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.session import session
+from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.insight.advice import LEARNED
 

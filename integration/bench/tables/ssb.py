@@ -107,16 +107,16 @@ def lineorder_filters(seed: int = 9, each: int = 5) -> list[str]:
 
 
 def _of_dates(draw: random.Random) -> list[str]:
-    years, months = ([draw.randint(1992, 1998) for _ in range(2)], draw.randint(1, 12))
+    years, month = [draw.randint(1992, 1998) for _ in range(3)], draw.randint(1, 12)
+    week = draw.randint(1, 52)
     discounts = [draw.randint(0, 8) for _ in range(3)]
     between = [f"lo_discount BETWEEN {low} AND {low + 2}" for low in discounts]
     quantities = [draw.randint(1, 41) for _ in range(2)]
     ten = [f"lo_quantity BETWEEN {low} AND {low + 9}" for low in quantities]
     return [
-        f"d_year = {draw.randint(1992, 1998)} AND {between[0]} AND lo_quantity < 25",
-        f"d_yearmonthnum = {years[0] * 100 + months} AND {between[1]} AND {ten[0]}",
-        f"d_weeknuminyear = {draw.randint(1, 52)} AND d_year = {years[1]} AND {between[2]}"
-        f" AND {ten[1]}",
+        f"d_year = {years[2]} AND {between[0]} AND lo_quantity < 25",
+        f"d_yearmonthnum = {years[0] * 100 + month} AND {between[1]} AND {ten[0]}",
+        f"d_weeknuminyear = {week} AND d_year = {years[1]} AND {between[2]} AND {ten[1]}",
     ]
 
 
@@ -134,22 +134,22 @@ def _of_dimensions(draw: random.Random) -> list[str]:
     of, by = draw.choice(PLACES)
     makers = [two([f"MFGR#{n}" for n in range(1, 6)]) for _ in range(2)]
     pairs = [draw.randint(1992, 1997) for _ in range(2)]
+    month = f"{draw.choice(MONTHS)}{draw.randint(1992, 1998)}"
     years = f"d_year BETWEEN {first} AND {first + 5}"
+    two_years = [f"d_year IN ({year}, {year + 1})" for year in pairs]
+    eight_brands = f"p_brand BETWEEN '{eight}{tens + 1}' AND '{eight}{tens + 8}'"
     both = "c_region = '{0}' AND s_region = '{0}'"
     in_cities = "c_city IN ('{0}') AND s_city IN ('{0}')"
+    at = f"c_region = '{of}' AND s_nation = '{by}'"
     return [
         f"p_category = '{category()}' AND s_region = '{regions[0]}'",
-        f"p_brand BETWEEN '{eight}{tens + 1}' AND '{eight}{tens + 8}'"
-        f" AND s_region = '{regions[1]}'",
+        f"{eight_brands} AND s_region = '{regions[1]}'",
         f"p_brand = '{category()}{draw.randint(1, BRANDS)}' AND s_region = '{regions[2]}'",
         f"{both.format(regions[3])} AND {years}",
         f"c_nation = '{nation}' AND s_nation = '{nation}' AND {years}",
         f"{in_cities.format(cities[0])} AND {years}",
-        f"{in_cities.format(cities[1])}"
-        f" AND d_yearmonth = '{draw.choice(MONTHS)}{draw.randint(1992, 1998)}'",
+        f"{in_cities.format(cities[1])} AND d_yearmonth = '{month}'",
         f"{both.format(regions[4])} AND p_mfgr IN ('{makers[0]}')",
-        f"{both.format(regions[5])} AND d_year IN ({pairs[0]}, {pairs[0] + 1})"
-        f" AND p_mfgr IN ('{makers[1]}')",
-        f"c_region = '{of}' AND s_nation = '{by}' AND d_year IN ({pairs[1]}, {pairs[1] + 1})"
-        f" AND p_category = '{category()}'",
+        f"{both.format(regions[5])} AND {two_years[0]} AND p_mfgr IN ('{makers[1]}')",
+        f"{at} AND {two_years[1]} AND p_category = '{category()}'",
     ]
