@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from integration.bench.appends.goals import goals
 from integration.bench.appends.rows import AGEING
 from integration.bench.contenders import TUNED
 from integration.bench.measures import optimum
+from integration.bench.tables.logs import LOGS
 
 ROOT = Path(__file__).parents[1]
 SOME = {
@@ -40,6 +42,20 @@ def test_the_optimum_is_what_boxes_touch_in_the_best_grid(grid, side):
     counted = np.prod(np.floor((low + side) * grid) - np.floor(low * grid) + 1, axis=1).mean()
 
     assert optimum.touched(64, len(grid), [side]) == pytest.approx(counted, rel=0.02)
+
+
+@pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
+def test_queries_of_two_seeds_differ_in_nothing_but_their_values(log):
+    """So nothing is learned from the queries that judge, and a template can be held out."""
+    older, newer = (log.by_template(seed) for seed in (1, 2))
+    shapes = {
+        (template, re.sub(r"'[^']*'|-?\b\d+(\.\d+)?\b", "?", text))
+        for template, text in [*older, *newer]
+    }
+
+    assert len(shapes) == len(set(log.templates)) > 1
+    assert [template for template, _ in older] == [template for template, _ in newer]
+    assert len({text for _, text in older} & {text for _, text in newer}) < len(set(older)) / 2
 
 
 def test_the_benchmark_says_what_it_found(request, tmp_path):
