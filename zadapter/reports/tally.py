@@ -25,10 +25,8 @@ class Tally:
     jobs_left: int = 0
     read_twice: bool = False
     untested: str | None = None
-    spent: list[tuple[str, Amounts | None]] = field(
-        default_factory=list[tuple[str, Amounts | None]]
-    )
-    """What each phase took, by its name; None: unknown."""
+    spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
+    """What the phases took, one by one; None: unknown."""
     bytes_read: int = 0
     """Bytes of the files that the jobs have read, once for each time."""
     earlier: tuple[str, ...] = ()
@@ -59,22 +57,25 @@ class Tally:
     def cost(self, plan: Plan) -> Cost:
         """Return what the run has needed; Spark's figures are unknown if it tells some only.
 
+        A writer may not tell Spark what it writes: then it has written less than was committed.
         Bytes read are the sizes of files: Spark's ``inputBytes`` leaves out what Parquet reads by
         vectored I/O, which bypasses Hadoop's statistics. A sample reads the keys besides.
 
         Args:
             plan: The plan of the run.
         """
-        amounts = [each for _, each in self.spent if each is not None]
+        amounts = [each for each in self.spent if each is not None]
         known = len(amounts) == len(self.spent)
         added = file_stats.totals(exchange.added for exchange in self.exchanges)
         removed = sum(exchange.removed.num_rows for exchange in self.exchanges)
         gets, puts = plan.requests(
             removed, added["files"] or 0, added["bytes"] or 0, len(self.versions)
         )
+        written = sum(each.written for each in amounts)
+        told = known and written >= (added["bytes"] or 0)
         return Cost(
             bytes_read=self.bytes_read,
-            bytes_written=sum(each.written for each in amounts) if known else None,
+            bytes_written=written if told else None,
             bytes_shuffled=sum(each.shuffled for each in amounts) if known else None,
             get_requests=gets,
             put_requests=puts,

@@ -99,8 +99,8 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    with _opened(Options.of(locals() | {"backoff": backoff or Backoff()}), backend, spark) as opened:
-        return _run(opened)
+    with _opened(Options.of(locals() | {"backoff": backoff or Backoff()}), backend, spark) as ready:
+        return _run(ready)
 
 
 @explained

@@ -100,12 +100,12 @@ def processed(context: Any, tag: str) -> Amounts:
 
 
 @contextmanager
-def measured(context: Any, spent: list[tuple[str, Amounts | None]]) -> Iterator[None]:
+def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
     """Measure what the phases of calls in this thread take; see :func:`call`.
 
     Args:
         context: The SparkContext.
-        spent: Gets the name and the amounts of each phase that ends; None: Spark does not tell.
+        spent: Gets the amounts of each phase that ends; None: Spark does not tell.
     """
 
     @contextmanager
@@ -113,7 +113,7 @@ def measured(context: Any, spent: list[tuple[str, Amounts | None]]) -> Iterator[
         try:
             yield
         finally:
-            spent.append((step.name, _spent(context, step)))
+            spent.append(_spent(context, step))
 
     with phases.observing(observer):
         yield
