@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
+from decimal import Decimal
 from math import inf
 from numbers import Real
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ was 2.9 times the bytes of TPC-H's lineitem as Snappy and 3.9 times as Zstandard
 times those of TPC-DS's store_sales (scale 0.1, Spark 4.1)."""
 BYTES_A_CORE_SECOND = 9 << 20
 """Bytes that a core rewrites in a second: 60 million rows of lineitem, 2.2 GB, in 236 core seconds
-(integration/bench/README.md). A machine with other work took up to ten times as long."""
+(integration/bench/README.md). A busy machine took up to 17 times as long, on small tables."""
 _HOUR = 3600
 _FEW = 360
 """Core seconds below which they are not shown as hours."""
@@ -147,12 +148,12 @@ _EXPECTED = (
 def show_sum(amount: float | None) -> str:
     """Return a sum as text.
 
-    >>> show_sum(1234.5678), show_sum(0.0123456)
-    ('1,234.57', '0.0123')
+    >>> show_sum(1234.5678), show_sum(0.0000123456)
+    ('1,234.57', '0.0000123')
     """
     if amount is None:
         return "unknown: Spark does not tell the core seconds"
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.{_SIGNIFICANT}g}"
+    return f"{amount:,.2f}" if amount >= 1 else format(Decimal(f"{amount:.{_SIGNIFICANT}g}"), "f")
 
 
 def _known(size: int | None) -> str:
@@ -163,7 +164,7 @@ def _core_time(seconds: float | None) -> str:
     if seconds is None:
         return "unknown core seconds"
     return (
-        f"{seconds:,.0f} core seconds" if seconds < _FEW else f"{seconds / _HOUR:,.1f} core hours"
+        f"{seconds:,.1f} core seconds" if seconds < _FEW else f"{seconds / _HOUR:,.1f} core hours"
     )
 
 
