@@ -75,7 +75,7 @@ def test_a_plan_shows_its_facts():
         "rows            1,234,567",
         "a filter reads  87.5% of the rows -> 6.2%, predicted",
         "by row group    50.0% -> 1.2%, predicted",
-        "cost            13 GB read, 13 GB written, 32.5 GB shuffled, 0.4 core hours, estimated",
+        "cost            13 GB read, 13 GB written, 26 GB shuffled, 0.4 core hours, estimated",
     ]
 
 
