@@ -2,14 +2,15 @@
 
 All expressions are public API and support code generation. Cuts are passed as one string literal,
 which the optimizer folds into an array of the column's type, so Spark's own comparison applies. A
-level compares one column. A level of several columns compares codes of their values, which are
-integers, and looks up the column by the node: one comparison per column would exceed the JIT's
-limit of 8 000 bytecodes per method (zadapter/README.md).
+level compares one column. A level of several columns compares integers in the order of their
+values, and looks up the column by the node: one comparison per column would exceed the JIT's limit
+of 8 000 bytecodes per method (zadapter/README.md).
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from uuid import uuid4
 
 import numpy as np
@@ -23,8 +24,9 @@ from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 
-_NEVER = (1 << 31) - 1
-"""Code that no row reaches."""
+_WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean")
+_DIGITS = 18
+"""Decimals of so many digits, counted in their last digit, are whole numbers of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,9 @@ def constant(written: Sequence[str | None], type_: str) -> Column:
     return array if type_ == "string" else array.cast(f"array<{type_}>")
 
 
-def integers(numbers: Sequence[int]) -> Column:
-    """Return an array<int> literal."""
-    return constant([str(n) for n in numbers], "int")
+def integers(numbers: Sequence[int | None], type_: str = "int") -> Column:
+    """Return an array literal of integers."""
+    return constant([None if n is None else str(n) for n in numbers], type_)
 
 
 def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Keyed:
@@ -71,19 +73,18 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(position, _root(rows, layout, partition))
     keys = comparable(rows, layout.request.columns)
-    coded = _coded([level for level in layout.levels if level.others])
-    codes = f"codes-{token}"
-    if coded:
-        ranks = [ranked(keys[at][0], distinct, keys[at][1]) for at, distinct in coded.items()]
-        rows = rows.withColumn(codes, F.array(*ranks))
+    numbered = _numbered([level for level in layout.levels if level.others], keys)
+    numbers = f"numbers-{token}"
+    if numbered:
+        rows = rows.withColumn(numbers, F.array(*(each.numbers for each in numbered.values())))
     for level in layout.levels:
         if level.others:
-            right = _right_by_code(level, coded, codes, F.col(position))
+            right = _right_by_number(level, numbered, F.col(numbers), F.col(position))
         else:
             column, type_ = keys[level.column]
             right = column >= F.get(constant(texts(level.cuts), type_), F.col(position))
         rows = rows.withColumn(position, _child(F.col(position), right))
-    rows = rows.drop(codes)
+    rows = rows.drop(numbers)
     places = layout.places
     if layout.order is not None:
         rows = rows.withColumn(position, F.get(integers(places.tolist()), F.col(position)))
@@ -97,34 +98,82 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
     return Keyed(rows, target, position, (position, file) if shared else (position,))
 
 
-def _coded(levels: Sequence[Level]) -> dict[int, pa.Array]:
-    """Return the ascending distinct cuts of each column of some levels."""
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A column's values as integers in their order.
+
+    Attributes:
+        numbers: The integers as a BIGINT.
+        codes: Ascending distinct cuts, if the integer of a value is the number of cuts that are not
+            above it; None if it is the value itself.
+    """
+
+    numbers: Column
+    codes: pa.Array | None
+
+    def cuts(self, cuts: pa.Array) -> list[int | None]:
+        """Return the least integer of the values that are not below each cut."""
+        if self.codes is not None:
+            ranks = rank(pa.concat_arrays([self.codes, cuts])).ranks[len(self.codes) :]
+            return [int(each) or None for each in ranks]
+        if pa.types.is_decimal(cuts.type):
+            scale = cuts.type.scale
+            return [None if v is None else int(v.scaleb(scale)) for v in cuts.to_pylist()]
+        if pa.types.is_date32(cuts.type):
+            cuts = cuts.cast(pa.int32())
+        return list(cuts.cast(pa.int64()).to_pylist())
+
+
+def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> dict[int, _Numbered]:
+    """Return the columns of some levels as integers; *keys* are all columns and their types."""
     cuts: dict[int, list[pa.Array]] = {}
     for level in levels:
         for each in level.by_column:
             cuts.setdefault(each.column, []).append(each.cuts)
-    return {at: rank(pa.concat_arrays(found)).distinct for at, found in sorted(cuts.items())}
+    numbered = {}
+    for at, found in sorted(cuts.items()):
+        whole = _whole(*keys[at], found[0].type)
+        if whole is not None:
+            numbered[at] = _Numbered(whole, None)
+        else:
+            column, type_ = keys[at]
+            codes = rank(pa.concat_arrays(found)).distinct
+            numbered[at] = _Numbered(ranked(column, codes, type_).cast("bigint"), codes)
+    return numbered
 
 
-def _right_by_code(level: Level, coded: dict[int, pa.Array], codes: str, node: Column) -> Column:
+def _whole(column: Column, spark_type: str, type_: pa.DataType) -> Column | None:
+    """Return values that are whole numbers as BIGINT, or None for values that are none."""
+    if spark_type in _WHOLE:
+        return column.cast("bigint")
+    if spark_type == "date":
+        return F.unix_date(column).cast("bigint")
+    if spark_type == "timestamp_ltz" and type_.unit == "us":
+        return F.unix_micros(column)
+    if pa.types.is_decimal(type_) and type_.precision <= _DIGITS and type_.scale >= 0:
+        return (column * F.lit(Decimal(10) ** type_.scale)).cast("bigint")
+    return None
+
+
+def _right_by_number(
+    level: Level, numbered: Mapping[int, _Numbered], numbers: Column, node: Column
+) -> Column:
     """Return whether rows go right at a level of several columns.
 
     Args:
         level: The level.
-        coded: Distinct cuts of each column that has codes.
-        codes: Name of the column with the codes: for each coded column, the number of distinct cuts
-            that are not above the row's value.
-        node: The row's node.
+        numbered: The columns that have integers.
+        numbers: The rows' integers, an array in the order of *numbered*.
+        node: The rows' nodes.
     """
-    place, code = np.zeros((2, len(level.cuts)), np.int64)
-    code[:] = _NEVER
+    place = np.zeros(len(level.cuts), np.int64)
+    cuts: list[int | None] = [None] * len(level.cuts)
     for each in level.by_column:
-        distinct = coded[each.column]
-        ranks = rank(pa.concat_arrays([distinct, each.cuts])).ranks[len(distinct) :]
-        place[ranks > 0] = list(coded).index(each.column)
-        code[ranks > 0] = ranks[ranks > 0]
-    row_code = F.get(F.col(codes), F.get(integers(place.tolist()), node))
-    return row_code >= F.get(integers(code.tolist()), node)
+        for at, cut in enumerate(numbered[each.column].cuts(each.cuts)):
+            if cut is not None:
+                place[at], cuts[at] = list(numbered).index(each.column), cut
+    number = F.get(numbers, F.get(integers(place.tolist()), node))
+    return number >= F.get(integers(cuts, "bigint"), node)
 
 
 def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:

@@ -17,7 +17,12 @@ from zadapter.layout.layout import Curve, Request
 from zadapter.planning.file_groups import find_roots, roots_of
 from zadapter.rewrite.expressions import keyed
 
-MIXED = [["big", "text"], ["double", "decimal_38_10", "ntz", "flag"], ["binary", "day"]]
+MIXED = [
+    ["big", "text"],
+    ["double", "decimal_38_10", "ntz", "flag"],
+    ["binary", "day"],
+    ["decimal_9_2", "decimal_18_18", "timestamp", "tiny"],
+]
 UNORDERED = {"row"}
 
 
