@@ -85,6 +85,20 @@ class Stories:
 
         assert s3.keys("", "readers") == before
 
+    def test_requests_are_estimated(self, spark, s3):
+        """In a plan and in a report; the server counts as S3 bills."""
+        table = self.made(spark, s3, "gated")
+        with s3.gate.opened():
+            plan = zadapter.plan(table, **CLUSTERED, backend=self.format, spark=spark)
+            before = s3.gate.billed.copy()
+            report = self.optimize(table, spark, price={"put": 1000})
+            billed = s3.gate.billed - before
+
+        assert report.price == report.cost.put_requests
+        for cost in (plan.cost, report.cost):
+            assert 0.5 < cost.get_requests / billed["get"] < 2
+            assert 0.5 < cost.put_requests / billed["put"] < 2
+
     def test_the_connection_is_lost(self, spark, s3):
         """When no answer comes any more, the table is one version or the other."""
         table = self.made(spark, s3, "gated")

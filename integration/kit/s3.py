@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from threading import Lock
 from uuid import uuid4
@@ -31,6 +32,7 @@ class Gate(Network):
     Attributes:
         most: Highest number of concurrent requests.
         writes: Number of writes.
+        billed: Number of requests that S3 bills as GET and as PUT; it bills lists as PUT.
         cut_after: Number of writes after which all connections are cut; None: never.
         is_open: Whether keys are ignored.
     """
@@ -43,6 +45,7 @@ class Gate(Network):
         super().__init__(port, lambda *_: False, refusals)
         self.lock, self.now, self.most = Lock(), 0, 0
         self.writes, self.cut_after, self.is_open = 0, None, False
+        self.billed = Counter()
 
     @contextmanager
     def opened(self):
@@ -67,6 +70,8 @@ class Gate(Network):
             if self.cut_after is not None and self.writes >= self.cut_after:
                 return "cut"
             self.writes += method not in READS
+            if method != "DELETE" and not path.endswith("?delete"):
+                self.billed["get" if method in READS and "list-type=" not in path else "put"] += 1
         if self.is_open:
             return None
         _, _, credential = headers.get("Authorization", "").partition("Credential=")

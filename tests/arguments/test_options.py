@@ -49,6 +49,8 @@ WRONG = [
     ("tiers={'a': {'hot': '0d'}}", "tiers= hot must be a duration"),
     ("tiers={'a': {'hot': '5w', 'warm': '30d'}}", r"hot (5w) must be less than warm (30d)"),
     ("tiers={'a': {'hot': '2d'}}, force=True", "force= rewrites every file"),
+    ("price=5", "price= must have prices by name, not 5; expected some of: put, get, gb_read"),
+    ("price={'put': True}", "the price of put must be a number of at least 0, not True"),
     ("backoff=3", "zadapter.Backoff"),
 ]
 OTHERS = [

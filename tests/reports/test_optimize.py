@@ -7,6 +7,7 @@ import pytest
 
 from tests.kit.builders import file_table
 from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.reports.cost import Cost, ObjectStore, Prices
 from zadapter.reports.facts import aligned
 from zadapter.reports.optimize import Report, Verification
 from zadapter.reports.plan import Plan
@@ -41,9 +42,20 @@ REPORT = Report(
     rows=1_200_001,
     share_after=0.07,
     stale=("12 files changed by another writer, first: a.parquet",),
+    cost=Cost(
+        bytes_read=12 << 30,
+        bytes_written=11 << 30,
+        bytes_shuffled=30 << 30,
+        get_requests=0,
+        put_requests=0,
+        core_seconds=9000.0,
+    ),
     seconds={"plan": 1.25, "write": 20.0, "total": 22.5},
     verification=Verification(by="counts"),
 )
+
+
+S3 = ObjectStore(renames=False)
 
 
 def test_a_folder_that_is_no_table_yet_has_no_version():
@@ -63,6 +75,7 @@ def test_a_plan_shows_its_facts():
         "rows            1,234,567",
         "a filter reads  87.5% of the rows -> 6.2%, predicted",
         "by row group    50.0% -> 1.2%, predicted",
+        "cost            13 GB read, 13 GB written, 26 GB shuffled, 0.4 core hours, estimated",
     ]
 
 
@@ -77,6 +90,7 @@ def test_a_report_shows_its_facts():
         "rows            1,200,001",
         "a filter reads  87.5% of the rows -> 7.0%",
         "by row group    50.0% -> 1.2%, predicted",
+        "cost            12 GB read, 11 GB written, 30 GB shuffled, 2.5 core hours",
         "verified by     counts",
         "seconds         plan 1.2, write 20.0, total 22.5",
         "committed       version 42, unknown",
@@ -216,13 +230,33 @@ def test_a_list_of_columns_in_one_text_is_noticed():
     assert "available" in str(UnknownColumnError("`device,nosuch`", ["ts", "Device"]))
 
 
-def test_a_report_says_what_a_long_rewrite_took():
-    """Core hours and shuffled bytes are what a cluster is paid for; seconds are not named."""
-    long = replace(REPORT, core_seconds=9000.0, bytes_shuffled=3 << 30)
+def test_prices_are_added_up():
+    """In the plan by what is estimated, in the report by what was measured, in JSON, too."""
+    plan = replace(PLAN, prices=Prices(core_hour=0.5, put=0.01), object_store=S3)
+    report = replace(REPORT, plan=plan, cost=replace(REPORT.cost, put_requests=3000))
+    puts, hours = plan.cost.put_requests, plan.cost.core_seconds / 3600
 
-    assert "cost            3 GB shuffled, 2.5 core hours of writing" in str(long)
-    assert "cost" not in str(replace(long, core_seconds=9.0))
-    assert "cost" not in str(replace(long, core_seconds=None, bytes_shuffled=None))
+    assert plan.price == pytest.approx(0.5 * hours + 0.01 * puts / 1000)
+    assert f"price           {plan.price:.3g}, estimated" in str(plan)
+    assert report.price == pytest.approx(0.5 * 2.5 + 0.03)
+    assert "price           1.28" in str(report).splitlines()
+    document = report.to_dict()
+    assert document["price"] == report.price
+    assert document["cost"]["put_requests"] == 3000
+    assert document["plan"] == plan.to_dict()
+    assert document["plan"]["price"] == plan.price
+    assert document["plan"]["cost"]["core_seconds"] == plan.cost.core_seconds
+    assert (PLAN.price, REPORT.price, PLAN.to_dict()["price"]) == (None, None, None)
+
+
+def test_files_that_are_only_joined_are_not_shuffled():
+    assert replace(PLAN, columns=()).cost.bytes_shuffled == 0
+
+
+def test_a_table_without_work_costs_nothing():
+    idle = replace(PLAN, groups=0, jobs=0, files_rewritten=0, files_written=0, bytes_rewritten=0)
+
+    assert replace(idle, object_store=S3, prices=Prices(put=1, get=1, core_hour=1)).price == 0
 
 
 def test_a_report_names_earlier_runs_that_did_not_end():

@@ -193,11 +193,49 @@ def test_written_bytes_are_measured(spark, events):
 
     assert amounts["write"].share_read == 1
     assert amounts["write"].written == pytest.approx(report.bytes_added, rel=0.05)
-    assert (amounts["write"].shuffled, amounts["write"].core_seconds) == (
-        report.bytes_shuffled,
-        report.core_seconds,
+    del amounts["optimize"]  # the call itself, which has all of their jobs
+    assert report.cost.bytes_written == report.bytes_added == sum_of(events, report)
+    assert report.cost.bytes_read == report.bytes_removed
+    assert report.cost.bytes_shuffled == sum(each.shuffled for each in amounts.values()) > 0
+    assert report.cost.core_seconds == pytest.approx(
+        sum(each.core_seconds for each in amounts.values())
     )
-    assert report.bytes_shuffled > 0
+    assert amounts["fit"].core_seconds > 0
+
+
+def sum_of(folder, report):
+    """Return the bytes of the files of a report as they lie on disk."""
+    return sum(Path(folder, path).stat().st_size for path in report.files["path"].to_pylist())
+
+
+@pytest.mark.parametrize("side_by_side", [1, 2])
+def test_the_cost_of_all_jobs_is_measured(spark, large, side_by_side):
+    """A checksum reads what was written once more; threads lose nothing."""
+    folder, arguments = large
+
+    report = zadapter.optimize(
+        folder,
+        **arguments,
+        max_concurrent_jobs=side_by_side,
+        verify="checksum",
+        price="core_hour=3600",
+    )
+
+    assert len(report.versions) > 1
+    assert report.cost.bytes_written == report.bytes_added
+    assert report.cost.bytes_read == report.bytes_removed + report.bytes_added
+    assert report.price == pytest.approx(report.cost.core_seconds)
+
+
+def test_a_cost_that_spark_does_not_tell_is_unknown(spark, events, monkeypatch):
+    """The rewrite goes on."""
+    monkeypatch.setattr("zadapter.spark.jobs.stages_by_job", lambda *_: 1 / 0)
+
+    report = optimize(spark, events)
+
+    assert report.versions
+    assert report.cost.bytes_read == report.bytes_removed
+    assert "unknown bytes written, unknown bytes shuffled, unknown core seconds" in str(report)
 
 
 def test_a_terminal_shows_the_call(spark, events):

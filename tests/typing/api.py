@@ -29,6 +29,7 @@ def everything(spark: SparkSession) -> None:
         curve="hilbert",
         target_file_size="128MB",
         row_groups=4,
+        price={"put": 0.005, "core_hour": 1},
         max_group_bytes=1 << 40,
         widen_stats=True,
         force=True,
@@ -45,6 +46,7 @@ def everything(spark: SparkSession) -> None:
         curve=Curve.LINEAR,
         target_file_size=1 << 27,
         row_groups=8,
+        price="put=0.005",
         max_group_bytes="256GB",
         widen_stats=False,
         force=False,
@@ -78,6 +80,7 @@ def report(done: Report) -> None:
     assert_type(done.files_added, int)
     assert_type(done.bytes_removed, int)
     assert_type(done.bytes_added, int)
+    assert_type(done.price, float | None)
     assert_type(done.rows, int)
     assert_type(done.share_before, float)
     assert_type(done.share_after, float)

@@ -17,6 +17,7 @@ from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve
 from zadapter.planning.maintenance import Limits
+from zadapter.reports.cost import GivenPrices, Prices
 from zadapter.reports.optimize import VERIFICATIONS
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class Options:
     widen_stats: bool = False
     force: bool = False
     verify: str = "counts"
+    price: GivenPrices | None = None
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
@@ -164,7 +166,7 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits, self.settled_age, self.tier_ages, self.filtered_columns
+        _ = self.limits, self.settled_age, self.tier_ages, self.filtered_columns, self.prices
         limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle, self.tiers)
         if self.force and limits != (None,) * 5:
             raise UsageError(
@@ -235,6 +237,11 @@ class Options:
     def tier_ages(self) -> TierAges | None:
         """Ages up to which files are hot and warm; None: there are no tiers."""
         return None if self.tiers is None else tier_ages(self.tiers)
+
+    @cached_property
+    def prices(self) -> Prices | None:
+        """Prices of requests, bytes and core hours; None: the caller states none."""
+        return None if self.price is None else Prices.of(self.price)
 
     @cached_property
     def filtered_columns(self) -> tuple[str, ...]:

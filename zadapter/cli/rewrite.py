@@ -121,6 +121,14 @@ _Verify = Annotated[
         autocompletion=lambda: list(VERIFICATIONS),
     ),
 ]
+_Price = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PRICES",
+        help="Add up the cost: put and get of 1 000 requests, gb_read, core_hour; such as "
+        "put=0.005,get=0.0004,core_hour=0.05.",
+    ),
+]
 _BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
 
 
@@ -147,6 +155,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     widen_stats: _WidenStats = False,
     force: _Force = False,
     verify: _Verify = "counts",
+    price: _Price = None,
     plot: Plot = None,
     html: Html = None,
 ) -> Call:
@@ -177,6 +186,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         widen_stats=widen_stats,
         force=force,
         verify=verify,
+        price=price,
     )
     keywords = {key: getattr(options, key) for key in KEYWORDS} | {"backend": backend}
     check_paths(plot, html)
@@ -273,6 +283,8 @@ def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
     outcome = f"committed {texts['committed']}" if "committed" in texts else "planned"
     if "not rewritten" in texts:
         outcome = f"{outcome}; not rewritten: {texts['not rewritten']}"
+    if "price" in texts:
+        outcome = f"{outcome}; price {texts['price']}"
     shares = [texts["a filter reads"]]
     if "by row group" in texts:
         shares.append(f"by row group {texts['by row group']}")

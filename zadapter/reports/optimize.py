@@ -9,14 +9,13 @@ import pyarrow as pa
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.pictures.figures import clusters, with_bounds
+from zadapter.reports.cost import Cost, show_sum
 from zadapter.reports.facts import Facts
 from zadapter.reports.plan import Plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WORTH_NAMING = 360
-"""Least core seconds that a report names as its cost."""
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -58,10 +57,8 @@ class Report(Facts):
     """File groups kept because another writer changed their files; one line each."""
     jobs_left: int = 0
     """Number of jobs that were not started in the time of the call."""
-    bytes_shuffled: int | None = None
-    """Bytes that the writes have shuffled, compressed; None: Spark does not tell."""
-    core_seconds: float | None = None
-    """Seconds that tasks of the writes ran, added up; None: Spark does not tell."""
+    cost: Cost
+    """What the call has needed; the requests are estimated by the files of its commits."""
     run: str = ""
     """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
     earlier_runs: tuple[str, ...] = ()
@@ -87,11 +84,15 @@ class Report(Facts):
         """Mean share of the table's rows that a range filter read before."""
         return self.plan.share_before
 
+    @property
+    def price(self) -> float | None:
+        """The sum of the cost; None: no prices are known, or a figure that has a price is not."""
+        return None if self.plan.prices is None else self.plan.prices.sum(self.cost)
+
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:
-        """Return the fields as JSON values, and whether there was nothing to do."""
+        """Return the fields as JSON values, and the sum of the cost."""
         document = Facts.to_dict(self, files=files)
-        document["plan"]["nothing_to_do"] = self.nothing_to_do
-        return document
+        return document | {"plan": self.plan.to_dict(files=files), "price": self.price}
 
     def plot(self, columns: Sequence[str] | None = None) -> "Figure":
         """Draw the files' boxes in two key columns before and after, and the depth histograms.
@@ -128,9 +129,9 @@ class Report(Facts):
             facts["a filter reads"] = shares
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
-        if self.bytes_shuffled is not None and (self.core_seconds or 0) >= WORTH_NAMING:
-            hours = f"{(self.core_seconds or 0) / 3600:,.1f} core hours"
-            facts["cost"] = f"{show(self.bytes_shuffled)} shuffled, {hours} of writing"
+        facts["cost"] = str(self.cost)
+        if self.plan.prices is not None:
+            facts["price"] = show_sum(self.price)
         facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
         if self.jobs_left:
             facts["not started"] = f"{self.jobs_left} jobs, in the time of this call"

@@ -9,7 +9,8 @@ import pyarrow as pa
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.pictures.figures import clusters, with_bounds
-from zadapter.reports.facts import Facts, titled
+from zadapter.reports.cost import BYTES_A_CORE_SECOND, SHUFFLED, Cost, ObjectStore, Prices, show_sum
+from zadapter.reports.facts import Facts, json_value, titled
 from zadapter.table.file_stats import live_rows
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class Plan(Facts):
     ones, how many are of unknown age. Empty without ``tiers``."""
     tiers_by: str = ""
     """Column of the tiers, and the moments between them."""
+    object_store: ObjectStore | None = None
+    """The store of the table, if it bills requests."""
+    prices: Prices | None = None
+    """Prices that the caller has passed."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
     """All live files of the table, with stats of the key columns, and with their ``tier``."""
 
@@ -108,9 +113,36 @@ class Plan(Facts):
         """Whether a rewrite is predicted to bring nothing, so that only ``force`` makes one."""
         return self.nothing_to_do and self.groups_declined > 0
 
+    @property
+    def cost(self) -> Cost:
+        """What the rewrite needs, estimated by the files to be replaced."""
+        size = self.bytes_rewritten
+        gets, puts = self.requests(self.files_rewritten, self.files_written, size, self.jobs)
+        return Cost(
+            bytes_read=size,
+            bytes_written=size,
+            bytes_shuffled=int(SHUFFLED * size) if self.columns else 0,
+            get_requests=gets,
+            put_requests=puts,
+            core_seconds=size / BYTES_A_CORE_SECOND,
+        )
+
+    @property
+    def price(self) -> float | None:
+        """The sum of the estimated cost; None: no prices are known."""
+        return None if self.prices is None else self.prices.sum(self.cost)
+
+    def requests(self, read: int, written: int, size: int, commits: int) -> tuple[int, int]:
+        """Estimate the requests to the store: see ``zadapter.reports.cost.ObjectStore``."""
+        store = self.object_store
+        if store is None:
+            return 0, 0
+        return store.requests(read=read, written=written, size=size, commits=commits)
+
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:
-        """Return the fields as JSON values, and whether there is nothing to do."""
-        return Facts.to_dict(self, files=files) | {"nothing_to_do": self.nothing_to_do}
+        """Return the fields as JSON values, what it costs, and whether there is nothing to do."""
+        more = {"cost": self.cost, "price": self.price, "nothing_to_do": self.nothing_to_do}
+        return Facts.to_dict(self, files=files) | dict(json_value(more))
 
     def plot(self, columns: Sequence[str] | None = None) -> "Figure":
         """Draw the files' boxes in two key columns as they are, and the depth histogram.
@@ -155,6 +187,9 @@ class Plan(Facts):
                 f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}, predicted"
             )
             facts["by row group"] = shares
+        facts["cost"] = f"{self.cost}, estimated"
+        if self.prices is not None:
+            facts["price"] = f"{show_sum(self.price)}, estimated"
         if self.groups_declined:
             facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
         return facts | self._rest()

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from zadapter.backend.commit import Landed
 from zadapter.errors import ZadapterError
+from zadapter.reports.cost import Cost
 from zadapter.reports.optimize import Verification
 from zadapter.reports.phases import Amounts
+from zadapter.reports.plan import Plan
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Exchange
 
@@ -24,7 +26,9 @@ class Tally:
     read_twice: bool = False
     untested: str | None = None
     spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
-    """What the writes took, one by one; None: unknown."""
+    """What the phases took, one by one; None: unknown."""
+    bytes_read: int = 0
+    """Bytes of the files that the jobs have read, once for each time."""
     earlier: tuple[str, ...] = ()
     """What is to be said about earlier runs that did not end."""
 
@@ -41,7 +45,7 @@ class Tally:
         """Add what was found before the commit of a job."""
         for name, duration in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + duration
-        self.spent += other.spent
+        self.bytes_read += other.bytes_read
         self.read_twice |= other.read_twice
         self.untested = self.untested or other.untested
 
@@ -49,6 +53,34 @@ class Tally:
         """Return the newest version, and the files, bytes and rows of all commits."""
         version = self.versions[-1] if self.versions else None
         return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
+
+    def cost(self, plan: Plan) -> Cost:
+        """Return what the run has needed; Spark's figures are unknown if it tells some only.
+
+        A writer may not tell Spark what it writes: then it has written less than was committed.
+        Bytes read are the sizes of files: Spark's ``inputBytes`` leaves out what Parquet reads by
+        vectored I/O, which bypasses Hadoop's statistics. A sample reads the keys besides.
+
+        Args:
+            plan: The plan of the run.
+        """
+        amounts = [each for each in self.spent if each is not None]
+        known = len(amounts) == len(self.spent)
+        added = file_stats.totals(exchange.added for exchange in self.exchanges)
+        removed = sum(exchange.removed.num_rows for exchange in self.exchanges)
+        gets, puts = plan.requests(
+            removed, added["files"] or 0, added["bytes"] or 0, len(self.versions)
+        )
+        written = sum(each.written for each in amounts)
+        told = known and written >= (added["bytes"] or 0)
+        return Cost(
+            bytes_read=self.bytes_read,
+            bytes_written=written if told else None,
+            bytes_shuffled=sum(each.shuffled for each in amounts) if known else None,
+            get_requests=gets,
+            put_requests=puts,
+            core_seconds=sum(each.core_seconds for each in amounts) if known else None,
+        )
 
     def verification(self, requested: str) -> Verification:
         """Return how rows were compared, given the *requested* option."""

@@ -30,7 +30,6 @@ from zadapter.rewrite.shuffle import Clustered
 from zadapter.rewrite.verify import check_contents, check_rows, staged
 from zadapter.rewrite.write import Aim, write
 from zadapter.spark.files import discard
-from zadapter.spark.jobs import spent
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
 from zadapter.table.staged_files import StagedWrite, new_id
@@ -176,11 +175,11 @@ def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Wr
     size, options = file_stats.total(planned.job.files, "size"), call.options
     with phase("write", options.name, tally.seconds, expected=size) as step:
         written, shuffled = _written(call, planned, write_id)
-        tally.spent.append(spent(call.spark.sparkContext, step))
         step.note(
             files=len(written.paths), bytes=size, rows=file_stats.live_rows(planned.job.files)
         )
     tally.untested = tally.untested or shuffled.untested
+    tally.bytes_read += size
     return written, shuffled
 
 
@@ -205,9 +204,10 @@ def _verified(
         exchanges = _exchanges(plan, planned, staged_files)
         if contents:
             files, observed = planned.job.files, shuffled.observed()
-            tally.read_twice |= check_contents(
-                plan.backend, plan.snapshot, files, staged_files, observed
-            )
+            twice = check_contents(plan.backend, plan.snapshot, files, staged_files, observed)
+            tally.read_twice |= twice
+            tally.bytes_read += file_stats.total(staged_files.files, "size")
+            tally.bytes_read += file_stats.total(files, "size") if twice else 0
         step.note(**file_stats.totals([staged_files.files]))
     return staged_files, exchanges
 

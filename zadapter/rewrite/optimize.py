@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
 
@@ -23,6 +23,7 @@ from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError
 from zadapter.querylog.sources import Queries
 from zadapter.recovery.leftovers import clear
+from zadapter.reports.cost import GivenPrices, object_store
 from zadapter.reports.optimize import Report
 from zadapter.reports.plan import Plan
 from zadapter.reports.tally import Tally
@@ -32,7 +33,7 @@ from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.side_by_side import possible, threads
 from zadapter.rewrite.side_by_side import run as side_by_side
 from zadapter.spark.clone import refresh, scratch
-from zadapter.spark.jobs import call, grouped
+from zadapter.spark.jobs import call, grouped, measured
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
 from zadapter.table.snapshot import without
@@ -61,6 +62,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
+    price: GivenPrices | None = None,
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> Report:
@@ -86,6 +88,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         widen_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
+        price: Prices, as ``{"put": 0.005, "core_hour": 0.05}`` or text; the report has the sum.
         backoff: Retry policy for commits that lose a race.
         spark: A classic Spark session; None: the active session, or a new local one.
 
@@ -93,13 +96,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
     Raises:
         UsageError, SessionError, UnsupportedError: Nothing was written; the message says why.
-        VerificationError: The written rows differ from the rows read; they were not committed.
-        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    options = Options.of(locals() | {"backoff": backoff or Backoff()})
-    with _opened(options, backend, spark) as opened:
-        return _run(opened)
+    with _opened(Options.of(locals() | {"backoff": backoff or Backoff()}), backend, spark) as ready:
+        return _run(ready)
 
 
 @explained
@@ -124,6 +125,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     widen_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
+    price: GivenPrices | None = None,
     spark: SparkSession | None = None,
 ) -> Plan:
     """Predict the effect of :func:`optimize` with the same arguments, and write nothing.
@@ -142,7 +144,8 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         _opened(options, backend, spark) as opened,
         call("plan", options.name, opened.spark),
     ):
-        return prepare(opened.options, opened.backend, {}, write=False).prediction
+        found = prepare(opened.options, opened.backend, {}, write=False)
+        return _priced(found, opened.options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +191,11 @@ def _run(opened: _Opened) -> Report:
     options, spark, run = opened.options, opened.spark, new_id()
     before_writing(opened.backend.format, opened.user_session)
     tally, start = Tally(), time.monotonic()
-    with call("optimize", options.name, spark, tally.seconds) as whole, grouped(spark, run):
+    with (
+        call("optimize", options.name, spark, tally.seconds) as whole,
+        measured(spark.sparkContext, tally.spent),
+        grouped(spark, run),
+    ):
         rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         tally.earlier = _clear(rewrite_plan)
@@ -200,6 +207,12 @@ def _run(opened: _Opened) -> Report:
     if tally.versions:
         refresh(opened.user_session, rewrite_plan.snapshot)
     return _report(rewrite_plan, tally, options, run)
+
+
+def _priced(plan: AnyPlan, options: Options) -> Plan:
+    """Return the prediction of a plan, with what its cost in money depends on."""
+    store = object_store(plan.snapshot.location, renames=plan.backend.format.renames)
+    return replace(plan.prediction, object_store=store, prices=options.prices)
 
 
 def _clear(plan: AnyPlan) -> tuple[str, ...]:
@@ -242,10 +255,9 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
     files_after = pa.concat_tables(
         [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
     )
-    spent = [each for each in tally.spent if each is not None]
-    known = len(spent) == len(tally.spent)
+    plan_of_call = _priced(rewrite_plan, options)
     return Report(
-        plan=rewrite_plan.prediction,
+        plan=plan_of_call,
         versions=tuple(tally.versions),
         files_removed=removed.num_rows,
         files_added=sum(table.num_rows for table in added),
@@ -256,8 +268,7 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
         stale=tuple(tally.stale),
         jobs_left=tally.jobs_left,
         run=run,
-        bytes_shuffled=sum(each.shuffled for each in spent) if known else None,
-        core_seconds=sum(each.core_seconds for each in spent) if known else None,
+        cost=tally.cost(plan_of_call),
         earlier_runs=tally.earlier,
         seconds=dict(tally.seconds),
         verification=tally.verification(options.verify),

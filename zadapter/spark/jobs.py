@@ -99,13 +99,27 @@ def processed(context: Any, tag: str) -> Amounts:
     )
 
 
-def spent(context: Any, step: Phase) -> Amounts | None:
-    """Return what the jobs of a phase took, now that they have ended; None: Spark does not tell.
+@contextmanager
+def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
+    """Measure what the phases of calls in this thread take; see :func:`call`.
 
     Args:
         context: The SparkContext.
-        step: The phase, which has not ended yet.
+        spent: Gets the amounts of each phase that ends; None: Spark does not tell.
     """
+
+    @contextmanager
+    def observer(step: Phase) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            spent.append(_spent(context, step))
+
+    with phases.observing(observer):
+        yield
+
+
+def _spent(context: Any, step: Phase) -> Amounts | None:
     with suppress(Exception):
         # metrics of the last tasks may still be on their way to the status store
         context._jsc.sc().listenerBus().waitUntilEmpty()  # noqa: SLF001

@@ -67,5 +67,7 @@ class Format:
     :class:`~zadapter.backend.recoverable.RecoverableBackend`."""
     external_files: bool = False
     """Whether a table can have files outside its folder."""
+    renames: bool = False
+    """Whether written files are renamed, which object stores bill as copies."""
     field_ids: bool = False
     """Whether the format reads columns by field ids where files have them."""

@@ -10,4 +10,5 @@ FORMAT = Format(
     dates_files=True,
     inspects=True,
     recovers=True,
+    renames=True,
 )

@@ -132,6 +132,7 @@ def test_a_failing_table_of_a_file_does_not_stop_the_others(spark, tmp_path):
         [defaults]
         by = ["n"]
         target_file_size = "4KB"
+        price = {{ core_hour = 3600 }}
         [[tables]]
         table = "{tmp_path}/first"
         [[tables]]
@@ -150,7 +151,8 @@ def test_a_failing_table_of_a_file_does_not_stop_the_others(spark, tmp_path):
     assert ["error" in each for each in planned] == [False, True, False]
     assert planned[1]["error"] == "the table has no column 'nn'; did you mean 'n'?"
     assert f"2 of 3 tables done; failed: {tmp_path}/last" in done
-    assert done.count("committed version 1") == 2
+    assert done.count("committed version 1; price ") == 2
+    assert planned[0]["result"]["price"] == planned[0]["result"]["cost"]["core_seconds"] > 0
     assert again[0]["result"]["plan"]["nothing_to_do"] is True
     assert again[2]["table"] == f"delta.`{tmp_path}/last`"
 
