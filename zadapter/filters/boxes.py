@@ -27,6 +27,8 @@ from zadapter.layout import filters as layout
 
 MANY = 64
 """Maximum number of boxes of a predicate, and of ranges of one column in a box."""
+FEW = 16
+"""Maximum number of values of a ``NOT IN`` that has ranges."""
 LAST, FIRST_SURROGATE, AFTER_SURROGATES = "\U0010ffff", 0xD800, 0xE000
 """The last character, and where the numbers that are no characters begin and end."""
 _NEGATED = {"=": None, "<=>": None, "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -90,12 +92,32 @@ def _negated(part: Predicate) -> list[_Box]:
             return _boxes(And(tuple(map(Not, parts))))
         case Not(inner):
             return _boxes(inner)
-        case Comparison(column, op, value) if _NEGATED[op]:
-            return [{column: (_compared(str(_NEGATED[op]), value),)}]
+        case Comparison() | In():
+            return _excluded(part)
         case Constant(value):
             return [{}] if value is False else []
         case _:
             return [{}]
+
+
+def _excluded(leaf: Comparison | In) -> list[_Box]:
+    """Return boxes of the rows for which a comparison or a list is false."""
+    match leaf:
+        case Comparison(column, op, value) if _NEGATED[op]:
+            return [{column: (_compared(str(_NEGATED[op]), value),)}]
+        case Comparison(column, "=", value):
+            return [{column: _others(value)}]
+        case In(has_null=True):
+            return []
+        case In(column, values) if 0 < len(values) <= FEW:
+            return reduce(_both, ([{column: _others(value)}] for value in values))
+        case _:
+            return [{}]
+
+
+def _others(value: pa.Scalar) -> tuple[_Range, ...]:
+    """Return the ranges of all values but one; nulls are in none."""
+    return _compared("<", value), _compared(">", value)
 
 
 def _compared(op: str, value: pa.Scalar) -> _Range:
