@@ -93,6 +93,19 @@ def test_filters_to_come_are_spared_as_much():
     assert new < 1.25 * known
 
 
+def test_a_column_is_spared_without_the_better_one_beside_it():
+    """Given filters ask for c0 or c2 and for a short range of c1; others ask for c2 alone."""
+    columns, random = table(), np.random.default_rng(9)
+    given = [
+        Filter(((*equals(column, value).boxes[0], *within(1, low, low + width).boxes[0]),), 1.0)
+        for column, value, width in ((0, 7, 3), (2, 500, 20))
+        for low in random.integers(0, 960, 80)
+    ]
+    layout = learned(columns, given)
+
+    assert share_read(layout, columns, [equals(2, value) for value in range(0, 1_000, 9)]) < 0.7
+
+
 @pytest.mark.parametrize("files", [1, 2, 3, 7, FILES])
 def test_no_file_is_smaller_than_half_of_the_mean(files):
     """However skewed the filters are, and every file is written."""

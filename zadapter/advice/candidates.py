@@ -7,7 +7,7 @@ from zadapter.filters.boxes import boxes
 from zadapter.filters.query_log import LoggedFilter
 from zadapter.layout.filters import Filter, Keys
 
-MOST_COLUMNS = 6
+MOST_COLUMNS = 8
 """Maximum number of columns of a layout that is learned from filters."""
 IN_TURN = 4
 """Maximum number of columns of a layout that cuts them in turn."""
