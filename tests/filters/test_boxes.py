@@ -83,6 +83,14 @@ def test_a_long_list_is_one_range():
     assert boxes(listed(A, *values)) == ((Range(A, "0", str(3 * MANY)),),)
 
 
+def test_many_excluded_values_are_not_ranges_without_end():
+    """Each comparison would cut one more range, and be compared with all ranges before."""
+    (ranges,) = boxes(And(tuple(Not(is_(A, "=", value)) for value in range(300))))
+
+    assert 2 <= len(ranges) <= MANY + 1
+    assert (ranges[0], ranges[-1].high) == (Range(A, None, "0", "left"), None)
+
+
 def test_boxes_do_not_multiply_without_end():
     """Ten alternatives in ten columns are not 10 000 000 000 boxes."""
     alternatives = [

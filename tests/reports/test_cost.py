@@ -1,6 +1,7 @@
 """What a rewrite costs, in bytes, requests and money."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -51,6 +52,7 @@ def test_a_sum_of_unknown_amounts_is_unknown():
         ("put=cheap", "the price of put must be a number of at least 0, not 'cheap'; "),
         ("core_hour=inf", "the price of core_hour must be a number of at least 0, not 'inf'; "),
         ({"get": float("nan")}, "the price of get must be a number of at least 0, not nan; "),
+        ({"get": 10**400}, "the price of get must be a number of at least 0, not 1000000"),
         ({"get": None}, "the price of get must be a number of at least 0, not None; "),
         ({"get": True}, "the price of get must be a number of at least 0, not True; "),
         ("put", "price=: 'put' is not name=number; "),
@@ -66,6 +68,10 @@ def test_a_wrong_price_is_refused(given, expected):
 
     assert expected in str(refused.value)
     assert NAMES in str(refused.value)
+
+
+def test_a_price_is_any_number():
+    assert Prices.of({"put": Decimal("0.005"), "get": "0.0004"}) == Prices(put=0.005, get=0.0004)
 
 
 def test_a_price_is_given_once():
@@ -102,6 +108,8 @@ def test_requests_grow_with_files_parts_and_commits():
         ("file:///lake/t", False),
         ("/lake/t", False),
         ("hdfs://namenode:9000/t", False),
+        ("webhdfs://namenode:9870/t", False),
+        ("s3://[t", True),
     ],
 )
 def test_disks_bill_no_requests(location, billed):

@@ -27,6 +27,8 @@ from zadapter.layout import filters as layout
 
 MANY = 64
 """Maximum number of boxes of a predicate, and of ranges of one column in a box."""
+PAIRS = 2 * MANY
+"""Maximum number of pairs of ranges that are intersected; of more, the longer list stays."""
 FEW = 16
 """Maximum number of values of a ``NOT IN`` that has ranges."""
 LAST, FIRST_SURROGATE, AFTER_SURROGATES = "\U0010ffff", 0xD800, 0xE000
@@ -145,6 +147,9 @@ def _intersection(left: _Box, right: _Box) -> _Box | None:
     """Return the intersection of two boxes; None if it is empty."""
     found = left | right
     for column in left.keys() & right.keys():
+        if len(left[column]) * len(right[column]) > PAIRS:
+            found[column] = max(left[column], right[column], key=len)
+            continue
         pairs = product(left[column], right[column])
         met = tuple(each for pair in pairs if (each := _meet(*pair)) is not None)
         if not met:

@@ -1,11 +1,11 @@
 """What a rewrite costs: bytes, requests to an object store, core seconds, and a sum in money."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from math import inf
 from numbers import Real
-from urllib.parse import urlsplit
 
 from zadapter.base.sizes import show
 from zadapter.errors import UsageError
@@ -62,14 +62,15 @@ class ObjectStore:
 _GETS_TO_READ = 13
 _FOR_LOG = 45
 """Requests of each kind that read the log and commit to it."""
-_UNBILLED = {"", "file", "hdfs", "viewfs"}
+_BILLED = {"s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs"}
 _PART = 64 << 20
 """Default of ``fs.s3a.multipart.size``."""
 
 
 def object_store(location: str, *, renames: bool) -> ObjectStore | None:
-    """Return the store of a location; None: a disk or HDFS, where requests are not billed."""
-    return None if urlsplit(location).scheme in _UNBILLED else ObjectStore(renames=renames)
+    """Return the store of a location; None: requests are not billed, as on a disk or HDFS."""
+    scheme = location.partition("://")[0]
+    return ObjectStore(renames=renames) if scheme in _BILLED else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,11 +192,9 @@ def _name(name: object) -> str:
 
 def _price(name: object, given: object) -> float:
     price = -inf
-    if isinstance(given, Real | str) and not isinstance(given, bool):
-        try:
+    if isinstance(given, Real | Decimal | str) and not isinstance(given, bool):
+        with suppress(ValueError, OverflowError):
             price = float(given)
-        except ValueError:
-            price = -inf
     if not 0 <= price < inf:
         raise UsageError(
             f"price=: the price of {name} must be a number of at least 0, not {given!r}; "

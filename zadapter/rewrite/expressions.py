@@ -117,8 +117,8 @@ class _Numbered:
             ranks = rank(pa.concat_arrays([self.codes, cuts])).ranks[len(self.codes) :]
             return [int(each) or None for each in ranks]
         if pa.types.is_decimal(cuts.type):
-            scale = cuts.type.scale
-            return [None if v is None else int(v.scaleb(scale)) for v in cuts.to_pylist()]
+            # by text, since arithmetic rounds to the digits of the caller's decimal context
+            return [None if text is None else int(text.replace(".", "")) for text in texts(cuts)]
         if pa.types.is_date32(cuts.type):
             cuts = cuts.cast(pa.int32())
         return list(cuts.cast(pa.int64()).to_pylist())

@@ -14,6 +14,8 @@ from zadapter.reports.phases import Amounts, Phase
 
 _DESCRIPTION = "spark.job.description"
 _GROUP = "spark.jobGroup.id"
+_PATIENCE = 1_000
+"""Milliseconds that a phase waits for Spark's metrics; of slower listeners they stay unknown."""
 
 
 @contextmanager
@@ -122,6 +124,6 @@ def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
 def _spent(context: Any, step: Phase) -> Amounts | None:
     with suppress(Exception):
         # metrics of the last tasks may still be on their way to the status store
-        context._jsc.sc().listenerBus().waitUntilEmpty()  # noqa: SLF001
+        context._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)  # noqa: SLF001
         return None if step.measure is None else step.measure()
     return None
