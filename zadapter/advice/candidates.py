@@ -26,7 +26,7 @@ def filtered(filters: Sequence[Filter], usable: Sequence[Parts]) -> dict[Parts, 
     """Return how much weight filters each of the usable columns, most first."""
     found = dict.fromkeys(usable, 0.0)
     for each in filters:
-        for column in {part.column for box in each.boxes for part in box} & found.keys():
+        for column in each.columns & found.keys():
             found[column] += each.weight
     heaviest = sorted(found.items(), key=lambda item: -item[1])
     return {column: weight for column, weight in heaviest if weight > 0}
@@ -38,18 +38,12 @@ def learned(filters: Sequence[Filter], weights: Mapping[Parts, float]) -> Keys |
     if not columns:
         return None
     heaviest = sorted(filters, key=lambda each: -each.weight)
-    useful = [kept for each in heaviest if (kept := _only(each, columns)) is not None]
+    useful = [kept for each in heaviest if (kept := each.only(columns)) is not None]
     top = max(columns.values())
     return Keys(
         {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in columns.items()},
         tuple(useful[:MOST_FILTERS]),
     )
-
-
-def _only(each: Filter, columns: Mapping[Parts, float]) -> Filter | None:
-    """Return a filter without other columns; None: a box of it has none of these."""
-    found = tuple(tuple(part for part in box if part.column in columns) for box in each.boxes)
-    return Filter(found, each.weight) if found and all(found) else None
 
 
 def in_turn(weights: Mapping[Parts, float]) -> list[Keys]:

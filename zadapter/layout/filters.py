@@ -4,7 +4,7 @@ A filter is a disjunction of boxes. A box is a conjunction over columns, and the
 column in a box are alternatives. So ``a IN (1, 2) AND b < 5`` is one box of three ranges.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,16 @@ class Filter:
 
     boxes: tuple[Box, ...]
     weight: float
+
+    @property
+    def columns(self) -> frozenset[Parts]:
+        """The columns with ranges."""
+        return frozenset(part.column for box in self.boxes for part in box)
+
+    def only(self, columns: Collection[Parts]) -> "Filter | None":
+        """Return the filter without other columns; None: a box of it has none of these."""
+        found = tuple(tuple(part for part in box if part.column in columns) for box in self.boxes)
+        return Filter(found, self.weight) if found and all(found) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the filter as plain JSON values."""

@@ -11,7 +11,7 @@ Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, S
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,11 +112,11 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
 def _alone(filters: Sequence[Filter]) -> Iterator[Filter]:
     """Yield what filters of several columns ask of each of them."""
     for each in filters:
-        columns = sorted({part.column for box in each.boxes for part in box})
+        columns = sorted(each.columns)
         for column in columns if len(columns) > 1 else ():
-            boxes = tuple(tuple(p for p in box if p.column == column) for box in each.boxes)
-            if all(boxes):
-                yield Filter(boxes, each.weight * ALONE / len(columns))
+            alone = each.only((column,))
+            if alone is not None:
+                yield replace(alone, weight=each.weight * ALONE / len(columns))
 
 
 def _grown(

@@ -132,11 +132,11 @@ def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> di
             cuts.setdefault(each.column, []).append(each.cuts)
     numbered = {}
     for at, found in sorted(cuts.items()):
-        whole = _whole(*keys[at], found[0].type)
+        column, type_ = keys[at]
+        whole = _whole(column, type_, found[0].type)
         if whole is not None:
             numbered[at] = _Numbered(whole, None)
         else:
-            column, type_ = keys[at]
             codes = rank(pa.concat_arrays(found)).distinct
             numbered[at] = _Numbered(ranked(column, codes, type_).cast("bigint"), codes)
     return numbered
@@ -168,10 +168,11 @@ def _right_by_number(
     """
     place = np.zeros(len(level.cuts), np.int64)
     cuts: list[int | None] = [None] * len(level.cuts)
+    places = {column: place for place, column in enumerate(numbered)}
     for each in level.by_column:
         for at, cut in enumerate(numbered[each.column].cuts(each.cuts)):
             if cut is not None:
-                place[at], cuts[at] = list(numbered).index(each.column), cut
+                place[at], cuts[at] = places[each.column], cut
     number = F.get(numbers, F.get(integers(place.tolist()), node))
     return number >= F.get(integers(cuts, "bigint"), node)
 
