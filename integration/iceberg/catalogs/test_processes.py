@@ -94,7 +94,7 @@ def test_a_process_that_appends_and_one_that_rewrites_lose_nothing(port, tmp_pat
     _, errors = (maker := process("make", port, tmp_path)).communicate(timeout=300)
     assert maker.returncode == 0, errors[-2000:]
     both = [process(role, port, tmp_path) for role in ("append", "optimize")]
-    answers = [each.communicate(timeout=400) for each in both]
+    answers = [each.communicate(timeout=900) for each in both]
     assert [each.returncode for each in both] == [0, 0], answers
     appended, rewritten = (int(out.split("DONE")[1]) for out, _ in answers)
 
