@@ -1,5 +1,6 @@
 """One format at a time: ``pytest integration --format delta``, or several at once."""
 
+from collections import defaultdict
 from random import Random
 
 import pytest
@@ -12,6 +13,8 @@ from tests.kit import jvm
 FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
+ALL_PAIRS = {"test_m04_m05_m11_every_value_arrives"}
+"""Tests of values that have all pairs of formats in any run."""
 
 jvm.use_fast_compiler()
 
@@ -20,6 +23,12 @@ def pytest_addoption(parser):
     """Let the caller choose the format."""
     parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
     parser.addoption("--sweep", type=int, metavar="N", help="N pairs of rivals, drawn of all")
+    parser.addoption("--every", action="store_true", help="also tests that take minutes")
+
+
+def pytest_configure(config):
+    """Name the mark of tests that take minutes."""
+    config.addinivalue_line("markers", "minutes: run with --every alone")
 
 
 def pytest_generate_tests(metafunc):
@@ -31,14 +40,33 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of other formats."""
+    """Leave out the tests of other formats, some pairs of formats, and what takes minutes."""
     others = [f for f in FORMATS if f != config.getoption("--format")]
     marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
-    left_out = [item for item in items if any(mark in item.nodeid for mark in marks)]
+    left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
     if (chosen := config.getoption("--format")) in SEVERAL:
-        left_out = [item for item in items if f"/{chosen}/" not in item.nodeid]
-    config.hook.pytest_deselected(items=left_out)
+        left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
+    if not config.getoption("--every"):
+        left_out |= known(item for item in items if "migration/values/" in item.nodeid)
+        left_out |= {item for item in items if item.get_closest_marker("minutes")}
+    config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def known(items):
+    """Return the tests each of whose parameters has its value in an earlier test, too.
+
+    What is read of one format and what is written to another meet in values that are the same for
+    all formats, so each of both once finds what all pairs would.
+    """
+    seen, found = defaultdict(set), set()
+    for item in items:
+        values = {*map(repr, item.callspec.params.items())} if hasattr(item, "callspec") else set()
+        before = seen[item.originalname]
+        if values and values <= before and item.originalname not in ALL_PAIRS:
+            found.add(item)
+        before |= values
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 SOME = {
     "delta": ["plain copy", "zadapter", "Delta ZORDER", f"Delta ZORDER{TUNED}", "delta-rs z_order"],
     "iceberg": ["plain copy", "zadapter", "Iceberg zorder", f"Iceberg zorder{TUNED}"],
-    "parquet": ["plain copy", "zadapter"],
 }
 """Contenders, one that makes a table anew and such as change it."""
 
@@ -61,6 +60,8 @@ def test_queries_of_two_seeds_differ_in_nothing_but_their_values(log):
 def test_the_benchmark_says_what_it_found(request, tmp_path):
     """Each contender's table answers like the input; figures and goals are saved."""
     name = request.config.getoption("--format")
+    if name == "parquet":
+        pytest.skip("it has no peers")
     tiny = ["--scale", 0.001, "--files", 3, "--repeat", 1]
 
     printed = run(

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from integration.kit.standalone import cluster
 from tests.kit.documents import ROOT
 
 SET_BY_OTHERS = ("AWS_", "PYSPARK_", "PYTEST_", "SPARK_")
@@ -45,3 +46,13 @@ class User:
 def user(tmp_path):
     """A user in an empty folder."""
     return User(tmp_path)
+
+
+@pytest.fixture
+def workers(user, tmp_path_factory):
+    """The address of a cluster of two workers, and the workers."""
+    folder = tmp_path_factory.mktemp("cluster")
+    bare = user.environment()
+    del bare["PYTHONPATH"]
+    with cluster(folder, bare, cores=(1, 1)) as found:
+        yield found

@@ -128,36 +128,42 @@ class S3:
 
     def rows(self, format_, table):
         """Count the rows of a table with a reader other than Spark."""
-        return getattr(self, format_)(table.replace("s3a:", "s3:"))
+        return getattr(self, format_)(table.replace("s3a:", "s3:")).num_rows
 
     def delta(self, table):
-        """Count rows with delta-rs."""
+        """Return the rows of a Delta table, read by delta-rs."""
         options = {
             "AWS_ENDPOINT_URL": self.uri, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true",
         }  # fmt: skip
-        return deltalake.DeltaTable(table, storage_options=options).to_pyarrow_table().num_rows
+        return deltalake.DeltaTable(table, storage_options=options).to_pyarrow_table()
 
-    def iceberg(self, table):
-        """Count rows with pyiceberg, for a table found by its path."""
-        bucket, _, key = table.removeprefix("s3://").partition("/")
-        versions = [each for each in self.keys(f"{key}/metadata/v", bucket) if "json" in each]
-        newest = max(versions, key=lambda each: int(each.rpartition("/v")[2].partition(".")[0]))
-        properties = {
+    def properties(self):
+        """Return the properties with which pyiceberg reads."""
+        return {
             "s3.endpoint": self.uri, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET,
             "s3.region": REGION,
         }  # fmt: skip
-        found = StaticTable.from_metadata(f"s3://{bucket}/{newest}", properties=properties)
-        return found.scan().to_arrow().num_rows
+
+    def iceberg(self, table):
+        """Return the rows of an Iceberg table that is found by its path, read by pyiceberg."""
+        bucket, _, key = table.removeprefix("s3://").partition("/")
+        versions = [each for each in self.keys(f"{key}/metadata/v", bucket) if "json" in each]
+        newest = max(versions, key=lambda each: int(each.rpartition("/v")[2].partition(".")[0]))
+        found = StaticTable.from_metadata(f"s3://{bucket}/{newest}", properties=self.properties())
+        return found.scan().to_arrow()
 
     def parquet(self, table):
-        """Count rows with pyarrow, in the files that zadapter lists."""
+        """Return the rows of the files that zadapter lists, read by pyarrow."""
         files = zadapter.files(table, backend="parquet")["path"].to_pylist()
+        return self.arrow([path.removeprefix("s3://") for path in files])
+
+    def arrow(self, paths):
+        """Return the rows of Parquet files, whose paths begin with their bucket."""
         store = pyarrow.fs.S3FileSystem(
             access_key=KEY, secret_key=SECRET, endpoint_override=self.uri, region=REGION
         )
-        paths = [path.removeprefix("s3://") for path in files]
-        return ds.dataset(paths, filesystem=store, format="parquet").count_rows()
+        return ds.dataset(list(paths), filesystem=store, format="parquet").to_table()
 
 
 def make(spark, s3, format_, bucket="lake"):
