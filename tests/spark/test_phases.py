@@ -113,10 +113,11 @@ def test_jobs_are_described_in_sparks_ui(spark, events):
 
 @pytest.fixture
 def large(spark, tmp_path):
-    """A folder that three jobs rewrite, and the arguments of the call."""
+    """A folder of three partitions, a job each, and the arguments of the call."""
     folder = str(tmp_path / "large")
-    spark.range(30_000).selectExpr("id * 31337 % 9973 AS a").repartition(12).write.parquet(folder)
-    size = sum(path.stat().st_size for path in Path(folder).glob("*.parquet"))
+    rows = spark.range(30_000).selectExpr("id * 31337 % 9973 AS a", "id % 3 AS p").repartition(4)
+    rows.write.partitionBy("p").parquet(folder)
+    size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
     arguments = {"by": "a", "backend": "parquet", "target_file_size": "8KB", "spark": spark}
     return folder, arguments | {"max_group_bytes": size // 3 + 1024}
 

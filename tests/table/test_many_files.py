@@ -1,12 +1,15 @@
 """File tables in parts are those at once."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit.builders import request
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.rewrite import shares
 from zadapter.table.file_stats import joined, structs
 from zadapter.table.snapshot import chosen, without
 
@@ -29,6 +32,36 @@ def test_parts_are_joined_to_the_whole(files, cuts):
 
     assert whole.equals(files)
     assert {column.num_chunks for column in whole.columns} == {1}
+
+
+def test_nothing_is_kept_of_the_messages_that_parts_come_in(files):
+    """A view of one column would keep the message, with columns that nobody needs."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, files.schema) as stream:
+        stream.write_table(files)
+    message = sink.getvalue()
+    part = pa.ipc.open_stream(message).read_all()
+    held = range(message.address, message.address + message.size)
+
+    whole = joined([part])
+
+    columns = [column.chunk(0) for column in whole.columns]
+    buffers = [buffer for column in columns for buffer in column.buffers() if buffer is not None]
+    assert not any(buffer.address in held for buffer in buffers)
+
+
+def test_the_share_of_many_files_is_that_of_some(monkeypatch):
+    """Those are evenly spread, and weigh as much as all."""
+    random = np.random.default_rng(3)
+    lows = random.integers(0, 9_000, 4_000).tolist()
+    files = table_of(*({"c0": bounds(low, low + 1_000)} for low in lows), c0=pa.int64())
+    rows = SimpleNamespace(keys=(pa.array(range(10_000)),), root_of=np.zeros(10_000))
+    of_all = shares.share_now(request(), [rows], files)
+
+    monkeypatch.setattr(shares, "BOXES", 1_000)
+
+    assert shares.share_now(request(), [rows], files) == pytest.approx(of_all, abs=0.01)
+    assert 0.1 < of_all < 0.2
 
 
 def test_files_are_among_some_or_are_not(files):

@@ -148,7 +148,7 @@ def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request |
         One request for all of its layouts; None if none of these is stored. Of cold files, the
         request of the others.
     """
-    clustered = files.filter(pc.is_valid(files["layout"]))
+    clustered = files.select(["layout", "size"]).filter(pc.is_valid(files["layout"]))
     written = clustered["layout"].combine_chunks().dictionary_encode()
     sizes = np.bincount(written.indices.to_numpy(), clustered["size"].to_numpy())
     by_request: dict[str, list[tuple[float, str]]] = {}

@@ -26,6 +26,8 @@ STATS = 20_000
 """Maximum number of stats in these footers: one for each column in each row group."""
 ROW_GROUPS = 200_000
 """Maximum number of row groups of a job whose boxes are predicted."""
+BOXES = 100_000
+"""Number of files whose boxes are compared with filters, evenly spread over those of a table."""
 
 Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
 
@@ -41,7 +43,7 @@ def share_now(request: Request, planned: Sequence[PlannedJob], files: pa.Table) 
 def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
     """Return the predicted boxes of the files that *planned* will write."""
     boxes = predict.boxes_of_rows(ranks, planned.file_of, planned.layout.files)
-    return _weighted(boxes, planned)
+    return _weighted(boxes, planned.job.files)
 
 
 def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
@@ -50,7 +52,7 @@ def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
     group_of = assign.row_groups(
         planned.layout, planned.leaf_of, planned.file_of, planned.row_groups
     )
-    return _weighted(predict.boxes_of_rows(ranks, group_of, count), planned)
+    return _weighted(predict.boxes_of_rows(ranks, group_of, count), planned.job.files)
 
 
 def share_then(
@@ -130,13 +132,15 @@ def _ranked(
 ) -> tuple[list[Ranked], predict.Boxes]:
     parts = [each.keys for each in planned]
     sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
-    stats = [file_stats.column(files, parts) for parts in request.columns]
-    return predict.ranked_with_stats(sample, stats, row_counts(files))
+    some = file_stats.spread(files, BOXES)
+    stats = [file_stats.column(some, parts) for parts in request.columns]
+    ranked, boxes = predict.ranked_with_stats(sample, stats, row_counts(some))
+    return ranked, _weighted(boxes, files)
 
 
-def _weighted(boxes: predict.Boxes, planned: PlannedJob) -> predict.Boxes:
-    """Scale the sampled rows of *boxes* to the rows of the job."""
-    scale = row_counts(planned.job.files).sum() / max(1, boxes.rows.sum())
+def _weighted(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:
+    """Scale the rows of *boxes* to those of *files*."""
+    scale = row_counts(files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
 
 

@@ -240,15 +240,16 @@ def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:
 def joined(parts: Iterable[pa.Table]) -> pa.Table:
     """Return file tables as one, whose columns are not cut in pieces.
 
-    A column of the parts is freed before the next one is joined, so that little more than the
-    result is in memory. Texts of more than 2 GB stay in pieces.
+    Columns of the parts are copied, since views keep all of Spark's message, and freed one by one,
+    so that little more than the result is in memory. Texts of more than 2 GB stay in pieces.
     """
     columns, file_schema = list[list[pa.ChunkedArray]](), None
     for part in parts:
         file_schema = part.schema
         columns = columns or [[] for _ in file_schema]
         for column, values in zip(columns, part.columns, strict=True):
-            column.append(values)
+            copies = [pa.concat_arrays([chunk]) for chunk in values.chunks]
+            column.append(pa.chunked_array(copies, values.type))
     arrays = list[pa.ChunkedArray]()
     for column in columns:
         chunks = [chunk for values in column for chunk in values.chunks if len(chunk)]
