@@ -49,6 +49,14 @@ def interrupt(number=signal.SIGINT):
     os.kill(os.getpid(), number)
 
 
+@pytest.fixture(autouse=True)
+def python_s_handler():
+    """Shells start what runs in their background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def context():
     return Context()
