@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -16,21 +17,22 @@ from typing import Annotated
 
 import duckdb
 import typer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import zadapter
 import zadapter.spark
+from integration.bench.measures.effort import measured
 
 HEAPS = ("512m", "1g", "2g", "4g", "8g")
 TRIES = 2
 """Attempts with memory that suffices: one spills what two heaps further is sorted in memory."""
 _POLL = 0.05
-_ERROR = re.compile(r"OutOfMemoryError[^\n]{0,60}|\w+(?:Error|Exception): [^\n]{0,80}")
+_MEMORY = re.compile(r"OutOfMemoryError[^\n]{0,60}")
 _MIB, _GIB = 1 << 20, 1 << 30
 _HEAD = (
-    "| table | files | heap | outcome | seconds | spilled, MiB | on disk, MiB | open files | "
-    "process, GiB |\n|---|---|---|---|---|---|---|---|---|"
+    "| table | files | heap | outcome | seconds | spilled, MiB | open files | process, GiB |\n"
+    "|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -108,20 +110,20 @@ def _process(arguments: Mapping[str, object]) -> dict[str, float | str]:
     if ran.returncode == 0:
         found: dict[str, float | str] = json.loads(ran.stdout.splitlines()[-1])
         return found
-    error = _ERROR.search(ran.stderr)
+    error = _MEMORY.search(ran.stderr)
+    *_, last = ran.stderr.splitlines() or [f"exit {ran.returncode}"]
     return {
-        "outcome": error[0] if error else f"exit {ran.returncode}",
+        "outcome": error[0] if error else last[:140],
         "seconds": time.perf_counter() - start,
     }
 
 
 def _row(shape: str, heap: str, found: Mapping[str, float | str]) -> str:
     if "files" not in found:
-        return f"| {shape} | | {heap} | {found['outcome']} | {found['seconds']:.0f} | | | | |"
+        return f"| {shape} | | {heap} | {found['outcome']} | {found['seconds']:.0f} | | | |"
     return (
         f"| {shape} | {found['files']} | {heap} | right | {found['seconds']:.0f} | "
-        f"{found['spilled'] / _MIB:,.0f} | {found['on_disk'] / _MIB:,.0f} | {found['open']} | "
-        f"{found['peak'] / _GIB:.2f} |"
+        f"{found['spilled'] / _MIB:,.0f} | {found['open']} | {found['peak'] / _GIB:.2f} |"
     )
 
 
@@ -142,39 +144,32 @@ def _rewritten(shape: str, table: str, heap: str, *, make: bool) -> Mapping[str,
         made.columns(rows).write.parquet(table)
         return {}
     java = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001 - no door
-    start = time.perf_counter()
+    rewrite = partial(
+        zadapter.optimize,
+        table,
+        backend="parquet",
+        by="k",
+        target_file_size=made.target,
+        force=True,
+        spark=spark,
+    )
+    reports: list[zadapter.OptimizeReport] = []
     with _open_files(java) as most:
-        report = zadapter.optimize(
-            table, by="k", target_file_size=made.target, force=True, spark=spark
-        )
-    seconds = time.perf_counter() - start
+        effort = measured(spark, lambda: reports.append(rewrite()))
     (count,) = duckdb.execute(
         "SELECT count(*) FROM read_parquet(?)",
         [zadapter.files(table, spark=spark)["path"].to_pylist()],
     ).fetchone()
     if count != made.rows:
         raise AssertionError(f"{count} rows instead of {made.rows}")
-    spilled, on_disk = _spilled(spark)
     status = Path(f"/proc/{java}/status").read_text()
     return {
-        "files": report.files_added,
-        "seconds": seconds,
-        "spilled": spilled,
-        "on_disk": on_disk,
+        "files": reports[0].files_added,
+        "seconds": effort.seconds,
+        "spilled": effort.bytes_spilled,
         "open": max(most),
         "peak": int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) << 10,
     }
-
-
-def _spilled(spark: SparkSession) -> tuple[int, int]:
-    """Return the bytes that sorts have spilled, as they were in memory and as they are on disk."""
-    store = spark._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's tracker knows no bytes
-    stages = store.stageList(None)
-    every = [stages.apply(at) for at in range(stages.size())]
-    return (
-        sum(stage.memoryBytesSpilled() for stage in every),
-        sum(stage.diskBytesSpilled() for stage in every),
-    )
 
 
 @contextmanager
@@ -204,4 +199,6 @@ def _written(handle: Path) -> bool:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(main)
+    app()

@@ -1,4 +1,4 @@
-"""A cluster whose executors die or hang in the middle of a rewrite."""
+"""A cluster whose executors die, hang or lose files in the middle of a rewrite."""
 
 import json
 import subprocess
@@ -145,6 +145,16 @@ def test_an_executor_dies(user, workers):
     lake = OnDisk(user.folder)
     with driver(user, lake, lake.settings(master)) as process:
         for told in rewritten(user, lake, process, first.executors_killed):
+            check(lake, *told)
+
+
+@pytest.mark.minutes
+def test_shuffle_files_are_lost(user, workers):
+    """Spark writes them again while the executors live on."""
+    master, (first, _) = workers
+    lake = OnDisk(user.folder)
+    with driver(user, lake, lake.settings(master)) as process:
+        for told in rewritten(user, lake, process, first.shuffle_files_lost):
             check(lake, *told)
 
 

@@ -44,8 +44,9 @@ def _worker(url, folder, environment, number, cores):
     words = [f"{DEPLOY}.worker.Worker", "--host", host, "--webui-port", page, *sizes, url]
     port = free_port()
     options = f"-Dspark.shuffle.service.enabled=true -Dspark.shuffle.service.port={port}"
-    with _daemon(words, own, {**environment, "SPARK_WORKER_OPTS": options}, page) as daemon:
-        yield Worker(daemon, port)
+    settings = {"SPARK_WORKER_OPTS": options, "SPARK_LOCAL_DIRS": str(own / "local")}
+    with _daemon(words, own, {**environment, **settings}, page) as daemon:
+        yield Worker(daemon, port, own / "local")
 
 
 class Worker:
@@ -54,11 +55,13 @@ class Worker:
     Attributes:
         shuffle_port: Port at which it serves the shuffle files of all executors of this machine
             whose application asks for it.
+        local: Folder of the shuffle files that its executors write.
     """
 
-    def __init__(self, daemon, shuffle_port):
+    def __init__(self, daemon, shuffle_port, local):
         self.daemon = daemon
         self.shuffle_port = shuffle_port
+        self.local = local
 
     def executors(self):
         """Return the process ids of its executors."""
@@ -80,6 +83,13 @@ class Worker:
             yield
         finally:
             self._signal(signal.SIGCONT)
+
+    @contextmanager
+    def shuffle_files_lost(self):
+        """Delete the shuffle files that its executors have written."""
+        for file in self.local.rglob("shuffle_*"):
+            file.unlink(missing_ok=True)
+        yield
 
     def _signal(self, number):
         for executor in self.executors():

@@ -93,12 +93,26 @@ def processed(context: Any, tag: str) -> Amounts:
     # the last stage of a job writes, unless it is the only one
     reads = [found[stage] for job in jobs[-1:] for stage in job[: max(1, len(job) - 1)]]
     tasks = sum(stage.numTasks() for stage in reads)
+    every = [each for stage in found.values() for each in _attempts(context, store, stage)]
     return Amounts(
         share_read=sum(stage.numCompleteTasks() for stage in reads) / tasks if tasks else 0.0,
-        written=sum(stage.outputBytes() for stage in found.values()),
-        shuffled=sum(stage.shuffleWriteBytes() for stage in found.values()),
-        core_seconds=sum(stage.executorRunTime() for stage in found.values()) / 1_000,
+        written=sum(stage.outputBytes() for stage in every),
+        shuffled=sum(stage.shuffleWriteBytes() for stage in every),
+        core_seconds=sum(stage.executorRunTime() for stage in every) / 1_000,
     )
+
+
+def _attempts(context: Any, store: Any, last: Any) -> list[Any]:
+    """Return the attempts of a stage: Spark repeats tasks of a stage whose results are lost."""
+    if last.attemptId() == 0:
+        return [last]
+    lists, no_quantiles = context._jvm.java.util.ArrayList, _no_doubles(context)  # noqa: SLF001
+    found = store.stageData(last.stageId(), False, lists(), False, no_quantiles)  # noqa: FBT003
+    return [found.apply(at) for at in range(found.size())]
+
+
+def _no_doubles(context: Any) -> Any:
+    return context._gateway.new_array(context._jvm.double, 0)  # noqa: SLF001
 
 
 @contextmanager
