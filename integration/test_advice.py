@@ -1,6 +1,7 @@
 """Whoever has queries gets a layout for them, and what was promised is what they read."""
 
 import random
+import re
 from typing import ClassVar
 from urllib.parse import unquote, urlparse
 
@@ -58,6 +59,7 @@ class Advised:
             (id_ * 7_919 % 100_003).alias("t"),
             F.pmod(F.hash(id_), F.lit(10)).alias("place"),
             F.sha2(id_.cast("string"), 256).alias("s"),
+            (id_ % 2 == 0).alias("even"),
         )
 
     def asked(self, lakes):
@@ -67,6 +69,17 @@ class Advised:
         """The mean share of the rows in files that conditions cannot skip."""
         found = zadapter.analyze(table, queries=texts, **self.asked(lakes))
         return float(np.mean([each.share for each in found.queries]))
+
+    def read_of_row_groups(self, lakes, table, texts):
+        """The same of row groups, whose bounds DuckDB reads."""
+        bounds = [bounds_of(path) for path in self.paths(lakes, table)]
+        rows = pa.concat_tables(bounds)
+        with duckdb.connect() as connection:
+            connection.register("groups", rows)
+            kept = [met(text) for text in texts]
+            met_rows = ", ".join(f"sum(rows) FILTER ({each})" for each in kept)
+            [found] = connection.sql(f"SELECT {met_rows} FROM groups").fetchall()
+        return float(np.mean([each or 0 for each in found])) / sum(rows["rows"].to_pylist())
 
     def paths(self, lakes, table):
         """The live files."""
@@ -101,6 +114,7 @@ class Advised:
         assert later.plan.columns == done.plan.columns
         assert zadapter.read(table, **asked).distinct().count() == ROWS + 6_000
         other = [f"id BETWEEN {900 * n} AND {900 * n + 300}" for n in range(40)]
+        other += ["even", "NOT even"]
         drifted = zadapter.advise(table, other, **asked)
         assert advice.drift is None
         assert drifted.drift.filters == len(advice.best.filters)
@@ -109,6 +123,19 @@ class Advised:
         assert drifted.drift.elsewhere == 1
         assert drifted.today.share > 2 * drifted.drift.held
         assert drifted.facts()["advice"].endswith(": id")
+        assert drifted.unused == {"a filter on no column that can be a key: even": 2}
+
+    def test_row_groups_of_the_table_are_compared(self, lakes):
+        """Of the table as it is, by the bounds in its footers."""
+        table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
+        zadapter.optimize(table, by=["k", "t"], target_file_size="1MB", **asked)
+        log = conditions(2, 40)
+
+        today = zadapter.advise(table, log, **asked).today
+
+        by_row_group = self.read_of_row_groups(lakes, table, log)
+        assert today.row_group_share == pytest.approx(by_row_group, abs=0.02)
+        assert by_row_group < 0.8 * today.share
 
     def test_files_that_are_read_in_vain_are_counted(self, lakes, monkeypatch):
         """By file, and by row group where rows tell their position, as DuckDB counts them."""
@@ -184,6 +211,27 @@ class Advised:
         advice = zadapter.advise(table, [f"k = {n * 7}" for n in range(100)], **asked)
 
         assert advice.best is None or advice.chosen.share > 0.5 * advice.today.share
+
+
+def bounds_of(path):
+    """The bounds of the columns that queries filter, in each row group of a file."""
+    file = pq.ParquetFile(path).metadata
+    places = {file.schema.column(at).path: at for at in range(file.num_columns)}
+    found = []
+    for number in range(file.num_row_groups):
+        group = file.row_group(number)
+        stats = {name: group.column(places[name]).statistics for name in ("k", "t", "place")}
+        low = {f"{name}_min": each.min for name, each in stats.items()}
+        high = {f"{name}_max": each.max for name, each in stats.items()}
+        found.append({"rows": group.num_rows, **low, **high})
+    return pa.Table.from_pylist(found)
+
+
+def met(text):
+    """A condition on bounds: whether rows of a row group may meet a condition of `queries`."""
+    text = re.sub(r"(\w+) = (\d+)", r"\1_min <= \2 AND \1_max >= \2", text)
+    text = re.sub(r"(\w+) BETWEEN (\d+) AND (\d+)", r"\1_min <= \3 AND \1_max >= \2", text)
+    return re.sub(r"(\w+) < (\d+)", r"\1_min < \2", text)
 
 
 def grouped(path):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.builders import request
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.planning import predict
 from zadapter.rewrite import shares
 from zadapter.table.file_stats import joined, structs
 from zadapter.table.snapshot import chosen, without
@@ -58,7 +59,7 @@ def test_the_share_of_many_files_is_that_of_some(monkeypatch):
     rows = SimpleNamespace(keys=(pa.array(range(10_000)),), root_of=np.zeros(10_000))
     of_all = shares.share_now(request(), [rows], files)
 
-    monkeypatch.setattr(shares, "BOXES", 1_000)
+    monkeypatch.setattr(predict, "BOXES", 1_000)
 
     assert shares.share_now(request(), [rows], files) == pytest.approx(of_all, abs=0.01)
     assert 0.1 < of_all < 0.2

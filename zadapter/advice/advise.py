@@ -1,7 +1,8 @@
 """Choice of a layout by the filters of a query log."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,7 @@ from zadapter.arguments.where import without_rows
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UsageError
+from zadapter.filters.boxes import boxes
 from zadapter.filters.query_log import LoggedFilter, QueryLog
 from zadapter.insight.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
@@ -31,6 +33,7 @@ HOLDOUT = 0.5
 """Share of the log that layouts are judged by, unless a caller states one."""
 TODAY = "as it is"
 REFITTED = "today's keys, fitted anew"
+NO_KEYS = "a filter on no column that can be a key"
 IN_TURN = "most filtered columns, in turn"
 
 
@@ -57,8 +60,9 @@ def advise_on(
         UsageError: The log is invalid, or has no filter on a column that can be a key.
     """
     asked = asked or {}
-    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
     usable = _usable(snapshot)
+    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
+    log = _on_keys(log, {*usable, *((name,) for name in snapshot.partition)})
     older, newer = log.split(holdout)
     train = in_boxes(older.filters)
     if not filtered(train, usable):  # there is nothing to learn from the older part
@@ -108,6 +112,18 @@ def _usable(snapshot: Snapshot) -> list[Parts]:
     ]
 
 
+def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
+    """Return the filters that restrict some of the columns *keys*, and count the others."""
+    unused, kept = Counter(log.unused), list[LoggedFilter]()
+    for each in log.filters:
+        columns = Filter(boxes(each.predicate), each.weight).columns
+        if columns.isdisjoint(keys):
+            unused[f"{NO_KEYS}: {', '.join(sorted(map(join, columns)))}"] += each.entries
+        else:
+            kept.append(each)
+    return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
+
+
 def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
     """Return the columns of a layout.
 
@@ -149,7 +165,7 @@ class _Judge:
             name=TODAY,
             keys=None,
             share=mean_share(shares, self.test),
-            row_group_share=None,
+            row_group_share=self.table.row_group_share(self.test),
             share_learned=mean_share(today.shares(self.train), self.train),
             bytes_rewritten=0,
         )
@@ -173,7 +189,7 @@ class _Judge:
         """Return layouts, best first, and the best of them and of the table as it is."""
         found = [self.of(name, keys) for name, keys in tried.items()]
         found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
-        # the first that beats the table as it is; its own row groups are not known
+        # the first that beats the table as it is
         least = self.now.candidate.share * (1 - NOISE)
         found.sort(key=lambda each: each.candidate.share >= least)
         return found, found[0] if found[0].candidate.share < least else self.now

@@ -16,6 +16,7 @@ from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, rank_filters
 from zadapter.layout.layout import Request
 from zadapter.planning.predict import (
+    BOXES,
     Boxes,
     boxes_of_rows,
     ranked_with_stats,
@@ -23,6 +24,19 @@ from zadapter.planning.predict import (
 )
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowGroups:
+    """The row groups of some of a table's files.
+
+    Attributes:
+        files: These files.
+        table: Their row groups, as a file table.
+    """
+
+    files: pa.Table
+    table: pa.Table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +52,7 @@ class SampledTable:
         budget: Number of files to write in each partition.
         target_file_size: Target size of these files, in bytes.
         partition: Which of *columns* partitions hold one value of.
+        row_groups: Row groups of some of its files; None: they are unknown.
     """
 
     columns: tuple[Parts, ...]
@@ -48,6 +63,7 @@ class SampledTable:
     budget: Ints
     target_file_size: int
     partition: frozenset[Parts]
+    row_groups: RowGroups | None = field(default=None, repr=False)
 
     @cached_property
     def _ranked(self) -> list[Ranked]:
@@ -55,15 +71,32 @@ class SampledTable:
 
     def now(self) -> "Divided":
         """Return the rows as today's files divide them."""
-        stats = [self._stats(column) for column in self.columns]
-        ranked, boxes = ranked_with_stats(self.values, stats, row_counts(self.files))
+        return self._in(self.files)
+
+    def row_group_share(self, filters: Sequence[Filter]) -> float | None:
+        """Return the mean share of the rows in today's row groups that filters cannot skip."""
+        if self.row_groups is None:
+            return None
+        by_file = mean_share(self.now().shares(filters), filters)
+        # the files that are known may overlap less or more than all files do
+        known, within = (
+            mean_share(self._in(files).shares(filters), filters)
+            for files in (self.row_groups.files, self.row_groups.table)
+        )
+        return by_file * (within / known if known else 1.0)
+
+    def _in(self, files: pa.Table) -> "Divided":
+        """Return the rows as files, or row groups, divide them."""
+        some = file_stats.spread(files, BOXES)
+        stats = [self._stats(some, column) for column in self.columns]
+        ranked, boxes = ranked_with_stats(self.values, stats, row_counts(some))
         return Divided(self.columns, ranked, boxes)
 
-    def _stats(self, column: Parts) -> pa.StructArray | None:
+    def _stats(self, files: pa.Table, column: Parts) -> pa.StructArray | None:
         if column not in self.partition:
-            return file_stats.column(self.files, column)
-        held = file_stats.partition(self.files, join(column))
-        nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(self.files)), 0)
+            return file_stats.column(files, column)
+        held = file_stats.partition(files, join(column))
+        nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(files)), 0)
         return pa.StructArray.from_arrays([held, held, nulls], ["min", "max", "nulls"])
 
     def then(self, keys: Keys) -> "tuple[Divided, Divided]":

@@ -1,17 +1,20 @@
 """Sample of a table that layouts are judged on."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from zadapter.advice.judging import SampledTable
+from zadapter.advice.judging import RowGroups, SampledTable
+from zadapter.arguments.options import ROW_GROUPS
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import find_roots, roots_of
 from zadapter.planning.file_size import heaviest_request, present_file_size
+from zadapter.spark.footers import few, of_row_groups
 from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts, total
@@ -23,6 +26,8 @@ MOST_PARTITIONS = 16
 """Maximum number of partitions that layouts are predicted in: those with the most rows."""
 FEWEST_ROWS = 50
 """Minimum number of sampled rows of a file that is predicted."""
+FOOTERS = 64
+"""Maximum number of files whose footers are read."""
 
 
 def sampled(
@@ -57,8 +62,21 @@ def sampled(
         budget=rows.budget(max(1, round(total(files, "size") / size))),
         target_file_size=size,
         partition=frozenset(identity),
+        row_groups=_row_groups(backend, snapshot, files, columns),
     )
     return table, request
+
+
+def _row_groups(
+    backend: Backend, snapshot: Snapshot, files: pa.Table, columns: tuple[Parts, ...]
+) -> RowGroups | None:
+    """Read the row groups of some files; None: a footer cannot be read."""
+    picked = few(snapshot, files, FOOTERS, ROW_GROUPS)
+    spark = backend.read(snapshot, picked.slice(0, 0)).sparkSession
+    with suppress(Exception):  # the reader of the rows raises a better error
+        uris = backend.uris(snapshot, picked["path"].to_pylist())
+        return RowGroups(picked, of_row_groups(spark, snapshot, picked, uris, columns).table)
+    return None
 
 
 def _drawn(

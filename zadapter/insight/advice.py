@@ -31,7 +31,8 @@ class Candidate:
     share: float
     """Mean share of the rows in files that these queries cannot skip, weighted."""
     row_group_share: float | None
-    """The same in row groups; None: their bounds were not read."""
+    """The same in row groups; of the table as it is, estimated from some of its files. None: their
+    footers cannot be read."""
     share_learned: float
     """Mean share by file of the queries that it was learned from."""
     bytes_rewritten: int

@@ -21,6 +21,8 @@ QUERIES = 400
 SEED = 20_210_813
 PAIRS = 1 << 23
 """Maximum number of pairs of a box and a range that are compared at once."""
+BOXES = 100_000
+"""Number of files whose boxes are compared with filters, evenly spread over those of a table."""
 UNBOUNDED = np.iinfo(np.int64).max
 
 

@@ -15,19 +15,15 @@ from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.spark.footers import of_row_groups
+from zadapter.spark.footers import few, of_row_groups
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
 
 FOOTERS = 16
 """Maximum number of files of a job whose footers are read for a prediction."""
-STATS = 20_000
-"""Maximum number of stats in these footers: one for each column in each row group."""
 ROW_GROUPS = 200_000
 """Maximum number of row groups of a job whose boxes are predicted."""
-BOXES = 100_000
-"""Number of files whose boxes are compared with filters, evenly spread over those of a table."""
 
 Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
 
@@ -86,7 +82,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
     before = share_now(request, [planned], files)
-    picked = _picked(snapshot, request, files)
+    picked = few(snapshot, files, FOOTERS, request.row_groups)
     row_groups = _row_groups(backend, snapshot, request, picked)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         # the picked files may overlap less or more than all files do
@@ -132,7 +128,7 @@ def _ranked(
 ) -> tuple[list[Ranked], predict.Boxes]:
     parts = [each.keys for each in planned]
     sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
-    some = file_stats.spread(files, BOXES)
+    some = file_stats.spread(files, predict.BOXES)
     stats = [file_stats.column(some, parts) for parts in request.columns]
     ranked, boxes = predict.ranked_with_stats(sample, stats, row_counts(some))
     return ranked, _weighted(boxes, files)
@@ -142,12 +138,6 @@ def _weighted(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:
     """Scale the rows of *boxes* to those of *files*."""
     scale = row_counts(files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
-
-
-def _picked(snapshot: Snapshot, request: Request, files: pa.Table) -> pa.Table:
-    """Return evenly spread *files* whose footers are read."""
-    few = max(1, min(FOOTERS, STATS // (len(snapshot.schema) * request.row_groups)))
-    return file_stats.spread(files, few)
 
 
 def _row_groups(

@@ -19,10 +19,14 @@ from zadapter.base.names import Parts
 from zadapter.base.translate_errors import explain, is_foreign, texts
 from zadapter.errors import DataFileError
 from zadapter.filters.row_groups import Groups, groups_of
+from zadapter.table.file_stats import spread
 from zadapter.table.footers import Footer, file_table, parse, row_groups
 from zadapter.table.snapshot import Snapshot
 
 _FIELD_ID = b"PARQUET:field_id"
+_STATS = 20_000
+"""Maximum number of stats in the footers that a prediction reads: one for each column in each row
+group."""
 
 
 def read(spark: SparkSession, uris: Sequence[str]) -> list[Footer]:
@@ -81,6 +85,19 @@ def of_row_groups(
 
     names = {parts[0] for parts in columns}
     return groups_of(snapshot, files, list(map_files(read_groups, uris)), names)
+
+
+def few(snapshot: Snapshot, files: pa.Table, most: int, row_groups: int) -> pa.Table:
+    """Return evenly spread *files* whose footers a prediction reads.
+
+    Args:
+        snapshot: The table's version.
+        files: The file table.
+        most: Maximum number of files; fewer of a table with many columns.
+        row_groups: Expected number of row groups in a file.
+    """
+    affordable = _STATS // (len(snapshot.schema) * row_groups)
+    return spread(files, max(1, min(most, affordable)))
 
 
 def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
