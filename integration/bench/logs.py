@@ -40,6 +40,8 @@ from zadapter.planning.predict import Boxes, shares_by_filter
 ROWS = 300_000
 A_FILE = 400
 """Rows of the sample for each file that a layout is fitted with."""
+SOME = 8
+"""Of so many rows one is looked at where a column is chosen for a level."""
 SPLITS = 4
 """Number of draws of the templates to learn from."""
 AT_ONCE = 40
@@ -101,15 +103,32 @@ class Case:
         leaf = assign.leaves(layout, [self.values[n] for n in at], np.zeros(rows, np.int64))
         file = assign.files(layout, leaf, np.arange(rows))
         group = assign.row_groups(layout, leaf, file, np.full(layout.files, ROW_GROUPS))
-        return np.stack([self._read(file), self._read(group)])
+        return np.stack([self._read(file, self.asked), self._read(group, self.asked)])
 
-    def _read(self, part_of: Ints) -> Floats:
+    def level_by_level(self, older: Sequence[Filter], files: int) -> Floats:
+        """Return these shares of a tree with one column a level, each node cut at its median.
+
+        A level has the column by which the filters *older* then read least.
+        """
+        distinct = [rank(each).distinct for each in self.values]
+        asked = rank_filters(older, self.columns, distinct)
+        node, shares = np.zeros(len(self.ranks), np.int64), []
+        for count in (files, ROW_GROUPS):
+            for _ in range(round(np.log2(count))):
+                tried = [_halved(node, self.ranks[:, at]) for at in np.unique(asked.column)]
+                read = [self._read(each, asked, SOME) @ asked.weight for each in tried]
+                node = tried[int(np.argmin(read))]
+            shares.append(self._read(node, self.asked))
+        return np.stack(shares)
+
+    def _read(self, part_of: Ints, asked: RankedFilters, step: int = 1) -> Floats:
+        part_of, ranks = part_of[::step], self.ranks[::step]
         parts = int(part_of.max()) + 1
         low = np.full((parts, len(self.columns)), np.iinfo(np.int64).max)
         high = np.full_like(low, -1)
-        np.minimum.at(low, part_of, np.where(self.ranks == 0, low[0, 0], self.ranks))
-        np.maximum.at(high, part_of, self.ranks)
-        return shares_by_filter(Boxes(low, high, np.bincount(part_of, minlength=parts)), self.asked)
+        np.minimum.at(low, part_of, np.where(ranks == 0, low[0, 0], ranks))
+        np.maximum.at(high, part_of, ranks)
+        return shares_by_filter(Boxes(low, high, np.bincount(part_of, minlength=parts)), asked)
 
     @property
     def drifted(self) -> Floats:
@@ -117,6 +136,14 @@ class Case:
         used = {c: n for n, c in enumerate(filtered(self.newer, self.columns))}
         columns = [[part.column for box in each.boxes for part in box] for each in self.newer]
         return np.array([1.0 + sum(used.get(c, 0) for c in each) ** 2 for each in columns])
+
+
+def _halved(node: Ints, ranks: Ints) -> Ints:
+    """Cut each node at the median of a column, and return the numbers of its halves."""
+    order = np.lexsort((ranks, node))
+    starts = np.searchsorted(node[order], np.arange(int(node.max()) + 2))
+    middle = order[np.minimum((starts[:-1] + starts[1:]) // 2, len(order) - 1)]
+    return node * 2 + (ranks >= ranks[middle][node])
 
 
 def case(spark, name, folder, scale):
@@ -160,14 +187,14 @@ def matching(rows, texts):
     return np.array(found)
 
 
-def contenders(case, older):
-    """Return the layouts of each contender, of which the best one counts."""
+def contenders(case, older, files):
+    """Return the shares that filters read of each contender's layouts; the best layout counts."""
     weights = filtered(older, case.columns)
     turns = in_turn(weights)
     frequent = {name: weights[(name,)] for name in turns[-1].weights}
     single = [Keys({join(column): 1.0}) for column in list(weights)[:MOST_COLUMNS]]
     several = [case.hand_picked, *turns]
-    return {
+    layouts = {
         "hand-picked": [(case.hand_picked, "adaptive")],
         "most filtered, in turn": [(turns[-1], "adaptive")],
         "most filtered, by frequency": [(Keys(frequent), "adaptive")],
@@ -176,6 +203,11 @@ def contenders(case, older):
         "hilbert, best columns": [(keys, "hilbert") for keys in several],
         "learned": [(learned(older, weights), "adaptive")],
     }
+    found = {
+        name: [case.shares(keys, curve, files) for keys, curve in tried]
+        for name, tried in layouts.items()
+    }
+    return found | {"learned, one column a level": [case.level_by_level(older, files)]}
 
 
 def judged(case, files, older, *weights):
@@ -191,8 +223,7 @@ def judged(case, files, older, *weights):
         For each contender the mean shares by file and by row group, for each of the weights.
     """
     found = {}
-    for contender, layouts in contenders(case, older).items():
-        shares = [case.shares(keys, curve, files) for keys, curve in layouts]
+    for contender, shares in contenders(case, older, files).items():
         means = [np.stack([each @ w / w.sum() for w in weights]) for each in shares]
         found[contender] = min(means, key=lambda each: each[0, 0]).ravel()
     bound = [case.matching @ w / w.sum() for w in weights]
