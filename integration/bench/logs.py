@@ -57,6 +57,7 @@ class Case:
         columns: The columns.
         values: Sampled values of each column.
         ranks: Their ranks, shape (rows, columns).
+        distinct: Known values of each column.
         hand_picked: Key columns that somebody picked.
         older: Filters to learn from, each with its template.
         newer: Filters to judge by.
@@ -69,6 +70,7 @@ class Case:
     columns: tuple[tuple[str], ...]
     values: Sequence[pa.Array]
     ranks: Ints
+    distinct: Sequence[pa.Array]
     hand_picked: Keys
     older: Sequence[tuple[int, Filter]]
     newer: Sequence[Filter]
@@ -110,8 +112,7 @@ class Case:
 
         A level has the column by which the filters *older* then read least.
         """
-        distinct = [rank(each).distinct for each in self.values]
-        asked = rank_filters(older, self.columns, distinct)
+        asked = rank_filters(older, self.columns, self.distinct)
         node, shares = np.zeros(len(self.ranks), np.int64), []
         for count in (files, ROW_GROUPS):
             for _ in range(round(np.log2(count))):
@@ -164,16 +165,18 @@ def case(spark, name, folder, scale):
     drawn = rows.select(*[c for (c,) in columns]).orderBy(F.rand(3)).limit(ROWS).toArrow()
     values = [column.combine_chunks() for column in drawn.columns]
     ranked = [rank(each) for each in values]
+    distinct = [each.distinct for each in ranked]
     filters = [each for _, each in newer]
     return Case(
         columns=columns,
         values=values,
         ranks=np.stack([each.ranks for each in ranked], axis=1),
+        distinct=distinct,
         hand_picked=Keys(by if isinstance(by, dict) else dict.fromkeys(by, 1.0)),
         older=older,
         newer=filters,
         templates=np.array([template for template, _ in newer]),
-        asked=rank_filters(filters, columns, [each.distinct for each in ranked]),
+        asked=rank_filters(filters, columns, distinct),
         matching=matching(rows, LOGS[name].filters(NEWER)),
     )
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -144,27 +143,18 @@ def _rewritten(shape: str, table: str, heap: str, *, make: bool) -> Mapping[str,
         made.columns(rows).write.parquet(table)
         return {}
     java = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001 - no door
-    rewrite = partial(
-        zadapter.optimize,
-        table,
-        backend="parquet",
-        by="k",
-        target_file_size=made.target,
-        force=True,
-        spark=spark,
-    )
-    reports: list[zadapter.OptimizeReport] = []
+    keys = {"by": "k", "target_file_size": made.target, "force": True}
     with _open_files(java) as most:
-        effort = measured(spark, lambda: reports.append(rewrite()))
-    (count,) = duckdb.execute(
-        "SELECT count(*) FROM read_parquet(?)",
-        [zadapter.files(table, spark=spark)["path"].to_pylist()],
-    ).fetchone()
+        effort = measured(
+            spark, lambda: zadapter.optimize(table, **keys, backend="parquet", spark=spark)
+        )
+    paths = zadapter.files(table, spark=spark)["path"].to_pylist()
+    (count,) = duckdb.execute("SELECT count(*) FROM read_parquet(?)", [paths]).fetchone()
     if count != made.rows:
         raise AssertionError(f"{count} rows instead of {made.rows}")
     status = Path(f"/proc/{java}/status").read_text()
     return {
-        "files": reports[0].files_added,
+        "files": len(paths),
         "seconds": effort.seconds,
         "spilled": effort.bytes_spilled,
         "open": max(most),

@@ -139,22 +139,15 @@ def check(lake, table, made, rows, share, files):
     assert found <= named | made  # as it was made, Spark may have written a file twice
 
 
-def test_an_executor_dies(user, workers):
+@pytest.mark.parametrize(
+    "harm", ["executors_killed", pytest.param("shuffle_files_lost", marks=pytest.mark.minutes)]
+)
+def test_an_executor_dies_or_loses_files(user, workers, harm):
     """Its tasks and its shuffle files are made again, and what it left half-written is removed."""
     master, (first, _) = workers
     lake = OnDisk(user.folder)
     with driver(user, lake, lake.settings(master)) as process:
-        for told in rewritten(user, lake, process, first.executors_killed):
-            check(lake, *told)
-
-
-@pytest.mark.minutes
-def test_shuffle_files_are_lost(user, workers):
-    """Spark writes them again while the executors live on."""
-    master, (first, _) = workers
-    lake = OnDisk(user.folder)
-    with driver(user, lake, lake.settings(master)) as process:
-        for told in rewritten(user, lake, process, first.shuffle_files_lost):
+        for told in rewritten(user, lake, process, getattr(first, harm)):
             check(lake, *told)
 
 

@@ -18,7 +18,6 @@ from zadapter.arguments.where import without_rows
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UsageError
-from zadapter.filters.boxes import boxes
 from zadapter.filters.query_log import LoggedFilter, QueryLog
 from zadapter.insight.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
@@ -115,10 +114,10 @@ def _usable(snapshot: Snapshot) -> list[Parts]:
 def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
     """Return the filters that restrict some of the columns *keys*, and count the others."""
     unused, kept = Counter(log.unused), list[LoggedFilter]()
-    for each in log.filters:
-        columns = Filter(boxes(each.predicate), each.weight).columns
-        if columns.isdisjoint(keys):
-            unused[f"{NO_KEYS}: {', '.join(sorted(map(join, columns)))}"] += each.entries
+    for each, ranges in zip(log.filters, in_boxes(log.filters), strict=True):
+        if ranges.columns.isdisjoint(keys):
+            columns = ", ".join(sorted(map(join, ranges.columns)))
+            unused[f"{NO_KEYS}: {columns}"] += each.entries
         else:
             kept.append(each)
     return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
@@ -159,7 +158,7 @@ class _Judge:
     @cached_property
     def now(self) -> _Judged:
         """The table as it is."""
-        today = self.table.now()
+        today = self.table.now
         shares = today.shares(self.test)
         found = Candidate(
             name=TODAY,

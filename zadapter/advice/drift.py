@@ -31,6 +31,6 @@ def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter])
     return Drift(
         filters=len(request.filters),
         promised=mean_share(anew.shares(request.filters), request.filters),
-        held=mean_share(table.now().shares(request.filters), request.filters),
+        held=mean_share(table.now.shares(request.filters), request.filters),
         elsewhere=mean_share(np.array(without, np.float64), newer),
     )

@@ -69,15 +69,16 @@ class SampledTable:
     def _ranked(self) -> list[Ranked]:
         return [rank(column) for column in self.values]
 
+    @cached_property
     def now(self) -> "Divided":
-        """Return the rows as today's files divide them."""
+        """The rows as today's files divide them."""
         return self._in(self.files)
 
     def row_group_share(self, filters: Sequence[Filter]) -> float | None:
         """Return the mean share of the rows in today's row groups that filters cannot skip."""
         if self.row_groups is None:
             return None
-        by_file = mean_share(self.now().shares(filters), filters)
+        by_file = mean_share(self.now.shares(filters), filters)
         # the files that are known may overlap less or more than all files do
         known, within = (
             mean_share(self._in(files).shares(filters), filters)

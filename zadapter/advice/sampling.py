@@ -1,6 +1,5 @@
 """Sample of a table that layouts are judged on."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.file_groups import find_roots, roots_of
 from zadapter.planning.file_size import heaviest_request, present_file_size
-from zadapter.spark.footers import few, of_row_groups
+from zadapter.spark.footers import few, known_row_groups
 from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts, total
@@ -70,13 +69,10 @@ def sampled(
 def _row_groups(
     backend: Backend, snapshot: Snapshot, files: pa.Table, columns: tuple[Parts, ...]
 ) -> RowGroups | None:
-    """Read the row groups of some files; None: a footer cannot be read."""
+    """Read the row groups of some files."""
     picked = few(snapshot, files, FOOTERS, ROW_GROUPS)
-    spark = backend.read(snapshot, picked.slice(0, 0)).sparkSession
-    with suppress(Exception):  # the reader of the rows raises a better error
-        uris = backend.uris(snapshot, picked["path"].to_pylist())
-        return RowGroups(picked, of_row_groups(spark, snapshot, picked, uris, columns).table)
-    return None
+    table = known_row_groups(backend, snapshot, picked, columns)
+    return None if table is None else RowGroups(picked, table)
 
 
 def _drawn(

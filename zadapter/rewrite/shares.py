@@ -1,7 +1,6 @@
 """Shares of rows that range filters read, in files and row groups as they are and as planned."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.spark.footers import few, of_row_groups
+from zadapter.spark.footers import few, known_row_groups
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
@@ -83,7 +82,7 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     groups_before = groups_after = None
     before = share_now(request, [planned], files)
     picked = few(snapshot, files, FOOTERS, request.row_groups)
-    row_groups = _row_groups(backend, snapshot, request, picked)
+    row_groups = known_row_groups(backend, snapshot, picked, request.columns)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         # the picked files may overlap less or more than all files do
         within = share_now(request, [planned], row_groups)
@@ -138,18 +137,3 @@ def _weighted(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:
     """Scale the rows of *boxes* to those of *files*."""
     scale = row_counts(files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))
-
-
-def _row_groups(
-    backend: Backend, snapshot: Snapshot, request: Request, picked: pa.Table
-) -> pa.Table | None:
-    """Return files by row group, as a file table with stats of the key columns.
-
-    Returns:
-        None if a footer cannot be read; the reader of the rows raises a better error for it.
-    """
-    spark = backend.read(snapshot, picked.slice(0, 0)).sparkSession
-    with suppress(Exception):
-        uris = backend.uris(snapshot, picked["path"].to_pylist())
-        return of_row_groups(spark, snapshot, picked, uris, request.columns).table
-    return None

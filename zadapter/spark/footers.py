@@ -4,7 +4,7 @@ Tables from footers have only the columns that are certainly those of the table.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from zadapter.backend.contract import Backend
 from zadapter.base.java_file import JavaFile
 from zadapter.base.locations import map_files
 from zadapter.base.names import Parts
@@ -85,6 +86,21 @@ def of_row_groups(
 
     names = {parts[0] for parts in columns}
     return groups_of(snapshot, files, list(map_files(read_groups, uris)), names)
+
+
+def known_row_groups(
+    backend: Backend, snapshot: Snapshot, files: pa.Table, columns: Collection[Parts]
+) -> pa.Table | None:
+    """Return the row groups of *files* as a file table.
+
+    Returns:
+        None if a footer cannot be read; the reader of the rows raises a better error for it.
+    """
+    spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
+    with suppress(Exception):
+        uris = backend.uris(snapshot, files["path"].to_pylist())
+        return of_row_groups(spark, snapshot, files, uris, columns).table
+    return None
 
 
 def few(snapshot: Snapshot, files: pa.Table, most: int, row_groups: int) -> pa.Table:

@@ -106,13 +106,10 @@ def _attempts(context: Any, store: Any, last: Any) -> list[Any]:
     """Return the attempts of a stage: Spark repeats tasks of a stage whose results are lost."""
     if last.attemptId() == 0:
         return [last]
-    lists, no_quantiles = context._jvm.java.util.ArrayList, _no_doubles(context)  # noqa: SLF001
+    lists = context._jvm.java.util.ArrayList  # noqa: SLF001
+    no_quantiles = context._gateway.new_array(context._jvm.double, 0)  # noqa: SLF001
     found = store.stageData(last.stageId(), False, lists(), False, no_quantiles)  # noqa: FBT003
     return [found.apply(at) for at in range(found.size())]
-
-
-def _no_doubles(context: Any) -> Any:
-    return context._gateway.new_array(context._jvm.double, 0)  # noqa: SLF001
 
 
 @contextmanager
