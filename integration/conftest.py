@@ -23,12 +23,6 @@ def pytest_addoption(parser):
     """Let the caller choose the format."""
     parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
     parser.addoption("--sweep", type=int, metavar="N", help="N pairs of rivals, drawn of all")
-    parser.addoption("--every", action="store_true", help="also tests that take minutes")
-
-
-def pytest_configure(config):
-    """Name the mark of tests that take minutes."""
-    config.addinivalue_line("markers", "minutes: run with --every alone")
 
 
 def pytest_generate_tests(metafunc):
@@ -39,16 +33,16 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("trial", module.SOME if count is None else every[:count], ids=str)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of other formats, some pairs of formats, and what takes minutes."""
+    """Leave out the tests of other formats, and mark pairs of formats that CI leaves out."""
     others = [f for f in FORMATS if f != config.getoption("--format")]
     marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
     left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
     if (chosen := config.getoption("--format")) in SEVERAL:
         left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
-    if not config.getoption("--every"):
-        left_out |= known(item for item in items if "migration/values/" in item.nodeid)
-        left_out |= {item for item in items if item.get_closest_marker("minutes")}
+    for item in known(item for item in items if "migration/values/" in item.nodeid):
+        item.add_marker("slow")
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
 

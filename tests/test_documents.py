@@ -1,6 +1,6 @@
 """The documents fit the repository: links, names, commands and the picture of the packages.
 
-``tests/spark/test_documents.py`` runs their code.
+``tests/spark/documents/test_documents.py`` runs their code.
 """
 
 import ast

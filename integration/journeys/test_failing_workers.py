@@ -140,7 +140,7 @@ def check(lake, table, made, rows, share, files):
 
 
 @pytest.mark.parametrize(
-    "harm", ["executors_killed", pytest.param("shuffle_files_lost", marks=pytest.mark.minutes)]
+    "harm", ["executors_killed", pytest.param("shuffle_files_lost", marks=pytest.mark.slow)]
 )
 def test_an_executor_dies_or_loses_files(user, workers, harm):
     """Its tasks and its shuffle files are made again, and what it left half-written is removed."""
@@ -162,7 +162,7 @@ SPECULATION = {
 }
 
 
-@pytest.mark.parametrize("store", ["disk", pytest.param("s3", marks=pytest.mark.minutes)])
+@pytest.mark.parametrize("store", ["disk", pytest.param("s3", marks=pytest.mark.slow)])
 def test_an_executor_hangs(user, s3, workers, store):
     """Spark runs its task a second time elsewhere, and one of the two files is the table's."""
     master, (first, _) = workers

@@ -73,7 +73,7 @@ def driver(user, *arguments):
     return user.call(sys.executable, *words, PYSPARK_PYTHON="/no/python")
 
 
-@pytest.mark.minutes
+@pytest.mark.slow
 def test_a_driver_is_killed_next_to_commits(user, workers):
     """The same call ends the run: each row is there once, and no job is done twice."""
     master, _ = workers

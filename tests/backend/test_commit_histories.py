@@ -13,7 +13,7 @@ from zadapter.errors import (
 )
 from zadapter.table.snapshot import keys
 
-HISTORIES = 6_000
+HISTORIES = 4_000
 FATES = ["fine", "lost", "never", "late", "raw lost", "raw never", "raw late"]
 
 

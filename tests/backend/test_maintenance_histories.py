@@ -12,7 +12,7 @@ from zadapter.backend.commit import Backoff, publish
 from zadapter.errors import NOT_COMMITTED, UnknownOutcomeError
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, keys
 
-HISTORIES = 1_500
+HISTORIES = 400
 FATES = {"fine": 60, "lost": 10, "never": 10, "late": 20, "raw lost": 4, "raw late": 4}
 MOVES = {
     "nothing": 60, "append": 20, "delete file": 6, "delete rows": 8, "rival": 12, "catch up": 30,

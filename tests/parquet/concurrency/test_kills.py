@@ -157,7 +157,13 @@ class Trial:
                 yield where, Folder(root)
 
 
-@pytest.mark.parametrize("name", STORIES)
+OLD = {name for name, story in STORIES.items() if age in story.before}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in OLD else []) for name in STORIES],
+)
 def test_wherever_a_process_is_killed_the_table_is_whole(tmp_path, name):
     """It is at a version of before, between or after; doing the same again ends as if unharmed."""
     trial = Trial(name, tmp_path)

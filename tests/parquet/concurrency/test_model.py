@@ -5,7 +5,6 @@ there. Each rule of the protocol is left out once, and is missed. :mod:`tests.pa
 the other half: there the code itself runs, in orders that are drawn at random.
 """
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -260,7 +259,9 @@ def tried(roles, rules=Rule):
 
 
 @pytest.mark.parametrize(
-    "roles", SMALL + LARGE * ("CI" in os.environ), ids=lambda roles: "+".join(r.name for r in roles)
+    "roles",
+    [*SMALL, *(pytest.param(roles, marks=pytest.mark.slow) for roles in LARGE)],
+    ids=lambda roles: "+".join(role.name for role in roles),
 )
 def test_no_order_of_events_breaks_a_law(roles):
     found = tried(roles)

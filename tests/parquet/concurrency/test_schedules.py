@@ -5,7 +5,6 @@ lost, doubled or resurrected, or a live file deleted. A seed that fails is in th
 ``World(seed).run().check()`` runs it again.
 """
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -17,7 +16,8 @@ from zadapter_parquet.log import log
 from zadapter_parquet.operations import vacuuming
 from zadapter_parquet.store.contract import Outcome
 
-BLOCKS = [range(n, n + 250) for n in range(0, 10_000 if "CI" in os.environ else 250, 250)]
+BLOCKS = [range(n, n + 250) for n in range(0, 10_000, 250)]
+SOME, MORE = BLOCKS[:2], BLOCKS[2:]
 ENOUGH = range(3_000)
 
 
@@ -31,7 +31,9 @@ def broken(seed):
     return None
 
 
-@pytest.mark.parametrize("seeds", BLOCKS, ids=str)
+@pytest.mark.parametrize(
+    "seeds", [*SOME, *(pytest.param(seeds, marks=pytest.mark.slow) for seeds in MORE)], ids=str
+)
 def test_no_order_of_events_breaks_a_law(seeds):
     found = {seed: law for seed in seeds if (law := broken(seed)) is not None}
     assert found == {}
@@ -39,9 +41,13 @@ def test_no_order_of_events_breaks_a_law(seeds):
 
 def test_every_outcome_is_met():
     """Seeds in which nothing goes wrong prove little."""
-    told = {outcome for seed in range(300) for outcome in World(seed).run().outcomes.values()}
+    missing = {"landed", "lost", "unknown", "died"}
+    for seed in SOME[0]:
+        missing -= set(World(seed).run().outcomes.values())
+        if not missing:
+            break
 
-    assert told == {"landed", "lost", "unknown", "died"}
+    assert missing == set()
 
 
 def believes_the_first_answer(self, entry):
