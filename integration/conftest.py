@@ -15,6 +15,8 @@ SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
 ALL_PAIRS = {"test_m04_m05_m11_every_value_arrives"}
 """Tests of values that have all pairs of formats in any run."""
+ALL_FORMATS = {"test_contract.py", "test_a_table_is_clustered"}
+"""Tests of the common core that any run has with all formats."""
 
 jvm.use_fast_compiler()
 
@@ -35,13 +37,14 @@ def pytest_generate_tests(metafunc):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of other formats, and mark pairs of formats that CI leaves out."""
+    """Leave out the tests of other formats, and mark what CI has with some formats alone."""
     others = [f for f in FORMATS if f != config.getoption("--format")]
     marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
     left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
     if (chosen := config.getoption("--format")) in SEVERAL:
         left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
-    for item in known(item for item in items if "migration/values/" in item.nodeid):
+    pairs = known(item for item in items if "migration/values/" in item.nodeid)
+    for item in pairs | of_another_format(items):
         item.add_marker("slow")
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
@@ -60,6 +63,25 @@ def known(items):
         if values and values <= before and item.originalname not in ALL_PAIRS:
             found.add(item)
         before |= values
+    return found
+
+
+def of_another_format(items):
+    """Return the tests of the common core whose turn it is with another format.
+
+    They are the same code for all formats, as is what they test. Where formats differ, the contract
+    says so, which each of them keeps in any run.
+    """
+    tests = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        name = item.function.__qualname__
+        inherited = item.cls and not name.startswith(f"{item.cls.__name__}.")
+        if inherited and {item.path.name, item.originalname}.isdisjoint(ALL_FORMATS):
+            tests[item.path, name][item.cls].append(item)
+    found = set()
+    for turn, by_format in enumerate(tests.values()):
+        del by_format[[*by_format][turn % len(by_format)]]
+        found |= {item for others in by_format.values() for item in others}
     return found
 
 
@@ -100,7 +122,7 @@ def spark(tmp_path_factory, warehouse, s3):
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.databricks.delta.snapshotPartitions": "1",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists by it
             "spark.driver.memory": "2g",
         },
