@@ -13,8 +13,11 @@ from tests.kit import jvm
 FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
-ALL_PAIRS = {"test_m04_m05_m11_every_value_arrives"}
-"""Tests of values that have all pairs of formats in any run."""
+ALL_PAIRS = {
+    "test_m04_m05_m11_every_value_arrives",
+    "test_m09_what_was_stopped_is_ended_by_the_next_call",
+}
+"""Tests of migrations that have all pairs of formats in any run."""
 ALL_FORMATS = {"test_contract.py", "test_a_table_is_clustered"}
 """Tests of the common core that any run has with all formats."""
 
@@ -43,7 +46,7 @@ def pytest_collection_modifyitems(config, items):
     left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
     if (chosen := config.getoption("--format")) in SEVERAL:
         left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
-    pairs = known(item for item in items if "migration/values/" in item.nodeid)
+    pairs = known(item for item in items if "integration/migration/" in item.nodeid)
     for item in pairs | of_another_format(items):
         item.add_marker("slow")
     config.hook.pytest_deselected(items=[*left_out])

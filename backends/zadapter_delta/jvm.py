@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.java_errors import java_exception
 from zadapter.releases import scala
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.java_loops import Loops
 from zadapter.releases.spark_api import from_arrow
 
@@ -29,7 +30,7 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
+        root = java_classes(spark)
         self.root = root
         self.delta: Any = root.org.apache.spark.sql.delta
 
@@ -79,9 +80,8 @@ class Jvm:
         return scala.seq(self.root, java_list)
 
     def iterate(self, items: JavaObject) -> Iterator[Any]:
-        """Yield the items of a Scala ``Seq``."""
-        for item in scala.items(self.root, items):  # noqa: UP028 - py4j's iterators have no close()
-            yield item
+        """Return the items of a Scala ``Seq``."""
+        return scala.items(self.root, items)
 
     def map(self, items: Mapping[str, Any]) -> JavaObject:
         """Return an immutable ``Map``."""

@@ -14,6 +14,7 @@ from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
+from zadapter.releases.scala import each
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
@@ -175,7 +176,7 @@ class IcebergBackend:
         with removing(self._spark, partial(remove_from, pinned.io(), folder)) as kept:
             rows.write.format("iceberg").mode("append").options(**options).save(group)
             files = self._jvm.rewrites.fetchNewFiles(pinned, group)
-            added = {file.location(): file for file in files}
+            added = {file.location(): file for file in each(self._jvm.root, files)}
             kept.update(location.rpartition("/")[2] for location in added)
         return Written(
             paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),

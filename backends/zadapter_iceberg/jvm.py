@@ -11,6 +11,7 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import java_exception
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.java_loops import Loops
 
 JavaObject = Any
@@ -23,7 +24,7 @@ class Jvm:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        root: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
+        root = java_classes(spark)
         self.root = root
         self.iceberg: Any = root.org.apache.iceberg
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001

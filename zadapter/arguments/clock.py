@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.spark_classes import column
 
 JavaObject = Any
@@ -32,7 +33,7 @@ def reads_clock(text: str, types: list[pa.DataType]) -> bool:
 
 def calls_clock(spark: SparkSession, tree: JavaObject) -> bool:
     """Return whether an analysed plan or expression calls a function such as ``current_date``."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(spark)
     return bool(
         tree.containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE())
     )
@@ -47,7 +48,7 @@ def without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame | None:
     """
     if analysed.nodeName() != "Filter":
         return None
-    jvm: Any = rows.sparkSession._jvm  # noqa: SLF001
+    jvm = java_classes(rows.sparkSession)
     java = rows._jdf  # noqa: SLF001
     for part in _conjuncts(analysed.condition()):
         if not calls_clock(rows.sparkSession, part):

@@ -16,6 +16,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.filters.predicate import And, Constant, Predicate, Unknown
+from zadapter.releases.java_classes import java_classes
 from zadapter.spark.clone import planned
 from zadapter.spark.conditions import predicate_of, unknown_rows
 from zadapter.table import file_stats
@@ -150,7 +151,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
         tree = session.sessionState().sqlParser().parseExpression(where)
     except ParseException as error:
         raise _rejected(where, error) from error
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     if not tree.containsPattern(patterns.UNRESOLVED_FUNCTION()):
         return  # the JSON of a long list is slow
@@ -165,7 +166,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
 
 def _is_replaced(name: str, spark: SparkSession) -> bool:
     """Return whether a function of the session replaces the built-in function of that name."""
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     catalyst = jvm.org.apache.spark.sql.catalyst
     registry = getattr(getattr(catalyst.analysis, "FunctionRegistry$"), "MODULE$")
     identifier = catalyst.FunctionIdentifier(name, jvm.scala.Option.apply(None))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, or_
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +28,7 @@ from zadapter.filters.predicate import (
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.insight.reads import Footers
 from zadapter.inspection.opened import Opened, location
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import items
 from zadapter.releases.spark_api import metadata_column, to_arrow
 from zadapter.rewrite.expressions import comparable, constant, descended, search_levels
@@ -131,7 +131,7 @@ def _position(rows: DataFrame) -> Column | None:
 
     Delta shows ``row_index`` of tables with deletion vectors only. Iceberg calls it ``_pos``.
     """
-    jvm: Any = rows.sparkSession._jvm  # noqa: SLF001 - metadata columns have no public listing
+    jvm = java_classes(rows.sparkSession)
     output = rows._jdf.queryExecution().analyzed().metadataOutput()  # noqa: SLF001
     types = {str(each.name()): each.dataType() for each in items(jvm, output)}
     if "_metadata" in types and _ROW_INDEX in list(types["_metadata"].fieldNames()):

@@ -21,6 +21,7 @@ from zadapter.querylog.columns import Columns
 from zadapter.querylog.entries import NO_TEXT, OTHER_TABLE
 from zadapter.querylog.spark_plans import described
 from zadapter.querylog.spelling import Spelling, spelling, without_comments
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import items
 from zadapter.spark.clone import planned, set_all
 from zadapter.spark.conditions import predicate_of, unknown_rows
@@ -103,7 +104,7 @@ class Planner:
     def _planned(self, text: str) -> list[Predicate]:
         try:
             state: Any = self.session._jsparkSession.sessionState()  # noqa: SLF001
-            jvm: Any = self.session._jvm  # noqa: SLF001
+            jvm = java_classes(self.session)
             parsed = _query(jvm, state.sqlParser().parsePlan(text))
             skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
             execution = state.executePlan(parsed, skip)
@@ -129,7 +130,7 @@ class Planner:
     def _scans(self, plan: JavaObject) -> Iterator[Predicate]:
         """Yield the filter of each scan of the table in an optimised plan."""
         pending: list[tuple[JavaObject, tuple[JavaObject, ...]]] = [(plan, ())]
-        jvm: Any = self.session._jvm  # noqa: SLF001
+        jvm = java_classes(self.session)
         pending.extend((found, ()) for found in items(jvm, plan.subqueriesAll()))
         while pending:
             node, conditions = pending.pop()
@@ -146,7 +147,7 @@ class Planner:
 
     def _plans(self, plan: JavaObject) -> Iterator[JavaObject]:
         """Yield all nodes of an analysed plan."""
-        jvm: Any = self.session._jvm  # noqa: SLF001
+        jvm = java_classes(self.session)
         pending = [plan, *items(jvm, plan.subqueriesAll())]
         while pending:
             node = pending.pop()
@@ -171,7 +172,7 @@ class Planner:
         gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
         if not is_instance_of(gateway, relation, f"{_FILES}HadoopFsRelation"):
             return False
-        jvm: Any = self.session._jvm  # noqa: SLF001
+        jvm = java_classes(self.session)
         roots = list(items(jvm, relation.location().rootPaths()))
         return bool(roots) and all(self.spelling.is_location(str(root)) for root in roots)
 

@@ -22,6 +22,7 @@ from zadapter.querylog.columns_of_logs import entries_of
 from zadapter.querylog.entries import OTHER_TABLE, Grouped, of_rows, of_texts
 from zadapter.querylog.json_lines import entries_of_lines
 from zadapter.querylog.spelling import statements, without_comments
+from zadapter.releases.java_classes import java_classes
 
 Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
 """What is passed as a log."""
@@ -128,7 +129,7 @@ def _files(path: str, session: SparkSession) -> list[str]:
     Raises:
         UsageError: There is nothing at the path.
     """
-    jvm: Any = session._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(session)
     java: Any = session._jsparkSession  # noqa: SLF001
     root = jvm.org.apache.hadoop.fs.Path(reachable(jvm, java, path))
     system = root.getFileSystem(java.sessionState().newHadoopConf())
@@ -153,7 +154,7 @@ class _Copies:
 
     def of(self, file: str, number: int) -> str:
         """Copy a file, within the JVM."""
-        jvm: Any = self.session._jvm  # noqa: SLF001
+        jvm = java_classes(self.session)
         gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
         java: Any = self.session._jsparkSession  # noqa: SLF001
         path = jvm.org.apache.hadoop.fs.Path(file)

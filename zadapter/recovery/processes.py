@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from zadapter.releases.java_classes import java_classes
+
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 _STATE, _START = 0, 19
 """Places of fields in ``/proc/<pid>/stat`` behind the name of the program (proc_pid_stat(5))."""
@@ -89,7 +91,7 @@ def of_jvm(spark: Any) -> Process:
     Args:
         spark: A session.
     """
-    java = spark._jvm.java  # noqa: SLF001 - the JVM has no public door
+    java = java_classes(spark).java
 
     def text(path: str) -> str:
         content = java.nio.file.Files.readAllBytes(java.io.File(path).toPath())

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.releases import scala
+from zadapter.releases.java_classes import java_classes
 
 _BYTEWISE = "UTF8_BINARY"
 """The collation of texts that are compared by their bytes."""
@@ -99,7 +100,7 @@ def metadata_column(rows: DataFrame, name: str) -> Column:
 def settings(spark: SparkSession) -> dict[str, str]:
     """Return all settings of a session. ``RuntimeConfig.getAll`` is PySpark 4.0 and later."""
     session: Any = spark
-    return scala.entries(session._jvm, session._jsparkSession.conf().getAll())  # noqa: SLF001
+    return scala.entries(java_classes(session), session._jsparkSession.conf().getAll())  # noqa: SLF001
 
 
 def error_loggers() -> list[logging.Logger]:
@@ -119,7 +120,7 @@ def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     if hasattr(rows, "toArrow"):
         return rows.hint("rebalance", *map(F.col, columns))
     spark: Any = rows.sparkSession
-    jvm = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     attribute = jvm.org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute.quotedString
     names = scala.seq(jvm, scala.java_list(jvm, map(attribute, columns)))
     return DataFrame(rows._jdf.hint("rebalance", names), spark)  # noqa: SLF001

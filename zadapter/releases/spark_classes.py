@@ -6,6 +6,7 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass
 
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import module
 
 JavaObject = Any
@@ -19,7 +20,7 @@ def sessions(jvm: JavaObject) -> JavaObject:
 @contextmanager
 def activated(spark: Any) -> Iterator[None]:
     """Make *spark* the active session of Java's thread for this one, and restore it on exit."""
-    companion = sessions(spark._jvm)  # noqa: SLF001 - the JVM has no public door
+    companion = sessions(java_classes(spark))
     before = companion.getActiveSession()
     companion.setActiveSession(spark._jsparkSession)  # noqa: SLF001
     try:

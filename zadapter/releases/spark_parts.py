@@ -15,6 +15,7 @@ from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.spark_api import to_arrow
 
 AT_ONCE = 200_000
@@ -65,7 +66,7 @@ def _batches(rows: DataFrame, java: Any, partitions: range) -> Iterator[bytes]:
     new = hasattr(util, "_load_from_socket")  # PySpark 4.0 and later
     loading: Any = util if new else import_module("pyspark.rdd")
     spark: Any = rows.sparkSession
-    jvm, context = spark._jvm, spark._jsc.sc()  # noqa: SLF001
+    jvm, context = java_classes(spark), spark._jsc.sc()  # noqa: SLF001
     numbers = jvm.java.util.ArrayList()
     for number in partitions:
         numbers.add(number)
@@ -84,7 +85,7 @@ def _settings(spark: Any) -> Iterator[None]:
     before = context.getLocalProperties()
     changed = before.clone()
     scala_map = spark._jsparkSession.sessionState().conf().getAllConfs()  # noqa: SLF001
-    changed.putAll(spark._jvm.scala.collection.JavaConverters.mapAsJavaMap(scala_map))  # noqa: SLF001
+    changed.putAll(java_classes(spark).scala.collection.JavaConverters.mapAsJavaMap(scala_map))
     context.setLocalProperties(changed)
     try:
         yield

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from zadapter.base.names import quote
 from zadapter.layout.layout import Layout
 from zadapter.releases import scala
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.spark_api import repartition_by_id
 from zadapter.rewrite.expressions import keyed
 from zadapter.spark.checksum import Totals, observed, watched
@@ -98,7 +99,7 @@ def _narrowed(
     sort reads its *added* keys by ordinal.
     """
     spark = shuffled.sparkSession
-    jvm: Any = spark._jvm  # noqa: SLF001 - physical plans have no public door
+    jvm = java_classes(spark)
     execution = jvm.org.apache.spark.sql.execution
     # operators above refer to the columns by the ids of the logical plan
     logical = shuffled.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001

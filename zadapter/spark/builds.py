@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -67,7 +66,7 @@ def refuse_old(spark: str) -> None:
 
 def loaded(jvm: Any, library: Library) -> bool:
     """Return whether a JVM has the jars of a library."""
-    return isinstance(attrgetter(library.probe)(jvm), JavaClass)
+    return isinstance(getattr(jvm, library.probe), JavaClass)
 
 
 def untested(spark: SparkSession, form: Format) -> str | None:
@@ -77,7 +76,8 @@ def untested(spark: SparkSession, form: Format) -> str | None:
         if builds.is_tested_spark(spark.version):
             return None
         return f"Spark {spark.version} is untested; tested is {builds.nearest_spark(spark.version)}"
-    found = str(attrgetter(library.version_method)(spark._jvm)())  # noqa: SLF001
+    class_, _, method = library.version_method.rpartition(".")
+    found = str(getattr(getattr(spark._jvm, class_), method)())  # noqa: SLF001
     if builds.is_tested(library.builds, spark.version, found):
         return None
     tested_spark, tested = builds.nearest(library.builds, spark.version, found)

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import add_all, module
 from zadapter.releases.spark_api import error_loggers
 from zadapter.releases.spark_classes import activated, dataset
@@ -83,7 +84,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
         expressions: Whether the clone evaluates expressions of the caller. If so, only settings
             that affect no expression are reset.
     """
-    gateway: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    gateway = java_classes(spark)
     java_clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
     to_df = RDD.toDF
     clone = SparkSession(spark.sparkContext, java_clone)
@@ -142,7 +143,7 @@ def refresh(user_session: SparkSession, changed: Snapshot) -> None:
 
 def planned(spark: SparkSession, plan: Any) -> DataFrame:
     """Return a logical plan as a DataFrame that *spark* plans under its settings."""
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(spark)
     return DataFrame(dataset(jvm, spark._jsparkSession, plan), spark)  # noqa: SLF001
 
 

@@ -11,6 +11,7 @@ from zadapter.backend.plugins import formats
 from zadapter.base.interrupts import Interrupted
 from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
+from zadapter.releases.java_classes import java_classes
 from zadapter.table.snapshot import Written
 
 _MARKERS, _MARKER_PREFIX = "_zadapter", "migration-"
@@ -28,7 +29,7 @@ def begin(spark: SparkSession, folder: str, migration: str) -> None:
         UsageError: The folder has other files, or the marker of another migration.
         StoreError: The folder cannot be written.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     path_of, marker = jvm.org.apache.hadoop.fs.Path, _marker_name(migration)
     root, markers = path_of(folder), path_of(folder, _MARKERS)
     files = root.getFileSystem(_conf(spark))
@@ -53,7 +54,7 @@ def begin(spark: SparkSession, folder: str, migration: str) -> None:
 
 def end(spark: SparkSession, folder: str, migration: str) -> None:
     """Delete the marker that :func:`begin` has written, if it exists."""
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     path = jvm.org.apache.hadoop.fs.Path(folder, f"{_MARKERS}/{_marker_name(migration)}")
     path.getFileSystem(_conf(spark)).delete(path, False)  # noqa: FBT003
 
@@ -64,7 +65,7 @@ def refuse_others(spark: SparkSession, folder: str) -> None:
     Raises:
         UsageError: There is such a table. Its clean-ups would delete the new table's files.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     try:
         files = jvm.org.apache.hadoop.fs.Path(folder).getFileSystem(_conf(spark))
     except Exception:  # noqa: BLE001 - a store that only the catalog's own classes can read
@@ -88,7 +89,7 @@ def discard(spark: SparkSession, written: Written) -> None:
     If the store fails, the remaining files are left to the format's own clean-up, so that the
     original error is raised without delay.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(spark)
     with suppress(Exception):
         conf = _conf(spark)
         for uri in written.paths.values():

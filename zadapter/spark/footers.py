@@ -6,7 +6,6 @@ Tables from footers have only the columns that are certainly those of the table.
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from zadapter.base.names import Parts
 from zadapter.base.translate_errors import explain, is_foreign, texts
 from zadapter.errors import DataFileError
 from zadapter.filters.row_groups import Groups, groups_of
+from zadapter.releases.java_classes import java_classes
 from zadapter.table.file_stats import spread
 from zadapter.table.footers import Footer, file_table, parse, row_groups
 from zadapter.table.snapshot import Snapshot
@@ -133,7 +133,7 @@ def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
 
 
 def _opened(spark: SparkSession, uri: str) -> JavaFile:
-    jvm: Any = spark._jvm  # noqa: SLF001
+    jvm = java_classes(spark)
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
     size = int(files.getFileStatus(path).getLen())

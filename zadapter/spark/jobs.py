@@ -9,6 +9,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from zadapter.base.interrupts import TAG, stages_by_job
+from zadapter.releases.java_classes import java_classes
 from zadapter.reports import phases
 from zadapter.reports.phases import Amounts, Phase
 
@@ -106,7 +107,7 @@ def _attempts(context: Any, store: Any, last: Any) -> list[Any]:
     """Return the attempts of a stage: Spark repeats tasks of a stage whose results are lost."""
     if last.attemptId() == 0:
         return [last]
-    lists = context._jvm.java.util.ArrayList  # noqa: SLF001
+    lists = java_classes(context).java.util.ArrayList
     no_quantiles = context._gateway.new_array(context._jvm.double, 0)  # noqa: SLF001
     found = store.stageData(last.stageId(), False, lists(), False, no_quantiles)  # noqa: FBT003
     return [found.apply(at) for at in range(found.size())]

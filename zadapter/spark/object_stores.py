@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError
 from zadapter.releases import s3a
+from zadapter.releases.java_classes import java_classes
 from zadapter.spark import settings
 
 S3 = "s3"
@@ -68,7 +68,7 @@ def check(spark: SparkSession, store: str) -> None:
     Raises:
         SessionError: Hadoop has no file system for the store; the message lists missing settings.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(spark)
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     for scheme in (f"{store}a", store):
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from zadapter.base.interrupts import TAG, Interrupted, stages_by_job
+from zadapter.releases.java_classes import java_classes
 
 SHORT = 16
 """Characters of a write's id that are unique, too, for names of files."""
@@ -129,7 +130,7 @@ def remove_folder(spark: Any, folder: str) -> None:
         spark: A session.
         folder: Location, unescaped.
     """
-    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    path = java_classes(spark).org.apache.hadoop.fs.Path(folder)
     _files(spark, path).delete(path, True)  # noqa: FBT003
 
 
@@ -150,7 +151,7 @@ def remove_named(spark: Any, folder: str, prefix: str, kept: Collection[str] = (
 
 def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
     """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - there is no public door
+    path = java_classes(spark).org.apache.hadoop.fs.Path(folder)
     listed = _files(spark, path).listFiles(path, True)  # noqa: FBT003
     while listed.hasNext():
         status = listed.next()

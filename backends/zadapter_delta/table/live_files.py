@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
+from zadapter.releases.scala import each
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.large_log import LargeLog, is_large
@@ -95,7 +96,8 @@ class LiveFiles:
             return
         adds = snapshot.allFiles().collectAsList()
         if adds.size() <= FEW:
-            self._few, self._by_path = adds, {add.path(): add for add in adds}
+            self._few = adds
+            self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}
 
     def _chosen(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
         if self._few is not None:

@@ -143,7 +143,7 @@ def kept(store: Store, change: Change) -> str | None:
 
 def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
     """Fill the layouts of adopted files into a file table."""
-    path = dict(pinned.properties()).get(LEDGER)
+    path = pinned.properties().get(LEDGER)
     data = None if path is None else Store(pinned).read(path)
     if data is None:
         return files

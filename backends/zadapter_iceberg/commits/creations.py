@@ -213,7 +213,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     head = snapshots.newest(jvm, located, None).snapshot_id
     if head != snapshot.handle.snapshot_id or not metadata.previousFiles().isEmpty():
         raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
-    purge = dict(located.table.properties()).get(_GC_ENABLED) != "false"
+    purge = located.table.properties().get(_GC_ENABLED) != "false"
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
         catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)

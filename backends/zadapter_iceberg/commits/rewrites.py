@@ -100,7 +100,7 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
 
 def _name_layout(transaction: JavaObject, layout: Layout) -> None:
     request = layout.request
-    properties = dict(transaction.table().properties())
+    properties = transaction.table().properties()
     updates = {
         "zadapter.columns": ",".join(join(column) for column in request.columns),
         "zadapter.curve": request.curve.value,
@@ -203,7 +203,7 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
         ConflictError: Snapshots that have to be checked have expired.
     """
     table = change.base.table
-    if located.branch is not None and located.branch not in dict(transaction.table().refs()):
+    if located.branch is not None and not transaction.table().refs().containsKey(located.branch):
         # Iceberg would create it again, from main
         raise StaleRewriteError(table, [f"branch {located.branch}"])
     format_version = int(located.table.operations().current().formatVersion())

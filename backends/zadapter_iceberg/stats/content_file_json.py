@@ -12,7 +12,8 @@ _COUNTS = pa.map_(pa.int32(), pa.int64())
 
 def field_ids(spec: Any) -> list[int]:
     """Return the ids of all fields of a partition spec, in its order."""
-    return [int(field.fieldId()) for field in spec.partitionType().fields()]
+    fields = spec.partitionType().fields()
+    return [int(fields.get(at).fieldId()) for at in range(fields.size())]
 
 
 def contents(

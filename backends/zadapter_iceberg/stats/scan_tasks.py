@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from zadapter.errors import UnsupportedError
+from zadapter.releases.scala import each
 from zadapter.table.spark_scans import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
@@ -67,7 +68,7 @@ class Tasks:
         """Return the ids of the partition specs of some live data files."""
         loops = self._jvm.loops
         ids = loops.mapped(self.files(paths), loops.method(FILE, "specId"))
-        return set(map(int, self._jvm.root.java.util.HashSet(ids)))
+        return set(map(int, each(self._jvm.root, self._jvm.root.java.util.HashSet(ids))))
 
     def _named(self, paths: frozenset[str]) -> JavaObject:
         loops = self._jvm.loops

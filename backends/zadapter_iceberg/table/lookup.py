@@ -227,7 +227,7 @@ def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
             write-audit-publish (``SparkTableUtil.wapSession``).
     """
     branch = jvm.spark.conf.get("spark.wap.branch", None)
-    enabled = dict(located.table.properties()).get("write.wap.enabled", "false").lower()
+    enabled = located.table.properties().getOrDefault("write.wap.enabled", "false").lower()
     if branch and enabled == "true" and located.branch is None:
         raise UnsupportedError(
             f"{table}: this session has spark.wap.branch={branch}, so Spark reads and writes that "
@@ -247,10 +247,10 @@ def refuse(table: str, iceberg_table: JavaObject) -> None:
         raise UnsupportedError(
             f"{table} has format version {version}; zadapter supports versions up to {NEWEST}"
         )
-    properties = dict(iceberg_table.properties())
-    if "encryption.key-id" in properties:
+    properties = iceberg_table.properties()
+    if properties.containsKey("encryption.key-id"):
         raise UnsupportedError(f"{table} is encrypted; zadapter cannot verify encrypted files")
-    written_as = properties.get("write.format.default", "parquet").lower()
+    written_as = properties.getOrDefault("write.format.default", "parquet").lower()
     if written_as != "parquet":
         raise UnsupportedError(
             f"{table} has write.format.default={written_as}; zadapter supports Parquet files only"

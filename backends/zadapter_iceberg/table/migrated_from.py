@@ -21,7 +21,7 @@ def text(of: Source) -> str:
 
 def source(version: Version) -> Source | None:
     """Return the source of the main branch, or None if there is none or its history expired."""
-    properties = dict(version.pinned.properties())
+    properties = version.pinned.properties()
     if version.located.branch is not None or PROPERTY not in properties:
         return None
     for snapshot in ancestors(version.pinned, version.snapshot_id, None):

@@ -12,7 +12,9 @@ from zadapter_iceberg.table.snapshots import Version
 
 def data_folder(table: JavaObject, write: StagedWrite) -> str:
     """Return the folder of the files of one write."""
-    data = dict(table.properties()).get("write.data.path", f"{table.location()}/data").rstrip("/")
+    data = (
+        table.properties().getOrDefault("write.data.path", f"{table.location()}/data").rstrip("/")
+    )
     layout = "" if write.layout is None else f"/zadapter-{write.layout}"
     return f"{data}{layout}/{write.id}"
 

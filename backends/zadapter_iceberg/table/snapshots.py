@@ -11,6 +11,7 @@ import pyarrow as pa
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UnsupportedError
+from zadapter.releases.scala import each
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_iceberg.columns import Column, Field, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -81,11 +82,12 @@ class Version:
         if since is None or not self.has_deletes:
             return {}
         tasks = self.tasks.with_deletes(self.tasks.of(paths))
-        of_specs = ((int(task.file().specId()), task.deletes()) for task in tasks)
+        root = self.jvm.root
+        of_specs = ((int(task.file().specId()), task.deletes()) for task in each(root, tasks))
         return {
             str(delete.location()): delete
             for spec, deletes in of_specs
-            for delete in deletes
+            for delete in each(root, deletes)
             if since.covers(delete.dataSequenceNumber(), spec)
             and delete.content().name() != scan_tasks.POSITIONS
         }
@@ -102,19 +104,19 @@ class Version:
     @property
     def target_file_size(self) -> int | None:
         """Size of written files that the table's properties state, in bytes; None: none."""
-        size = dict(self.pinned.properties()).get(TARGET_FILE_SIZE, "")
+        size = self.pinned.properties().getOrDefault(TARGET_FILE_SIZE, "")
         return int(size) if size.isdecimal() else None
 
     @property
     def sort_order(self) -> str:
         """The order in which the table asks for rows to be written, as text; empty if unsorted."""
         schema = self.pinned.schema()
-        fields = self.pinned.sortOrder().fields()
-        named = [(str(schema.findColumnName(each.sourceId())), each) for each in fields]
+        fields = each(self.jvm.root, self.pinned.sortOrder().fields())
+        named = [(str(schema.findColumnName(field.sourceId())), field) for field in fields]
         return ", ".join(
-            f"{name if each.transform().isIdentity() else f'{each.transform()}({name})'} "
-            f"{each.direction()}"
-            for name, each in named
+            f"{name if field.transform().isIdentity() else f'{field.transform()}({name})'} "
+            f"{field.direction()}"
+            for name, field in named
         )
 
     @property

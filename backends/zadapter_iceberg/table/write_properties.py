@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
+from zadapter.releases.scala import java_dict
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot
@@ -24,7 +25,7 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
         encoding: Parquet encoding of the rows.
     """
     pinned = snapshot.handle.pinned
-    table_properties = dict(pinned.properties())
+    table_properties = java_dict(snapshot.handle.jvm.root, pinned.properties())
     write = StagedWrite(id=encoding.write, layout=None if layout is None else layout.id)
     properties = {"write.data.path": data_folder(pinned, write)}
     if layout is not None:

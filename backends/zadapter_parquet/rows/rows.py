@@ -14,6 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base import locations as places
 from zadapter.base.names import quote
 from zadapter.errors import SessionError
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.spark_api import metadata_column
 from zadapter.table.encoding import Encoding
 from zadapter.table.rebase_settings import MOVING, moving
@@ -30,7 +31,7 @@ _STRICT = {
 
 def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
     """Return unescaped locations as the URIs that Spark uses for files."""
-    return places.uris(locations, places.by_hadoop(spark._jvm, spark._jsparkSession))  # noqa: SLF001
+    return places.uris(locations, places.by_hadoop(java_classes(spark), spark._jsparkSession))  # noqa: SLF001
 
 
 def read(

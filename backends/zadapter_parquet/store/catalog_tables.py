@@ -17,6 +17,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.locations import bare, unescaped, warehouse_not_created
 from zadapter.base.names import quote
 from zadapter.errors import EngineError, UnknownTableError, UnsupportedError, UsageError
+from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
 
@@ -156,7 +157,7 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
     Raises:
         UnsupportedError: A partition has a location of its own.
     """
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = java_classes(spark)
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
     identifier = state.sqlParser().parseTableIdentifier(table.name)
     partitions = state.catalog().listPartitions(identifier, jvm.scala.Option.empty())

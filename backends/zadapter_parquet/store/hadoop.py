@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from zadapter.base.java_errors import first_line, java_exception
 from zadapter.base.java_file import JavaFile
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
+from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.format.entries import LARGEST
 from zadapter_parquet.format.paths import ASIDE, checked
 from zadapter_parquet.store.contract import Found, Outcome
@@ -48,7 +49,7 @@ class HadoopFiles:
             UnknownTableError: The folder does not exist.
         """
         self.uri = uri.rstrip("/")
-        jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
+        jvm = java_classes(spark)
         self._fs: JavaObject = jvm.org.apache.hadoop.fs
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
         conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001

@@ -4,6 +4,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.locations import reachable, unescaped
 from zadapter.errors import MissingBackendError, extra
+from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.store import catalog_tables, s3
 from zadapter_parquet.store.contract import Files
 from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles
@@ -30,7 +31,7 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     root = local_path(location)
     if root is not None:
         return LocalFiles(root, make=make)
-    location = reachable(spark._jvm, spark._jsparkSession, location)  # noqa: SLF001
+    location = reachable(java_classes(spark), spark._jsparkSession, location)  # noqa: SLF001
     if location.startswith(f"{SCHEME}:"):
         return HadoopFiles(spark, location, make=make)
     try:  # local folders and HDFS need no obstore

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
+from zadapter.releases.java_classes import java_classes
 from zadapter.releases.s3a import Credentials, credentials_of, region_of
 
 JavaObject = Any
@@ -36,7 +37,7 @@ def options(spark: SparkSession, uri: str) -> dict[str, Any]:
     """
     if not uri.startswith(_SCHEMES):
         return {}
-    jvm: Any = spark._jvm  # noqa: SLF001 - the JVM has no public API
+    jvm = java_classes(spark)
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
     try:
         file_system = jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(conf)
