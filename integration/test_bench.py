@@ -57,6 +57,7 @@ def test_queries_of_two_seeds_differ_in_nothing_but_their_values(log):
     assert len({text for _, text in older} & {text for _, text in newer}) < len(set(older)) / 2
 
 
+@pytest.mark.slow
 def test_the_benchmark_says_what_it_found(request, tmp_path):
     """Each contender's table answers like the input; figures and goals are saved."""
     name = request.config.getoption("--format")
@@ -149,6 +150,7 @@ def test_what_somebody_else_has_written_stays(tmp_path, option):
     assert precious.exists()
 
 
+@pytest.mark.slow
 def test_the_demo_shows_what_it_brings(request, tmp_path):
     """On Delta, with delta-rs and DuckDB as witnesses."""
     if request.config.getoption("--format") != "delta":
