@@ -41,7 +41,7 @@ def optimize(table, spark):
                              spark=spark)  # fmt: skip
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+@pytest.mark.parametrize("scheme", ["s3", pytest.param("s3a", marks=pytest.mark.slow)])
 def test_all_verbs(spark, s3, scheme):
     """Optimized, appended to, deleted from, overwritten, read at any version, cleaned up."""
     table = made(spark, scheme=scheme)
