@@ -1,6 +1,7 @@
 """One format at a time: ``pytest integration --format delta``, or several at once."""
 
 from collections import defaultdict
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,13 +14,18 @@ from tests.kit import jvm
 FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
-ALL_PAIRS = {
+HERE = Path(__file__).parent
+ALL_FORMATS = {
+    "test_contract.py",
+    "test_a_table_is_clustered",
+    "test_every_pair",
+    "test_kills.py",
+    "test_m01_m02_only_live_rows_are_copied",
     "test_m04_m05_m11_every_value_arrives",
-    "test_m09_what_was_stopped_is_ended_by_the_next_call",
+    "test_m12_a_clean_up_of_the_new_table_leaves_the_old_one_whole",
+    "test_m12_a_clean_up_of_the_old_table_leaves_the_new_one_whole",
 }
-"""Tests of migrations that have all pairs of formats in any run."""
-ALL_FORMATS = {"test_contract.py", "test_a_table_is_clustered"}
-"""Tests of the common core that any run has with all formats."""
+"""Modules and tests that any run has with all formats."""
 
 jvm.use_fast_compiler()
 
@@ -46,46 +52,40 @@ def pytest_collection_modifyitems(config, items):
     left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
     if (chosen := config.getoption("--format")) in SEVERAL:
         left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
-    pairs = known(item for item in items if "integration/migration/" in item.nodeid)
-    for item in pairs | of_another_format(items):
+    for item in of_another_format(items):
         item.add_marker("slow")
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
-def known(items):
-    """Return the tests each of whose parameters has its value in an earlier test, too.
-
-    What is read of one format and what is written to another meet in values that are the same for
-    all formats, so each of both once finds what all pairs would.
-    """
-    seen, found = defaultdict(set), set()
-    for item in items:
-        values = {*map(repr, item.callspec.params.items())} if hasattr(item, "callspec") else set()
-        before = seen[item.originalname]
-        if values and values <= before and item.originalname not in ALL_PAIRS:
-            found.add(item)
-        before |= values
-    return found
-
-
 def of_another_format(items):
-    """Return the tests of the common core whose turn it is with another format.
+    """Return the tests whose turn it is with another format, or with other formats.
 
-    They are the same code for all formats, as is what they test. Where formats differ, the contract
-    says so, which each of them keeps in any run.
+    The common core is the same code for all formats, as are its tests. Where formats differ, the
+    contract says so, which each of them keeps in any run.
     """
     tests = defaultdict(lambda: defaultdict(list))
     for item in items:
-        name = item.function.__qualname__
-        inherited = item.cls and not name.startswith(f"{item.cls.__name__}.")
-        if inherited and {item.path.name, item.originalname}.isdisjoint(ALL_FORMATS):
-            tests[item.path, name][item.cls].append(item)
+        if {item.path.name, item.originalname}.isdisjoint(ALL_FORMATS):
+            test, formats = parts(item)
+            tests[test][formats].append(item)
     found = set()
-    for turn, by_format in enumerate(tests.values()):
-        del by_format[[*by_format][turn % len(by_format)]]
-        found |= {item for others in by_format.values() for item in others}
+    for turn, by_formats in enumerate(tests.values()):
+        del by_formats[[*by_formats][turn % len(by_formats)]]
+        found |= {item for others in by_formats.values() for item in others}
     return found
+
+
+def parts(item):
+    """Return what a test has in common with those of other formats, and its formats."""
+    name = item.function.__qualname__
+    if item.cls and not name.startswith(f"{item.cls.__name__}."):
+        return (item.path, name), item.cls
+    if item.path.is_relative_to(HERE / "migration") and hasattr(item, "callspec"):
+        given = {key: str(value) for key, value in item.callspec.params.items()}
+        formats = {key: value for key, value in given.items() if value in FORMATS[:3]}
+        return (item.path, name, *sorted(given.items() - formats.items())), (*formats.values(),)
+    return item, None
 
 
 @pytest.fixture(scope="session")
