@@ -79,6 +79,7 @@ def listed(s3, table):
     return ds.dataset(folder, filesystem=store(s3), format="parquet").count_rows()
 
 
+@pytest.mark.slow
 def test_publishing_loses_its_connection(spark, s3):
     """An engine that lists sees a version or an error, and the next call finishes it."""
     table = made(spark, "gated")
@@ -113,6 +114,7 @@ def test_names_that_a_url_writes_otherwise(spark, s3):
     assert not [key for key in s3.keys(f"{root}/100/") if "_zadapter" in key]
 
 
+@pytest.mark.slow
 def test_hundreds_of_files(spark, s3):
     """Footers are read many at a time; nothing is listed or asked for file by file in turn."""
     root = f"gated/{uuid4().hex}"
