@@ -28,8 +28,9 @@ def layouts(files):
 
 def said(files, columns, partition=()):
     """What is said of each file, where columns have these ids."""
-    fields = SimpleNamespace(fields=lambda: [FIELD] * len(partition))
-    spec = SimpleNamespace(specId=lambda: 3, partitionType=lambda: fields)
+    fields = SimpleNamespace(size=lambda: len(partition), get=lambda _at: FIELD)  # a list of Java's
+    partitioned = SimpleNamespace(fields=lambda: fields)
+    spec = SimpleNamespace(specId=lambda: 3, partitionType=lambda: partitioned)
     version = SimpleNamespace(
         pinned=SimpleNamespace(spec=lambda: spec),
         columns={parts: Column(number, "long") for parts, number in columns.items()},
