@@ -1,5 +1,6 @@
-"""One format at a time: ``pytest integration --format delta``, or several at once."""
+"""Formats by comma: ``pytest integration --format delta,iceberg``."""
 
+from argparse import ArgumentTypeError
 from collections import defaultdict
 from pathlib import Path
 from random import Random
@@ -32,12 +33,25 @@ jvm.use_fast_compiler()
 
 def pytest_addoption(parser):
     """Let the caller choose the format."""
-    parser.addoption("--format", choices=FORMATS, default="delta", help="table format to test")
+    parser.addoption(
+        "--format", type=chosen, default="delta", metavar="FORMATS", help=f"of {', '.join(FORMATS)}"
+    )
     parser.addoption("--sweep", type=int, metavar="N", help="N pairs of rivals, drawn of all")
 
 
+def chosen(text):
+    """Return the formats of a list by comma."""
+    formats = text.split(",")
+    if unknown := {*formats} - {*FORMATS}:
+        raise ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}")
+    return formats
+
+
 def pytest_generate_tests(metafunc):
-    """Have two rivals come to a rewrite: some pairs, or many more."""
+    """Have two rivals come to a rewrite, some pairs or many more; and tests for each format."""
+    if "table_format" in metafunc.fixturenames:
+        formats = metafunc.config.getoption("--format")
+        metafunc.parametrize("table_format", [each for each in formats if each not in SEVERAL])
     if "trial" in metafunc.fixturenames:
         module, count = metafunc.module, metafunc.config.getoption("--sweep")
         every = Random(count).sample(module.EVERY, len(module.EVERY))
@@ -47,15 +61,20 @@ def pytest_generate_tests(metafunc):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out the tests of other formats, and mark what CI has with some formats alone."""
-    others = [f for f in FORMATS if f != config.getoption("--format")]
-    marks = [mark for other in others for mark in (f"/{other}/", f"::Test{other.capitalize()}::")]
-    left_out = {item for item in items if any(mark in item.nodeid for mark in marks)}
-    if (chosen := config.getoption("--format")) in SEVERAL:
-        left_out = {item for item in items if f"/{chosen}/" not in item.nodeid}
+    formats = config.getoption("--format")
+    left_out = {item for item in items if format_of(item, formats) not in formats}
     for item in of_another_format(items):
         item.add_marker("slow")
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def format_of(item, formats):
+    """Return the format of a test; one for all formats goes with the first that is no folder."""
+    for name in (*SEVERAL, *FORMATS):
+        if f"/{name}/" in item.nodeid or f"::Test{name.capitalize()}::" in item.nodeid:
+            return name
+    return next((name for name in formats if name not in SEVERAL), None)
 
 
 def of_another_format(items):

@@ -58,11 +58,9 @@ def test_queries_of_two_seeds_differ_in_nothing_but_their_values(log):
 
 
 @pytest.mark.slow
-def test_the_benchmark_says_what_it_found(request, tmp_path):
+@pytest.mark.parametrize("name", SOME)
+def test_the_benchmark_says_what_it_found(name, tmp_path):
     """Each contender's table answers like the input; figures and goals are saved."""
-    name = request.config.getoption("--format")
-    if name == "parquet":
-        pytest.skip("it has no peers")
     tiny = ["--scale", 0.001, "--files", 3, "--repeat", 1]
 
     printed = run(
@@ -113,11 +111,9 @@ def test_a_peer_is_better_if_it_writes_and_reads_no_more(written, better):
     assert (goal.found, goal.reached) == (better, better == "none")
 
 
-def test_tables_that_age_are_measured_beside_fresh_ones(request, tmp_path):
+@pytest.mark.slow
+def test_tables_that_age_are_measured_beside_fresh_ones(tmp_path):
     """Two appends to Parquet; the rows are compared in the end."""
-    if request.config.getoption("--format") != "parquet":
-        pytest.skip("one format is enough")
-
     printed = run(
         "integration.bench", "--formats", "parquet", "--workloads", "appends",
         "--appends", 2, "--scale", 0.001, "--only", "zadapter,nothing", "--save", tmp_path,
@@ -151,11 +147,8 @@ def test_what_somebody_else_has_written_stays(tmp_path, option):
 
 
 @pytest.mark.slow
-def test_the_demo_shows_what_it_brings(request, tmp_path):
+def test_the_demo_shows_what_it_brings(tmp_path):
     """On Delta, with delta-rs and DuckDB as witnesses."""
-    if request.config.getoption("--format") != "delta":
-        pytest.skip("the demo is of Delta")
-
     printed = run("integration.demo", "--scale", 0.005, "--folder", tmp_path)
 
     assert "delta-rs and DuckDB find the same" in printed

@@ -65,8 +65,8 @@ class Table:
 
 
 @pytest.fixture
-def table(request, spark, tmp_path, warehouse):
-    return Table(spark, request.config.getoption("--format"), tmp_path, warehouse)
+def table(spark, table_format, tmp_path, warehouse):
+    return Table(spark, table_format, tmp_path, warehouse)
 
 
 def check_refused(table, act, error, *says):

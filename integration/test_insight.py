@@ -15,6 +15,7 @@ from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.pruning.engines import EngineTrial
 from integration.pruning.trials import SESSION
+from tests.kit.variants import slow
 from zadapter.backend.plugins import load
 from zadapter.errors import ConflictError, UnknownColumnError, UnsupportedError, UsageError
 from zadapter_delta.commits.rewrites import refuse_another
@@ -188,7 +189,7 @@ class TestDelta(Insight):
         assert lakes.load("delta", table).count() == 100
         assert stats["nullCount"] == {"id": 0, "k": 0, "even": 0}
 
-    @pytest.mark.parametrize("vectors", ["false", "true"])
+    @pytest.mark.parametrize("vectors", ["true", *slow("false")])
     def test_a_repair_brings_no_deleted_row_back(self, lakes, spark, monkeypatch, vectors):
         """Another writer deletes rows after the stats were compared: the repair loses the race."""
         rows = spark.range(100).selectExpr("id", "id * 3 AS k")

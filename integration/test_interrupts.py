@@ -37,6 +37,7 @@ class TestDelta(Stories):
         small(spark).write.format("delta").save(path)
         return path, path
 
+    @pytest.mark.slow
     def test_ctrl_c_during_a_migration(self, spark, table, tmp_path):
         """The new table is not there, nor a file of it; the old one is untouched."""
         name, _ = table

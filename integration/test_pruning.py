@@ -5,6 +5,7 @@ import pytest
 from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
 from integration.pruning.trials import SESSION, WRITERS, Trial
+from tests.kit.variants import slow
 
 
 class Trials:
@@ -16,7 +17,7 @@ class Trials:
     def lakes(self, spark, catalog, tmp_path_factory):
         return Lakes(spark, catalog, tmp_path_factory.mktemp("pruned"))
 
-    @pytest.mark.parametrize("writer", [0, 1])
+    @pytest.mark.parametrize("writer", [1, *slow(0)])
     def test_conditions_find_the_rows_that_a_full_scan_finds(self, lakes, writer):
         """In files by Spark and by others, before and after an optimize."""
         trial = Trial(lakes, self.format, WRITERS[self.format][writer], 1, rows=300, conditions=12)

@@ -11,11 +11,12 @@ import pytest
 import zadapter
 from integration.kit.lakes import settings
 from integration.kit.s3 import KEY, SECRET, make
+from tests.kit.variants import slow
 from zadapter import errors
 
 GUIDE = Path(__file__).parents[1] / "zadapter" / "GUIDE.md"
 CLUSTERED = {"by": ["a", "b"], "target_file_size": "2KB"}
-SCHEMES = pytest.mark.parametrize("scheme", ["s3", "s3a"])
+SCHEMES = pytest.mark.parametrize("scheme", ["s3", *slow("s3a")])
 
 
 class Stories:

@@ -7,6 +7,7 @@ import deltalake
 import pytest
 
 from integration.kit.lakes import settings
+from tests.kit.variants import slow
 from zadapter import Backoff
 from zadapter.errors import (
     ConflictError,
@@ -40,7 +41,7 @@ def test_d01_an_append_lands_beside_the_rewrite(lake, spark, table, between):
     assert lake.log(table)[-1][0]["commitInfo"]["isolationLevel"] == "SnapshotIsolation"
 
 
-@pytest.mark.parametrize("vectors", ["true", "false"])
+@pytest.mark.parametrize("vectors", ["true", *slow("false")])
 def test_d03_d04_d41_a_delete_makes_its_partition_give_up(lake, table, between, vectors):
     """Rows deleted in between stay deleted; the other partitions are rewritten all the same."""
     lake.sql(
@@ -116,7 +117,7 @@ def test_an_unknown_outcome_deletes_nothing(lake, table):
     assert set(Path(table).rglob("*.parquet")) > files
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize("attempts", [2, *slow(1)])
 def test_d28_a_vacuum_right_before_an_attempt_stops_it(lake, table, attempts):
     """Files were verified, and taken by somebody who vacuums without patience."""
     before = lake.rows(table)
@@ -140,7 +141,7 @@ def test_d28_a_vacuum_right_before_an_attempt_stops_it(lake, table, attempts):
 
 
 @pytest.mark.parametrize(("old", "new"), [(2, 0), (0, 2), (1, 1)])
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("whole", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_table_that_was_made_again_gets_nothing(lake, spark, between, old, new, whole):
     """Be its log shorter, longer or as long, and what was written still in the folder or not."""
 

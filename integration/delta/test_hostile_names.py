@@ -35,7 +35,7 @@ def check(lake, path, where, matches):
     assert 0 < len(zadapter.files(path, where=where, spark=lake.spark)) < report.files_added
 
 
-@pytest.mark.parametrize("tracking", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     """Of helpers, of metadata, and such as have to be quoted, with and without row ids."""
     names = ("key", *HELPERS, *QUOTED, *RESERVED[1:-2])
@@ -49,7 +49,7 @@ def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     check(lake, path, where, 100)
 
 
-@pytest.mark.parametrize("tracking", [False, True])
+@pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_column_called_as_sparks_metadata_stays(lake, spark, tracking):
     """Where Spark itself has a column of this name, it has another one."""
     rows = spark.range(2_000).selectExpr(

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.variants import slow
 from zadapter.errors import UnknownOutcomeError, VerificationError
 from zadapter.table import file_stats
 from zadapter_iceberg import IcebergBackend
@@ -78,7 +79,9 @@ def test_i26_no_metrics_mode_hides_a_row(lake, spark, mode):
     backend.close()
 
 
-@pytest.mark.parametrize("type_", ["timestamp", "timestamp_ntz", "date", "decimal(20,3)", "double"])
+@pytest.mark.parametrize(
+    "type_", ["timestamp", "double", *slow("timestamp_ntz", "date", "decimal(20,3)")]
+)
 def test_times_and_numbers_are_keys_and_conditions(lake, spark, type_):
     """Their bounds are used: files are left out by a condition, and clustering helps."""
     made = "timestamp_seconds(id * 86400)" if type_[:4] in {"time", "date"} else "id"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.variants import slow
 from zadapter.backend.commit import Backoff
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
@@ -53,7 +54,7 @@ def test_expired_snapshots_take_no_equality_delete_with_them(lake, spark, table,
     assert keys(lake, table) == [*range(12), *range(13, 2_000), 5_000, 5_001, 5_002]
 
 
-@pytest.mark.parametrize("rewrites", [1, 2])
+@pytest.mark.parametrize("rewrites", [2, *slow(1)])
 def test_a_commit_of_our_own_brings_nothing_back(lake, spark, between, rewrites):
     """A run of two commits: the delete arrives before the first, or between the two."""
     name = lake.make(numbers(spark), "b")
@@ -140,7 +141,12 @@ def test_files_of_which_many_rows_are_deleted_by_position_are_rewritten(
 
 
 @pytest.mark.parametrize(
-    ("files", "rows", "rewritten"), [(9, 50, False), (10, 1, False), (10, 50, True)]
+    ("files", "rows", "rewritten"),
+    [
+        (10, 50, True),
+        pytest.param(9, 50, False, marks=pytest.mark.slow),
+        pytest.param(10, 1, False, marks=pytest.mark.slow),
+    ],
 )
 def test_files_with_many_delete_files_are_rewritten(lake, clustered, files, rows, rewritten):
     """A reader opens all of them with each file: these have no bounds, so they may apply to any."""

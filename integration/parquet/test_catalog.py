@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import zadapter
+from tests.kit.variants import slow
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 
 ROWS = 2_000
@@ -50,7 +51,11 @@ def expected(*numbers):
 
 
 @pytest.mark.parametrize(
-    "clauses", ["USING parquet", "USING parquet PARTITIONED BY (p)", "USING parquet LOCATION '{}'"]
+    "clauses",
+    [
+        *("USING parquet PARTITIONED BY (p)", "USING parquet LOCATION '{}'"),
+        *slow("USING parquet"),
+    ],
 )
 def test_b10_readers_of_the_catalog_see_each_row_once(spark, database, tmp_path, clauses):
     """They see what was published last, whatever zadapter does meanwhile."""

@@ -16,9 +16,10 @@ SMALL = 0.01
 
 
 def pytest_generate_tests(metafunc):
-    """Parametrize with the trials of the selected format."""
+    """Parametrize with the trials of the selected formats."""
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", OF[metafunc.config.getoption("--format")])
+        formats = metafunc.config.getoption("--format")
+        metafunc.parametrize("name", [name for each in formats for name in OF[each]])
 
 
 def test_every_trial_is_run():

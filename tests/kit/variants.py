@@ -1,0 +1,11 @@
+"""Variants of a test."""
+
+import pytest
+
+
+def slow(*variants):
+    """Return values of an argument with which a test is slow.
+
+    Another value goes the same way through our code, and is tested in any run.
+    """
+    return [pytest.param(variant, marks=pytest.mark.slow) for variant in variants]
