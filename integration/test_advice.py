@@ -91,6 +91,18 @@ class Advised:
     def delete(self, lakes, table, where):
         """Delete rows."""
 
+    def test_columns_that_newer_queries_alone_filter_count(self, lakes):
+        """The table is in the order of time, which the newest dashboards ask for."""
+        rows = self.rows(lakes, 20_000).withColumn("t", F.col("id")).orderBy("t")
+        table = lakes.make(self.format, rows.repartitionByRange(8, "t"), files=0)
+        points = [f"k = {k}" for k in range(40)]
+        ranges = [f"t BETWEEN {t} AND {t + 500}" for t in range(0, 19_000, 500)]
+
+        advice = zadapter.advise(table, points + ranges, **self.asked(lakes))
+
+        assert advice.today.share < 0.4
+        assert advice.best is None
+
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)

@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from tests.kit.leaves import is_
 from zadapter.errors import UsageError
-from zadapter.filters.predicate import And, Constant, In, IsNull, Not, Or, StartsWith, Unknown
+from zadapter.filters.boxes import boxes
+from zadapter.filters.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Not,
+    Or,
+    StartsWith,
+    Unknown,
+)
 from zadapter.filters.query_log import (
     SLICES,
     LoggedFilter,
@@ -17,6 +28,7 @@ from zadapter.filters.query_log import (
     normal,
     restricts,
 )
+from zadapter.filters.texts import text
 
 A, B = is_("a", "=", 1, pa.int32()), is_("b", ">", 2, pa.int32())
 NULL_SAFE = is_("a", "<=>", 1, pa.int32())
@@ -125,3 +137,16 @@ def test_a_share_lies_between_nothing_and_all(holdout):
     """A part without queries could neither be learned from nor judged by."""
     with pytest.raises(UsageError, match="between 0 and 1"):
         log().split(holdout)
+
+
+def test_moments_beyond_the_years_of_python_are_values():
+    """The end of the year 9999 west of Greenwich is a moment of the year 10000 in UTC."""
+    type_ = pa.timestamp("us", "UTC")
+    last, first = (
+        pa.scalar(n, pa.int64()).cast(type_) for n in (253_402_318_799_000_000, -(10**17))
+    )
+    listed = normal(In(("t",), (last, first, last)))
+
+    assert len(listed.values) == 2
+    assert "10000-01-01" in text(listed)
+    assert boxes(Comparison(("t",), "<", last))

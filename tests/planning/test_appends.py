@@ -46,13 +46,13 @@ def test_a_second_call_finds_nothing_to_do(kind):
         assert again.rewrites == again.left == ()
 
 
-def test_runs_stay_few_after_hundreds_of_appends():
+def test_runs_stay_few_after_a_hundred_appends():
     """Their number grows with the logarithm of the rows."""
     random = np.random.default_rng(7)
     table = Aging(400)
     table.files = table.anew(arrivals("stationary", random, 4_000, -1, 1))
     runs = []
-    for _ in range(250):
+    for _ in range(120):
         table.append(arrivals("stationary", random, 20, 0, 1), files=1)
         table.maintain()
         runs.append(table.runs)

@@ -18,6 +18,7 @@ from zadapter.arguments.where import without_rows
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
 from zadapter.errors import UsageError
+from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.query_log import LoggedFilter, QueryLog
 from zadapter.insight.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
 from zadapter.layout.filters import Filter, Floats, Keys
@@ -62,16 +63,16 @@ def advise_on(
     usable = _usable(snapshot)
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
     log = _on_keys(log, {*usable, *((name,) for name in snapshot.partition)})
-    older, newer = log.split(holdout)
-    train = in_boxes(older.filters)
-    if not filtered(train, usable):  # there is nothing to learn from the older part
-        older, newer, train = log, log, in_boxes(log.filters)
+    older, newer = _divided(log, holdout, usable)
+    train, test = in_boxes(older.filters), in_boxes(newer.filters)
     weights = filtered(train, usable)
     if not weights:
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
     named = [column for keys in asked.values() for column in _parts(keys, usable)]
-    table, request = sampled(backend, snapshot, tuple(dict.fromkeys((*weights, *named))))
-    judge = _Judge(table, train, in_boxes(newer.filters))
+    # a column that is not sampled would count as one that no layout can skip by
+    columns = dict.fromkeys((*weights, *filtered(test, usable), *named))
+    table, request = sampled(backend, snapshot, tuple(columns))
+    judge = _Judge(table, train, test)
     given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
     found, best = judge.ranked(judge.tried(weights, given))
     keys = best.candidate.keys or (None if request is None else request.keys)
@@ -90,7 +91,7 @@ def advise_on(
         sampled=len(table.root_of),
         files=int(table.budget.sum()),
         candidates=(judge.now.candidate, *(each.candidate for each in found)),
-        best=_of_all(best.candidate.keys, log, usable),
+        best=_of_all(best.candidate, log, usable),
         bloom_filters=blooms,
         queries=_effects(newer.filters, judge.now.shares, best.shares),
         queries_a_day=log.a_day,
@@ -116,11 +117,21 @@ def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
     unused, kept = Counter(log.unused), list[LoggedFilter]()
     for each, ranges in zip(log.filters, in_boxes(log.filters), strict=True):
         if ranges.columns.isdisjoint(keys):
-            columns = ", ".join(sorted(map(join, ranges.columns)))
+            named = ranges.columns or columns_of(each.predicate)
+            columns = ", ".join(sorted(map(join, named)))
             unused[f"{NO_KEYS}: {columns}"] += each.entries
         else:
             kept.append(each)
     return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
+
+
+def _divided(log: QueryLog, holdout: float, usable: Sequence[Parts]) -> tuple[QueryLog, QueryLog]:
+    """Return the part to learn from and the part to judge by.
+
+    Both are the whole log where there is nothing to learn from the older part.
+    """
+    older, newer = log.split(holdout)
+    return (older, newer) if filtered(in_boxes(older.filters), usable) else (log, log)
 
 
 def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
@@ -208,10 +219,10 @@ class _Judge:
         return found | ({} if from_log is None else {LEARNED: from_log})
 
 
-def _of_all(keys: Keys | None, log: QueryLog, usable: Sequence[Parts]) -> Keys | None:
-    """Return a learned layout as the whole log asks for it, and others as they are."""
-    if keys is None or not keys.filters:
-        return keys
+def _of_all(best: Candidate, log: QueryLog, usable: Sequence[Parts]) -> Keys | None:
+    """Return the layout that was learned as the whole log asks for it, and others as they are."""
+    if best.name != LEARNED:
+        return best.keys
     filters = in_boxes(log.filters)
     return learned(filters, filtered(filters, usable))
 

@@ -1,7 +1,6 @@
 """``zadapter advise``, ``analyze``, ``explain`` and ``audit``."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,7 +90,7 @@ def advise(  # noqa: PLR0913 - the options of zadapter.advise
     if not 0 < holdout < 1:
         raise UsageError(f"--holdout must be a share between 0 and 1, not {holdout:g}")
     check_paths(plot, html)
-    log = queries[0] if len(queries) == 1 and not _is_sql(queries[0]) else queries
+    log = queries[0] if len(queries) == 1 else queries
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.advise(
@@ -100,11 +99,6 @@ def advise(  # noqa: PLR0913 - the options of zadapter.advise
         return with_pages(found, table, plot, html)
 
     return Call(function="advise", tables=(table,), backend=backend, run=run)
-
-
-def _is_sql(text: str) -> bool:
-    """Return whether a text is a query or a condition, and not the path of a log."""
-    return " " in text.strip() and not Path(text).exists()
 
 
 def analyze(  # noqa: PLR0913 - the options of zadapter.analyze

@@ -183,7 +183,7 @@ def _tighter(
 
 def _order(left: pa.Scalar, right: pa.Scalar) -> int:
     """Return a number below, equal to or above 0, as *left* is to *right* in Spark's order."""
-    first, second = rank(pa.array([left.as_py(), right.as_py()], left.type)).ranks
+    first, second = rank(pa.array([left, right], left.type)).ranks
     return int(first - second)
 
 
@@ -202,4 +202,4 @@ def _written(box: _Box) -> layout.Box:
 
 
 def _text(value: pa.Scalar | None) -> str | None:
-    return None if value is None else texts(pa.array([value.as_py()], value.type))[0]
+    return None if value is None else texts(pa.array([value], value.type))[0]

@@ -1,9 +1,12 @@
 """Query logs as values: the filters that queries apply to one table, and how much they weigh."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+import pyarrow as pa
+
+from zadapter.base.ranks import rank
 from zadapter.errors import UsageError
 from zadapter.filters.boxes import boxes
 from zadapter.filters.predicate import (
@@ -137,14 +140,19 @@ def _in_order(part: Predicate) -> Predicate:
     """Return a part of a conjunction with its own parts and values in order."""
     match part:
         case In(column, values, has_null):
-            distinct = {value.as_py(): value for value in values}
-            return In(column, tuple(distinct[key] for key in sorted(distinct)), has_null)
+            return In(column, _distinct(values), has_null)
         case Not(In() as listed):
             return Not(_in_order(listed))
         case Or(parts):
             sides = dict.fromkeys(map(normal, parts))
             return Or(tuple(sorted(sides, key=text)))
     return part
+
+
+def _distinct(values: Sequence[pa.Scalar]) -> tuple[pa.Scalar, ...]:
+    """Return values in their order, without repetitions."""
+    # as Arrow's values: Python has no dates before the year 1 and after 9999
+    return tuple(rank(pa.array(values, values[0].type)).distinct) if values else ()
 
 
 def _is_not_null(predicate: Predicate) -> bool:

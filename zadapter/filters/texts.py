@@ -76,7 +76,7 @@ def _list(predicate: In, values: tuple[pa.Scalar, ...]) -> str:
 
 def literal(value: pa.Scalar) -> str:
     """Return a value as text, texts in quotes."""
-    shown = bounds_text(pa.array([value.as_py()], value.type)).to_pylist()[0]
+    shown = bounds_text(pa.array([value], value.type)).to_pylist()[0]
     is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
     return f"'{shown}'" if is_text else str(shown)
 

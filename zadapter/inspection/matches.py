@@ -211,5 +211,5 @@ def _leaf(leaf: Comparison | In | StartsWith | IsNull, column: _Typed) -> Column
 
 def _constants(values: Sequence[pa.Scalar], type_: str) -> Column:
     """Return values as an array of Spark's *type_*."""
-    written = texts(pa.array([value.as_py() for value in values], values[0].type)) if values else []
+    written = texts(pa.array(values, values[0].type)) if values else []
     return constant(written, type_)

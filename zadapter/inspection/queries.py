@@ -1,10 +1,7 @@
 """The queries that an analysis judges: conditions, or the filters of a log."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike, fspath
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +17,7 @@ from zadapter.inspection import matches as counted
 from zadapter.inspection.opened import Opened
 from zadapter.querylog.plans import is_statement
 from zadapter.querylog.read import read_log
-from zadapter.querylog.sources import Queries
+from zadapter.querylog.sources import Queries, is_path
 from zadapter.spark.footers import of_row_groups
 from zadapter.table.file_stats import evenly
 
@@ -28,7 +25,6 @@ JUDGED = 500
 """Maximum number of filters that are judged: the heaviest."""
 COUNTED = 32
 """Maximum number of filters whose matches are counted: those that open most."""
-_PATH = re.compile(r"[a-z][a-z0-9+.-]*:/|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE)
 
 
 def conditions(queries: Queries | None, *, matches: bool) -> list[str] | None:
@@ -57,14 +53,6 @@ def conditions(queries: Queries | None, *, matches: bool) -> list[str] | None:
     return texts
 
 
-def is_path(text: str | PathLike[str]) -> bool:
-    """Return whether a text is the path of a log, and no condition."""
-    try:
-        return bool(_PATH.match(fspath(text))) or Path(text).exists()
-    except (OSError, ValueError):  # too long for a path
-        return False
-
-
 def log_of(opened: Opened, queries: Queries | None, texts: Sequence[str] | None) -> QueryLog:
     """Return the filters to judge.
 
@@ -80,8 +68,6 @@ def log_of(opened: Opened, queries: Queries | None, texts: Sequence[str] | None)
         found = [LoggedFilter(opened.condition(t).predicate, t, (1.0,), 1) for t in texts]
         return QueryLog(tuple(found), len(found), {})
     assert queries is not None  # noqa: S101 - None is no log
-    if isinstance(queries, str) and not is_path(queries):
-        queries = [queries]
     log = read_log(queries, opened.snapshot, opened.rows)
     if not log.filters:
         raise UsageError(log.unusable(opened.snapshot.table, "a column with bounds"))

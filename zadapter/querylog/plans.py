@@ -220,7 +220,7 @@ def is_statement(text: str) -> bool:
 def iceberg_filters(text: str) -> str:
     """Return the filters in the text of a scan of Iceberg; empty if there are none."""
     match = re.search(
-        r"\bfilters=(.*?)(?:, (?:runtimeFilters|runtimeFilter|groupedBy|pushedLimit)=|\]|\)?$)",
+        r"(?s)\bfilters=(.*?)(?:, (?:runtimeFilters|runtimeFilter|groupedBy|pushedLimit)=|\]?\)?$)",
         text,
     )
     return match[1] if match else ""

@@ -29,6 +29,7 @@ from zadapter.table.snapshot import Snapshot
 
 NO_FILTER = "no filter on this table"
 NO_BOUNDS = "a filter without bounds"
+TOO_DEEP = "a filter that is nested too deeply"
 _MOST_REASONS = 50
 """Maximum number of reasons with details; rarer ones are counted without."""
 
@@ -73,6 +74,9 @@ def _log(plans: Planner, found: Grouped) -> QueryLog:
             usable = _usable(_filters(plans, group))
         except UnusableError as error:
             unused[str(error)] += group.entries
+            continue
+        except RecursionError:
+            unused[TOO_DEEP] += group.entries
             continue
         for predicate, times in Counter(usable).items():
             total = sums.setdefault(predicate, _Sum())

@@ -1,12 +1,13 @@
 """The forms of a log, and its entries as rows of one form."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
 from os import PathLike, fspath
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
@@ -28,6 +29,9 @@ Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, f
 """What is passed as a log."""
 _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 """Ends of the names of event logs in the containers of Spark's own codecs."""
+_PATH = re.compile(
+    r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
+)
 _MOST_FILES = 100_000
 _FORMS = (
     "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
@@ -49,8 +53,10 @@ def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
     """
     if isinstance(queries, DataFrame):
         return of_rows(entries_of(queries, "queries="), "queries=")
-    if isinstance(queries, (str, PathLike)):
+    if isinstance(queries, PathLike) or (isinstance(queries, str) and is_path(queries)):
         return _of_path(str(fspath(queries)), session, name)
+    if isinstance(queries, str):
+        queries = [queries]
     given: object = queries
     if not isinstance(given, Sequence) or isinstance(given, bytes):
         raise UsageError(
@@ -61,6 +67,14 @@ def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
     return of_texts([_weighted(entry, number) for number, entry in enumerate(queries)])
 
 
+def is_path(text: str) -> bool:
+    """Return whether a text is the path of a log, and neither a query nor a condition."""
+    try:
+        return bool(_PATH.match(text)) or Path(text).exists()
+    except (OSError, ValueError):  # too long for a path
+        return False
+
+
 def _weighted(entry: object, number: int) -> tuple[str, float]:
     """Return an entry of a list as a text and a weight.
 
@@ -68,6 +82,8 @@ def _weighted(entry: object, number: int) -> tuple[str, float]:
         UsageError: It is neither a text nor a text with a positive number.
     """
     text, weight = (entry, 1.0) if isinstance(entry, str) else _pair(entry)
+    if isinstance(text, str) and _PATH.fullmatch(text.strip()) and " " not in text.strip():
+        raise UsageError(f"queries[{number}] is the path {text!r}; pass one path alone as queries=")
     is_number = isinstance(weight, Real) and not isinstance(weight, bool)
     if not isinstance(text, str) or not is_number or not (isfinite(weight) and weight > 0):
         raise UsageError(
@@ -95,15 +111,20 @@ def _of_path(path: str, session: SparkSession, name: str) -> Grouped:
 
 
 def _of_files(files: list[str], session: SparkSession, name: str, shown: str) -> Grouped:
-    kinds = {_kind(file) for file in files}
-    if "parquet" in kinds:
-        parquet = [file for file in files if _kind(file) == "parquet"]
-        return of_rows(entries_of(session.read.parquet(*parquet), shown), shown)
-    if "csv" in kinds:
+    first, *others = {_kind(file): file for file in files}.items()
+    if others:
+        raise UsageError(
+            f"{shown} has files of several forms, such as {first[1]} and {others[0][1]}; pass "
+            "those of one form"
+        )
+    kind = first[0]
+    if kind == "parquet":
+        return of_rows(entries_of(session.read.parquet(*files), shown), shown)
+    if kind == "csv":
         texts = session.read.options(header=True, multiLine=True, escape='"')
-        return of_rows(entries_of(texts.csv([f for f in files if _kind(f) == "csv"]), shown), shown)
-    if "sql" in kinds:
-        scripts = session.read.text([f for f in files if _kind(f) == "sql"], wholetext=True)
+        return of_rows(entries_of(texts.csv(files), shown), shown)
+    if kind == "sql":
+        scripts = session.read.text(files, wholetext=True)
         found = [
             (text, 1.0)
             for row in scripts.orderBy(F.input_file_name()).collect()
@@ -118,9 +139,10 @@ def _of_files(files: list[str], session: SparkSession, name: str, shown: str) ->
 
 
 def _kind(file: str) -> str:
-    """Return the form of a file by its name."""
+    """Return the form of a file by its name; all but three have lines of JSON."""
     name = PurePosixPath(file).name.removesuffix(".gz").removesuffix(".bz2")
-    return name.rpartition(".")[2].lower() if "." in name else ""
+    kind = name.rpartition(".")[2].lower()
+    return kind if kind in {"parquet", "csv", "sql"} else "json"
 
 
 def _files(path: str, session: SparkSession) -> list[str]:
@@ -138,7 +160,11 @@ def _files(path: str, session: SparkSession) -> list[str]:
             f"queries={path!r}: there is no such file or folder; pass a list for texts of queries"
         )
     listed, found = system.listFiles(root, True), list[str]()  # noqa: FBT003
-    while listed.hasNext() and len(found) < _MOST_FILES:
+    while listed.hasNext():
+        if len(found) == _MOST_FILES:
+            raise UsageError(
+                f"queries={path!r} has more than {_MOST_FILES:,} files; pass a folder with fewer"
+            )
         file = listed.next().getPath()
         if not str(file.getName()).startswith(("_", ".", "appstatus_")):
             found.append(str(file.toString()))

@@ -3,11 +3,15 @@
 The plans show values without quotes and without types. A value gets the type of the column that it
 is compared with, and times are read in the session's time zone. In a list of texts, a comma
 separates two values, so texts with commas are misread there. Conjuncts that cannot be read are left
-out, which makes the condition wider.
+out, which makes the condition wider: such as ``INSET``, a list without parentheses.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 from zadapter.querylog.columns import Columns, both
 
@@ -30,7 +34,7 @@ _SPARK: Mapping[str, str] = {
     rf"isnull\({_COLUMN}\)": "IS NULL",
 }
 _COMPARED = re.compile(rf"\({_COLUMN} (=|<=>|<|<=|>|>=) ([^#]*)\)", re.DOTALL)
-_LISTED = re.compile(rf"(NOT )?{_COLUMN} (?:IN|INSET) ?\(?([^#]*?)\)?", re.DOTALL)
+_LISTED = re.compile(rf"(NOT )?{_COLUMN} IN ?\(([^#]*?)\)", re.DOTALL)
 
 
 def pushed(text: str, columns: Columns) -> str:
@@ -38,33 +42,72 @@ def pushed(text: str, columns: Columns) -> str:
     inner = text.strip()[1:-1]
     if not inner or len(inner) > _LONGEST:
         return both([])
-    return both([_source_filter(part, columns) for part in _NEXT.split(inner)])
+    return both([_Pushed.of(part, columns).read(0, len(part)) for part in _NEXT.split(inner)])
 
 
-def _source_filter(text: str, columns: Columns) -> str | None:
-    """Convert a data source filter; the result is None if it cannot be read."""
-    match = _FILTER.fullmatch(text)
-    if match is None:
-        return None
-    name, inner = match.groups()
-    if name in {"And", "Or"}:
-        return _combined(name, inner, columns)
-    if name == "Not":
-        child = _source_filter(inner, columns)
-        return None if child is None else f"NOT ({child})"
-    if name.startswith("Always"):
-        return name.removeprefix("Always").upper()
-    return _leaf(name, inner, columns)
+@dataclass(frozen=True, slots=True)
+class _Pushed:
+    """A data source filter, and where the sides of its conjunctions and disjunctions meet.
 
+    Attributes:
+        text: The filter.
+        columns: The table's columns.
+        depth: Number of open parentheses before each character.
+        sides: Commas between two filters, in order, by the depth.
+    """
 
-def _combined(name: str, inner: str, columns: Columns) -> str | None:
-    """Convert a conjunction or disjunction; chains of them nest on the left."""
-    for comma in reversed(list(_SIDE.finditer(inner))):
-        left = _source_filter(inner[: comma.start()], columns)
-        right = None if left is None else _source_filter(inner[comma.end() :], columns)
-        if left is not None and right is not None:
-            return f"({left}) {name.upper()} ({right})"
-    return None
+    text: str
+    columns: Columns
+    depth: Sequence[int]
+    sides: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of(cls, text: str, columns: Columns) -> "_Pushed":
+        """Find the commas of a filter."""
+        steps = ((character == "(") - (character == ")") for character in text)
+        depth, sides = list(accumulate(steps, initial=0)), defaultdict[int, list[int]](list)
+        for comma in _SIDE.finditer(text):
+            sides[depth[comma.start()]].append(comma.start())
+        return cls(text, columns, depth, sides)
+
+    def read(self, start: int, end: int) -> str | None:
+        """Convert a part of the text; the result is None if it cannot be read."""
+        match = _FILTER.fullmatch(self.text, start, end)
+        if match is None:
+            return None
+        name = match[1]
+        if name in {"And", "Or"}:
+            return self._combined(name, start, end)
+        if name == "Not":
+            child = self.read(*match.span(2))
+            return None if child is None else f"NOT ({child})"
+        if name.startswith("Always"):
+            return name.removeprefix("Always").upper()
+        return _leaf(name, match[2], self.columns)
+
+    def _combined(self, name: str, start: int, end: int) -> str | None:
+        """Convert a chain of conjunctions or of disjunctions, which nest hundreds of levels."""
+        pending, found = [(start, end)], list[str]()
+        while pending:
+            part = pending.pop()
+            match = _FILTER.fullmatch(self.text, *part)
+            if match is not None and match[1] == name:
+                first, last = match.span(2)
+                comma = self._comma(first, last)
+                if comma is None:
+                    return None
+                pending += [(comma + 1, last), (first, comma)]
+            elif (read := self.read(*part)) is not None:
+                found.append(f"({read})")
+            else:
+                return None
+        return f" {name.upper()} ".join(found)
+
+    def _comma(self, start: int, end: int) -> int | None:
+        """Return the comma between two sides; None: a value has a single parenthesis."""
+        commas = self.sides.get(self.depth[start], ())
+        first, behind = bisect_left(commas, start), bisect_left(commas, end)
+        return commas[first] if behind - first == 1 else None
 
 
 def _leaf(name: str, inner: str, columns: Columns) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.kit.variants import slow
 from tests.parquet.kit import legacy
 from tests.parquet.kit.failpoints import DEATHS, Failpoints, die, die_in_the_middle
 from tests.parquet.kit.folder import Folder, made
@@ -157,13 +158,10 @@ class Trial:
                 yield where, Folder(root)
 
 
-OLD = {name for name, story in STORIES.items() if age in story.before}
+SOME = ("register", "append", "rewrite", "delete", "restore", "vacuum", "publish")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in OLD else []) for name in STORIES],
-)
+@pytest.mark.parametrize("name", [*SOME, *slow(*(name for name in STORIES if name not in SOME))])
 def test_wherever_a_process_is_killed_the_table_is_whole(tmp_path, name):
     """It is at a version of before, between or after; doing the same again ends as if unharmed."""
     trial = Trial(name, tmp_path)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.kit.variants import slow
 from tests.parquet.kit.model import Entry, Machine, Moves, Names, Role, Rule, Turn, entry, search
 
 ROWS = {"A": [1, 2], "B": [3], "C": [4], "D": [5], "A again": [1, 2], "A less a row": [1]}
@@ -220,7 +221,6 @@ VACUUM, SPARING = Vacuum("vacuum"), Vacuum("sparing vacuum", spares=1)
 RESTORER = Restorer("restorer")
 
 SMALL = [
-    (REWRITER, DELETER, CLEANER, VACUUM),
     (REWRITER, RESTORER, CLEANER, VACUUM),
     (REWRITER, APPENDER, VACUUM),
     (REWRITER, APPENDER, CLEANER),
@@ -228,6 +228,7 @@ SMALL = [
     (REWRITER, CLEANER, HEIR),
 ]
 LARGE = [
+    (REWRITER, DELETER, CLEANER, VACUUM),
     (REWRITER, APPENDER, CLEANER, VACUUM),
     (REWRITER, DELETER, RESTORER, VACUUM),
     (REWRITER, RESTORER, VACUUM, SPARING),
@@ -260,7 +261,7 @@ def tried(roles, rules=Rule):
 
 @pytest.mark.parametrize(
     "roles",
-    [*SMALL, *(pytest.param(roles, marks=pytest.mark.slow) for roles in LARGE)],
+    [*SMALL, *slow(*LARGE)],
     ids=lambda roles: "+".join(role.name for role in roles),
 )
 def test_no_order_of_events_breaks_a_law(roles):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.kit.variants import slow
 from tests.parquet.kit.world import World
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter_parquet.format.entries import encode
@@ -16,8 +17,7 @@ from zadapter_parquet.log import log
 from zadapter_parquet.operations import vacuuming
 from zadapter_parquet.store.contract import Outcome
 
-BLOCKS = [range(n, n + 250) for n in range(0, 10_000, 250)]
-SOME, MORE = BLOCKS[:2], BLOCKS[2:]
+SOME, *MORE = (range(n, n + 100) for n in range(0, 10_000, 100))
 ENOUGH = range(3_000)
 
 
@@ -31,9 +31,7 @@ def broken(seed):
     return None
 
 
-@pytest.mark.parametrize(
-    "seeds", [*SOME, *(pytest.param(seeds, marks=pytest.mark.slow) for seeds in MORE)], ids=str
-)
+@pytest.mark.parametrize("seeds", [SOME, *slow(*MORE)], ids=str)
 def test_no_order_of_events_breaks_a_law(seeds):
     found = {seed: law for seed in seeds if (law := broken(seed)) is not None}
     assert found == {}
@@ -41,7 +39,7 @@ def test_no_order_of_events_breaks_a_law(seeds):
 
 def test_every_outcome_is_met():
     """Seeds in which nothing goes wrong prove little."""
-    told = {outcome for seed in SOME[0] for outcome in World(seed).run().outcomes.values()}
+    told = {outcome for seed in SOME for outcome in World(seed).run().outcomes.values()}
 
     assert told == {"landed", "lost", "unknown", "died"}
 

@@ -257,3 +257,18 @@ def test_a_folder_without_files(read, tmp_path):
     """It may be the wrong one."""
     with pytest.raises(UsageError, match="has no files"):
         read(tmp_path)
+
+
+def test_a_folder_with_logs_of_several_forms_is_refused(read, tmp_path):
+    """One of them would be left out without a word."""
+    (tmp_path / "a.csv").write_text("query\nid = 1\n")
+    (tmp_path / "b.sql").write_text("SELECT * FROM events WHERE id = 2;")
+
+    with pytest.raises(UsageError, match=r"several forms, such as .*a\.csv and .*b\.sql"):
+        read(tmp_path)
+
+
+def test_one_text_is_a_query_and_a_path_among_texts_is_refused(read):
+    assert sums(read("id = 7")) == {"id = 7": 1}
+    with pytest.raises(UsageError, match=r"queries\[1\] is the path 'logs/b\.sql'"):
+        read(["id = 7", "logs/b.sql"])
