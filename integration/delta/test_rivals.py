@@ -72,11 +72,9 @@ RIVALS = SHARED | {
 }
 EVERY = trials(RIVALS)
 SOME = [
-    Trial("attempts", "append", "vacuum"),
     Trial("attempts", "delete", "restore"),
     Trial("attempts", "append", "drop"),
     Trial("jobs", "update", "compaction"),
-    Trial("within", "rewrite", "overwrite"),
     Trial("within", "append", "vacuum"),
 ]
 

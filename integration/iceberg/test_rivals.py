@@ -100,8 +100,6 @@ SOME = [
     Trial("attempts", "equality delete", "append"),
     Trial("attempts", "append", "drop"),
     Trial("jobs", "equality delete", "expire"),
-    Trial("jobs", "spec", "equality delete"),
-    Trial("within", "equality delete", "equality delete"),
     Trial("within", "delete", "orphans"),
 ]
 

@@ -91,7 +91,6 @@ RIVALS = {
 }
 EVERY = trials(RIVALS)
 SOME = [
-    Trial("attempts", "append", "vacuum"),
     Trial("attempts", "delete", "drop log"),
     Trial("attempts", "append", "drop"),
     Trial("jobs", "delete", "restore"),

@@ -1,25 +1,29 @@
 """One small round of each trial; ``python -m integration.trials`` runs more."""
 
+from itertools import chain
+
 from integration.migration.tables import Lakes
 from integration.trials import TRIALS
 from integration.trials.rounds import run
+from tests.kit.variants import slow
 
 OF = {
     "delta": ["deltars"],
-    "iceberg": ["evolution", "equality", "vectors"],
+    "iceberg": ["equality", "evolution", "vectors"],
     "parquet": ["writers", "files", "columns", "cells"],
     "migration": ["kills"],
     "journeys": [],
 }
-"""Trials by the format that they are run with."""
+"""Trials by the format that they are run with; all but the first are slow."""
 SMALL = 0.01
 
 
 def pytest_generate_tests(metafunc):
     """Parametrize with the trials of the selected formats."""
     if "name" in metafunc.fixturenames:
-        formats = metafunc.config.getoption("--format")
-        metafunc.parametrize("name", [name for each in formats for name in OF[each]])
+        for_formats = [OF[each] for each in metafunc.config.getoption("--format")]
+        first, others = [names[:1] for names in for_formats], [names[1:] for names in for_formats]
+        metafunc.parametrize("name", [*chain(*first), *slow(*chain(*others))])
 
 
 def test_every_trial_is_run():
