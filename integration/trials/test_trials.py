@@ -7,28 +7,30 @@ from integration.trials import TRIALS
 from integration.trials.rounds import run
 from tests.kit.variants import slow
 
-OF = {
-    "delta": ["deltars"],
-    "iceberg": ["equality", "evolution", "vectors"],
-    "parquet": ["writers", "files", "columns", "cells"],
+OF = {"delta": ["deltars"], "iceberg": ["equality"], "parquet": ["writers"]}
+"""Trials by the format that they are run with."""
+SLOW = {
+    "iceberg": ["evolution", "vectors"],
+    "parquet": ["files", "columns", "cells"],
     "migration": ["kills"],
-    "journeys": [],
 }
-"""Trials by the format that they are run with; all but the first are slow."""
+"""The same of those that are slow."""
 SMALL = 0.01
 
 
 def pytest_generate_tests(metafunc):
     """Parametrize with the trials of the selected formats."""
     if "name" in metafunc.fixturenames:
-        for_formats = [OF[each] for each in metafunc.config.getoption("--format")]
-        first, others = [names[:1] for names in for_formats], [names[1:] for names in for_formats]
-        metafunc.parametrize("name", [*chain(*first), *slow(*chain(*others))])
+        formats = metafunc.config.getoption("--format")
+        names, others = (
+            [name for each in formats for name in of.get(each, ())] for of in (OF, SLOW)
+        )
+        metafunc.parametrize("name", [*names, *slow(*others)])
 
 
 def test_every_trial_is_run():
     """Every trial belongs to a format."""
-    assert sorted(name for names in OF.values() for name in names) == sorted(TRIALS)
+    assert sorted(chain(*OF.values(), *SLOW.values())) == sorted(TRIALS)
 
 
 def test_no_row_is_lost_doubled_or_changed(spark, catalog, tmp_path, name):
