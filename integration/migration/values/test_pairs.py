@@ -131,6 +131,7 @@ def test_no_rows_are_a_table_too(lakes, spark, format_, to, mode):
     assert len(lakes.read(to, report.target)) == 3
 
 
+@pytest.mark.slow
 def test_a_thousand_files_stay_where_they_are(lakes, spark):
     """All of them, each once; they are handed over by the thousand."""
     table = lakes.make("delta", spark.range(0, 1_001, 1, 1_001), files=0)
