@@ -32,7 +32,7 @@ def check(lake, name, where, matches):
     assert 0 < len(zadapter.files(name, where=where, spark=lake.spark)) < report.files_added
 
 
-@pytest.mark.parametrize("version", [pytest.param("2", marks=pytest.mark.slow), "3"])
+@pytest.mark.parametrize("version", ["3", *slow("2")])
 def test_columns_of_any_name_keep_their_rows(lake, spark, version):
     """Of helpers, of other formats' metadata, and such as have to be quoted."""
     names = (

@@ -12,6 +12,7 @@ import pytest
 
 import zadapter
 from integration.kit.s3 import KEY, SECRET
+from tests.kit.variants import slow
 from zadapter import errors
 
 
@@ -41,7 +42,7 @@ def optimize(table, spark):
                              spark=spark)  # fmt: skip
 
 
-@pytest.mark.parametrize("scheme", ["s3", pytest.param("s3a", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["s3", *slow("s3a")])
 def test_all_verbs(spark, s3, scheme):
     """Optimized, appended to, deleted from, overwritten, read at any version, cleaned up."""
     table = made(spark, scheme=scheme)
