@@ -63,8 +63,8 @@ def advise_on(
     usable = _usable(snapshot)
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
     log = _on_keys(log, {*usable, *((name,) for name in snapshot.partition)})
-    older, newer = _divided(log, holdout, usable)
-    train, test = in_boxes(older.filters), in_boxes(newer.filters)
+    older, newer, train = _divided(log, holdout, usable)
+    test = in_boxes(newer.filters)
     weights = filtered(train, usable)
     if not weights:
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
@@ -125,13 +125,16 @@ def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
     return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
 
 
-def _divided(log: QueryLog, holdout: float, usable: Sequence[Parts]) -> tuple[QueryLog, QueryLog]:
-    """Return the part to learn from and the part to judge by.
+def _divided(
+    log: QueryLog, holdout: float, usable: Sequence[Parts]
+) -> tuple[QueryLog, QueryLog, list[Filter]]:
+    """Return the part to learn from, the part to judge by, and the filters of the first in boxes.
 
-    Both are the whole log where there is nothing to learn from the older part.
+    Both parts are the whole log where there is nothing to learn from the older part.
     """
     older, newer = log.split(holdout)
-    return (older, newer) if filtered(in_boxes(older.filters), usable) else (log, log)
+    train = in_boxes(older.filters)
+    return (older, newer, train) if filtered(train, usable) else (log, log, in_boxes(log.filters))
 
 
 def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
