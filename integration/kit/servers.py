@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from tests.kit.jvm import FAST_COMPILER
 from zadapter.spark.launch import java
 
 MAVEN = shutil.which("mvn")
+
+# Maven keeps POMs of jars that it does not need. In its own folder, Spark would find them there and
+# look for the jars nowhere else.
+REPOSITORY = Path(tempfile.gettempdir(), "zadapter-maven")
 
 
 def free_port():
@@ -35,8 +40,9 @@ def java_server(project, folder, arguments, is_up, environment=()):
     """
     if MAVEN is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("needs Debian's package maven")
-    resolve = ["-q", "-f", project, "dependency:build-classpath", f"-Dmdep.outputFile={folder}/cp"]
-    subprocess.run([MAVEN, *resolve], check=True, stdout=subprocess.DEVNULL)
+    places = [f"-Dmaven.repo.local={REPOSITORY}", f"-Dmdep.outputFile={folder}/cp"]
+    resolve = [MAVEN, "-q", "-f", project, "dependency:build-classpath", *places]
+    subprocess.run(resolve, check=True, stdout=subprocess.DEVNULL)
     with (
         java.home(java.chosen()) as home,
         Path(folder / "log").open("w") as log,
