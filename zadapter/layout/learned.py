@@ -25,7 +25,7 @@ HALF, EVEN = 0.5, 0.75
 """Minimum rows of a file, and of a file among several that are cut later, in files' means."""
 SIDE = 0.25
 """Minimum share of the rows on each side of a cut below a file."""
-LIKE = 0.5
+LIKE = 0.2
 """Weight of filters like the given ones, with the same ranges elsewhere in the column."""
 ALONE = 0.2
 """Weight of the columns of a filter by themselves. Without it, filters of other combinations of
