@@ -44,9 +44,11 @@ def _worker(url, folder, environment, number, cores):
     words = [f"{DEPLOY}.worker.Worker", "--host", host, "--webui-port", page, *sizes, url]
     port = free_port()
     options = f"-Dspark.shuffle.service.enabled=true -Dspark.shuffle.service.port={port}"
-    settings = {"SPARK_WORKER_OPTS": options, "SPARK_LOCAL_DIRS": str(own / "local")}
+    # the shuffle service of a worker serves files under its own folders alone
+    local = folder / "local"
+    settings = {"SPARK_WORKER_OPTS": options, "SPARK_LOCAL_DIRS": str(local)}
     with _daemon(words, own, {**environment, **settings}, page) as daemon:
-        yield Worker(daemon, port, own / "local")
+        yield Worker(daemon, port, local)
 
 
 class Worker:
@@ -55,7 +57,7 @@ class Worker:
     Attributes:
         shuffle_port: Port at which it serves the shuffle files of all executors of this machine
             whose application asks for it.
-        local: Folder of the shuffle files that its executors write.
+        local: Folder of the shuffle files that all executors of this machine write.
     """
 
     def __init__(self, daemon, shuffle_port, local):
@@ -86,7 +88,7 @@ class Worker:
 
     @contextmanager
     def shuffle_files_lost(self):
-        """Delete the shuffle files that its executors have written."""
+        """Delete the shuffle files that all executors of this machine have written."""
         for file in self.local.rglob("shuffle_*"):
             file.unlink(missing_ok=True)
         yield
