@@ -116,6 +116,7 @@ def test_partitions_and_deletion_vectors(spark, table):
     assert report.share_after < report.share_before
     assert read(spark, table) == before
     assert zadapter.files(table, where="a = 5", spark=spark).num_rows <= report.files_added / 2
+    assert zadapter.plan(table, where="abs(a) = 5", force=True, **options).jobs == 1
     assert zadapter.optimize(table, **options).nothing_to_do
 
 

@@ -16,6 +16,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.filters.predicate import And, Constant, Predicate, Unknown
+from zadapter.releases.functions import is_replaced
 from zadapter.releases.java_classes import java_classes
 from zadapter.spark.clone import planned
 from zadapter.spark.conditions import predicate_of, unknown_rows
@@ -24,6 +25,7 @@ from zadapter.table.snapshot import Snapshot
 
 JavaObject = Any
 _CALL = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
+_ALIAS = "Alias"
 _SHOWN = 60
 
 
@@ -55,6 +57,7 @@ def condition(where: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
     """
     check_where(where)
     analysed = _plan(_where(rows, where)).analyzed()
+    _check_complete(where, rows.sparkSession)
     if not analysed.subqueries().isEmpty():
         raise UsageError(
             f"the condition {_short(where)} has a subquery; run it first and use its result"
@@ -83,6 +86,20 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
             f"the condition {_short(text)} is nested too deeply; remove the parentheses around "
             "chains of AND or OR, and use IN (...) for lists"
         ) from error
+
+
+def _check_complete(text: str, spark: SparkSession) -> None:
+    """Refuse words behind the condition, such as an ``OR`` without another condition.
+
+    Spark takes them for the name of a column.
+    """
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    tree = session.sessionState().sqlParser().parseExpression(text)
+    if str(tree.nodeName()) == _ALIAS:
+        raise UsageError(
+            f"the condition {_short(text)} ends in {tree.name()!r}, which belongs to no condition; "
+            "complete it, or remove that word"
+        )
 
 
 def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Predicate:
@@ -157,24 +174,11 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
         return  # the JSON of a long list is slow
     parsed = json.loads(tree.toJSON())
     for name in {node["nameParts"][1:-1] for node in parsed if node["class"] == _CALL}:
-        if _is_replaced(name, spark):
+        if is_replaced(spark, name):
             raise UsageError(
                 f"the condition calls {name}(), which a function of this session replaces; "
                 "register that function under another name, or remove the call from the condition"
             )
-
-
-def _is_replaced(name: str, spark: SparkSession) -> bool:
-    """Return whether a function of the session replaces the built-in function of that name."""
-    jvm = java_classes(spark)
-    catalyst = jvm.org.apache.spark.sql.catalyst
-    registry = getattr(getattr(catalyst.analysis, "FunctionRegistry$"), "MODULE$")
-    identifier = catalyst.FunctionIdentifier(name, jvm.scala.Option.apply(None))
-    builtin = registry.builtin().lookupFunction(identifier)
-    if builtin.isEmpty():
-        return False
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
-    return not builtin.equals(state.functionRegistry().lookupFunction(identifier))
 
 
 def _rejected(text: str, error: Exception) -> UsageError:

@@ -217,6 +217,7 @@ def test_long_chains_are_read_without_recursion(read):
         ("nofunction(i) = 1", UsageError, "nofunction"),
         ("i IN (SELECT 1)", UsageError, "subquery"),
         ("EXISTS (SELECT 1)", UsageError, "subquery"),
+        ("i = 1 OR", UsageError, "ends in 'OR'"),
         ("flga", UnknownColumnError, "flga.*did you mean 'flag'"),
         ("Odd.x.u = 1", UsageError, "u"),
         ("abs(missing) = 1", UnknownColumnError, "missing"),
