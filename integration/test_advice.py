@@ -102,6 +102,7 @@ class Advised:
 
         assert advice.today.share < 0.4
         assert advice.best is None
+        assert advice.newer_columns == ("t",)
 
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""

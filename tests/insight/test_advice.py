@@ -38,6 +38,7 @@ def test_a_rewrite_pays_after_days_where_the_log_has_times():
     assert advice().pays_after_days(THEN) is None
     assert advice().facts()["pays after"] == "10 queries, in bytes read"
     assert timed.pays_after_days(TODAY) is None
+    assert advice(queries_a_day=1e3).facts()["pays after"] == "10 queries, in bytes read"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,8 @@ def test_a_learned_layout_is_compared_with_what_it_promised():
     assert drifted.facts()["advice"] == f"learn anew, {LEARNED}: k"
     assert left.facts()["advice"].startswith("leave it as it is")
     assert "drift" not in advice().facts()
+    assert "only newer" not in advice().facts()
+    assert "queries filter b, c, from" in advice(newer_columns=("b", "c")).facts()["only newer"]
     assert advice().facts()["advice"] == f"{LEARNED}: k"
 
 

@@ -63,3 +63,5 @@ def test_text_and_html_show_the_same():
         assert "empty" not in shown
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
+    assert Listing("rows", ("n",), ((1,), (2,)), total=7).heading == "rows, 2 of 7"
+    assert Listing("rows", ("n",), ((1,), (2,)), total=2).heading == "rows"

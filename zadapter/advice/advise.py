@@ -68,15 +68,14 @@ def advise_on(
     weights = filtered(train, usable)
     if not weights:
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
-    named = [column for keys in asked.values() for column in _parts(keys, usable)]
     # a column that is not sampled would count as one that no layout can skip by
-    columns = dict.fromkeys((*weights, *filtered(test, usable), *named))
+    newer_only = [column for column in filtered(test, usable) if column not in weights]
+    columns = dict.fromkeys((*weights, *newer_only, *_named(asked, usable)))
     table, request = sampled(backend, snapshot, tuple(columns))
     judge = _Judge(table, train, test)
     given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
     found, best = judge.ranked(judge.tried(weights, given))
     keys = best.candidate.keys or (None if request is None else request.keys)
-    blooms = {} if keys is None else judge.bloom_filters(snapshot, keys)
     return Advice(
         table=snapshot.table,
         format=snapshot.format,
@@ -92,8 +91,9 @@ def advise_on(
         files=int(table.budget.sum()),
         candidates=(judge.now.candidate, *(each.candidate for each in found)),
         best=_of_all(best.candidate, log, usable),
-        bloom_filters=blooms,
+        bloom_filters=judge.bloom_filters(snapshot, keys),
         queries=_effects(newer.filters, judge.now.shares, best.shares),
+        newer_columns=tuple(map(join, newer_only)),
         queries_a_day=log.a_day,
         drift=drift(table, request, judge.test),
     )
@@ -137,20 +137,21 @@ def _divided(
     return (older, newer, train) if filtered(train, usable) else (log, log, in_boxes(log.filters))
 
 
-def _parts(keys: Keys, usable: Sequence[Parts]) -> list[Parts]:
-    """Return the columns of a layout.
+def _named(asked: Mapping[str, Keys], usable: Sequence[Parts]) -> list[Parts]:
+    """Return the columns of some layouts.
 
     Raises:
         UsageError: A column does not exist, or cannot be a key.
     """
     by_name = {join(column): column for column in usable}
-    for name in keys.weights:
+    names = [name for keys in asked.values() for name in keys.weights]
+    for name in names:
         if name not in by_name:
             raise UsageError(
                 f"candidates= has {name!r}, which is no column that can be a key; the table has: "
                 f"{', '.join(by_name)}"
             )
-    return [by_name[name] for name in keys.weights]
+    return [by_name[name] for name in names]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,8 +208,10 @@ class _Judge:
         found.sort(key=lambda each: each.candidate.share >= least)
         return found, found[0] if found[0].candidate.share < least else self.now
 
-    def bloom_filters(self, snapshot: Snapshot, keys: Keys) -> dict[str, BloomFilterEffect]:
-        """Return the columns whose Bloom filters pay beside a layout."""
+    def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
+        """Return the columns whose Bloom filters pay beside a layout, if there is one."""
+        if keys is None:
+            return {}
         _, row_groups = self.table.then(keys)
         return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 

@@ -184,7 +184,7 @@ def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
     except UnknownColumnError as error:
         if options.by == AUTO:
             raise UsageError(
-                "by='auto' needs queries=; pass a query log, or column names"
+                "by='auto' needs queries= (--queries); pass a query log, or column names"
             ) from error
         raise
 

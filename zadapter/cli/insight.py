@@ -66,7 +66,12 @@ _Log = Annotated[
 ]
 _Candidates = Annotated[
     list[str] | None,
-    typer.Option("--candidate", metavar="COLUMNS", help="Key columns to compare, too; repeatable."),
+    typer.Option(
+        "--candidates",
+        "--candidate",
+        metavar="COLUMNS",
+        help="Key columns to compare, too; repeatable.",
+    ),
 ]
 _Holdout = Annotated[
     float, typer.Option(metavar="SHARE", help="Newer share of the log that layouts are judged by.")

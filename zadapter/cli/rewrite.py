@@ -169,7 +169,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
     options = Options(
         table=table,
-        by=AUTO if by == [AUTO] and queries else parse_by(by) if by else None,
+        by=AUTO if by == [AUTO] else parse_by(by) if by else None,
         queries=queries,
         bloom_filters=None if bloom_filters is None else parse_columns(bloom_filters),
         where=where,

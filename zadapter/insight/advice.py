@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
+SOON = 0.1
+"""Days below which only the number of queries is said."""
 FEW = 20
 """Number of entries of a log below which predicted shares are no figures to rely on."""
 
@@ -124,6 +126,8 @@ class Advice(Facts):
     with the effect on the newer part of the log."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
+    newer_columns: tuple[str, ...] = ()
+    """Columns that could be keys, and that only queries of the newer part filter."""
     queries_a_day: float | None = None
     """Number of filters that queries of the log apply a day; None: the log does not tell."""
     drift: Drift | None = None
@@ -160,7 +164,9 @@ class Advice(Facts):
             "predicted": f"with {self.files:,} files, from {self.sampled:,} sampled rows",
         }
         if self.chosen is None:
-            facts["advice"] = "leave it as it is: no layout lets these queries read less"
+            facts["advice"] = (
+                "leave it as it is: no layout below lets these queries open noticeably fewer rows"
+            )
         else:
             chosen = self.chosen
             anew = "learn anew, " if self.drift is not None and chosen.name == LEARNED else ""
@@ -173,6 +179,11 @@ class Advice(Facts):
             facts["Bloom filters"] = f"on {', '.join(self.bloom_filters)}"
         if self.drift is not None:
             facts["drift"] = _drifted(self.drift, self.today.share)
+        if self.newer_columns:
+            facts["only newer"] = (
+                f"queries filter {', '.join(self.newer_columns)}, from which nothing was learned; "
+                "candidates= (--candidates) compares layouts by other columns"
+            )
         return facts
 
     def _newer(self) -> str:
@@ -260,7 +271,8 @@ class Advice(Facts):
         queries, days = each.pays_after(self.today), self.pays_after_days(each)
         if queries is None:
             return ""
-        return f"{queries:,} queries" if days is None else f"{days:,.1f} days, {queries:,} queries"
+        in_days = "" if days is None or days < SOON else f"{days:,.1f} days, "
+        return f"{in_days}{queries:,} queries"
 
     def _extremes(self) -> tuple[QueryEffect, ...]:
         """Return the queries that gain most, and those that lose most."""

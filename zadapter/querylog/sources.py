@@ -82,13 +82,13 @@ def _weighted(entry: object, number: int) -> tuple[str, float]:
         UsageError: It is neither a text nor a text with a positive number.
     """
     text, weight = (entry, 1.0) if isinstance(entry, str) else _pair(entry)
+    shown = f"a text with the weight {weight!r}" if isinstance(text, str) else f"{entry!r:.60}"
     if isinstance(text, str) and _PATH.fullmatch(text.strip()) and " " not in text.strip():
         raise UsageError(f"queries[{number}] is the path {text!r}; pass one path alone as queries=")
     is_number = isinstance(weight, Real) and not isinstance(weight, bool)
     if not isinstance(text, str) or not is_number or not (isfinite(weight) and weight > 0):
         raise UsageError(
-            f"queries[{number}] is {entry!r:.60}; pass texts, or pairs of a text and a positive "
-            "number"
+            f"queries[{number}] is {shown}; pass texts, or pairs of a text and a positive number"
         )
     return text, float(weight)
 

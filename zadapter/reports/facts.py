@@ -31,7 +31,8 @@ class Listing:
     def heading(self) -> str:
         """The title, and how many of the rows are shown."""
         total = len(self.rows) if self.total is None else self.total
-        return f"{self.title}, {SHOWN} of {total:,}" if total > SHOWN else self.title
+        there = min(len(self.rows), SHOWN)
+        return f"{self.title}, {there} of {total:,}" if total > there else self.title
 
     @property
     def texts(self) -> list[tuple[str, ...]]:

@@ -183,10 +183,10 @@ class Plan(Facts):
             shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, predicted"
             facts["a filter reads"] = shares
         if self.row_group_share_before is not None:
-            shares = (
-                f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}, predicted"
-            )
-            facts["by row group"] = shares
+            shares = f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}"
+            all_files = self.files_rewritten == self.files_before
+            of_these = "" if all_files else " of the rows of the files to rewrite"
+            facts["by row group"] = f"{shares}{of_these}, predicted"
         facts["cost"] = f"{self.cost}, estimated"
         if self.prices is not None:
             facts["price"] = f"{show_sum(self.price)}, estimated"
@@ -237,7 +237,8 @@ class Plan(Facts):
             )
         if self.groups_left:
             facts["left for later"] = f"{self.groups_left} file groups of {show(self.bytes_left)}"
-        if self.saved_anew >= WORTH_NAMING:
+        # beside a rewrite, it would be compared with the files before that rewrite
+        if self.nothing_to_do and self.saved_anew >= WORTH_NAMING:
             facts["a new fit"] = (
                 f"filters would read {self.saved_anew:.0%} less, for {show(self.bytes_anew)} "
                 "rewritten; force=True (--force)"
