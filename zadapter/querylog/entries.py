@@ -114,7 +114,10 @@ def of_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
         )
         found = {row["reason"]: row for row in counts.collect()}
         if not found:
-            raise UsageError(f"{shown} is an empty log; pass one with queries of this table")
+            raise UsageError(
+                f"{shown} is an empty log; pass one with queries of this table: SQL, CSV, Parquet, "
+                "Spark's event log, or scan reports of Iceberg"
+            )
         days = _days(found[None]["seconds"], found[None]["times"]) if None in found else None
         reasons = {reason: row["entries"] for reason, row in found.items()}
         usable = reasons.pop(None, 0)
