@@ -59,8 +59,8 @@ _Log = Annotated[
     list[str],
     typer.Option(
         metavar="PATH|SQL",
-        help="A query log: a .sql, CSV or Parquet file, or Spark's event log. Or the SQL of one "
-        "query; repeatable.",
+        help="A query log: a file or folder of SQL, CSV, Parquet, Spark's event log, or scan "
+        "reports of Iceberg. Or the SQL of one query; repeatable.",
         show_default=False,
     ),
 ]

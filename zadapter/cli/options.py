@@ -54,7 +54,7 @@ Version = Annotated[
 ]
 
 Plot = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a picture of the files: .png or .svg.")
+    Path | None, typer.Option(metavar="FILE", help="Write a picture of the result: .png or .svg.")
 ]
 Html = Annotated[
     Path | None,

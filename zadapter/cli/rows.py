@@ -141,7 +141,7 @@ def append(
     option: _Options = None,
     backend: Backend = None,
 ) -> Call:
-    """Append rows from files to TABLE in one commit."""
+    """Append rows from files to TABLE, plain Parquet, in one commit."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
@@ -160,7 +160,7 @@ def overwrite(
     option: _Options = None,
     backend: Backend = None,
 ) -> Call:
-    """Replace the partitions of TABLE that occur in rows from files, in one commit."""
+    """Replace the partitions of TABLE, plain Parquet, that occur in rows from files."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
@@ -183,7 +183,7 @@ def delete(
     ],
     backend: Backend = None,
 ) -> Call:
-    """Delete the rows of TABLE for which a condition is true, in one commit."""
+    """Delete the rows of TABLE, plain Parquet, for which a condition is true."""
     check_deleted(where)
 
     def run(spark: "SparkSession") -> Result:

@@ -18,7 +18,7 @@ _COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
 
 
 def history(*, table: Table, backend: Backend = None) -> Call:
-    """List the commits of TABLE, newest first; times are in UTC."""
+    """List the commits of TABLE, plain Parquet, newest first; times are in UTC."""
 
     def run(spark: "SparkSession") -> Result:
         commits = zadapter.history(table, backend=backend, spark=spark)
@@ -48,7 +48,7 @@ def restore(
     ],
     backend: Backend = None,
 ) -> Call:
-    """Commit the rows of an older version of TABLE as a new version."""
+    """Commit the rows of an older version of TABLE, plain Parquet, as a new version."""
 
     def run(spark: "SparkSession") -> Result:
         committed = zadapter.restore(table, version, backend=backend, spark=spark)
@@ -99,7 +99,7 @@ def vacuum(
     ] = True,
     backend: Backend = None,
 ) -> Call:
-    """Delete files of TABLE that only old versions need; by default only list them."""
+    """Delete files of TABLE, plain Parquet, that only old versions need; by default list them."""
     age = parse_age(older_than, "--older-than")
 
     def run(spark: "SparkSession") -> Result:
