@@ -79,6 +79,15 @@ def test_a_plan_shows_its_facts():
     ]
 
 
+def test_a_learned_layout_is_named_so():
+    learned = str(replace(PLAN, filters=40)).splitlines()[1]
+
+    assert (
+        learned
+        == "layout          adaptive by ts, user.id, learned from 40 filters, files of 128 MB"
+    )
+
+
 def test_a_report_shows_its_facts():
     """What was done, rather than what was planned."""
     assert str(REPORT).splitlines() == [

@@ -33,6 +33,8 @@ class Plan(Facts):
     columns: tuple[str, ...]
     """Key columns; none: small files are joined, and no row is sorted."""
     curve: str
+    filters: int = 0
+    """Number of filters of a query log that the layout is learned from."""
     bloom_filters: tuple[str, ...] = ()
     """Columns with a Bloom filter in each row group."""
     target_file_size: int
@@ -216,8 +218,9 @@ class Plan(Facts):
         size = f"files of {show(self.target_file_size)}"
         if not self.columns:
             return f"{size}, joined; {_NOT_CLUSTERED}"
-        filters = f", Bloom filters on {', '.join(self.bloom_filters)}" * bool(self.bloom_filters)
-        return f"{self.curve} by {', '.join(self.columns)}, {size}{filters}"
+        blooms = f", Bloom filters on {', '.join(self.bloom_filters)}" * bool(self.bloom_filters)
+        learned = f", learned from {self.filters:,} filters" * bool(self.filters)
+        return f"{self.curve} by {', '.join(self.columns)}{learned}, {size}{blooms}"
 
     def _rest(self) -> dict[str, str]:
         """Return what is left for later calls, and what a new fit would bring."""

@@ -113,6 +113,7 @@ class RewritePlan:
             version=self.snapshot.version,
             columns=tuple(join(parts) for parts in self.request.columns),
             curve=self.request.curve.value,
+            filters=len(self.request.filters),
             bloom_filters=tuple(join(parts) for parts in self.request.bloom_filters),
             target_file_size=self.request.target_file_size,
             groups=sum(len(planned.job.groups) for planned in self.jobs),
