@@ -12,63 +12,21 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import snapshot
+from tests.kit.side_files import Memory
 from zadapter.errors import ConflictError, ReplacedTableError, StoreError, UnknownOutcomeError
 from zadapter.recovery.leftovers import DEAD_AFTER, clear
 from zadapter.recovery.notes import FOLDER, Driver, begun
 from zadapter.recovery.processes import Process, own
-from zadapter.table.staged_files import StagedFile, StagedWrite, new_id
+from zadapter.table.staged_files import StagedWrite, new_id
 
 TABLE = snapshot(pa.schema([("a", pa.int64())]))
 NOW = datetime.now(timezone.utc)
 OLD = NOW - DEAD_AFTER - timedelta(hours=1)
 
 
-class Memory:
-    """Files beside a table, and files of writes, by the write's id."""
-
-    def __init__(self):
-        self.files, self.writes, self.broken, self.named = {}, {}, set(), set()
-
-    def names(self, folder):
-        self._check("names")
-        return [path.rpartition("/")[2] for path in self.files if path.startswith(folder)]
-
-    def read(self, path):
-        self._check("read")
-        return self.files.get(path)
-
-    def write(self, path, data):
-        self._check("write")
-        self.files[path] = data
-
-    def delete(self, path):
-        self._check("delete")
-        self.files.pop(path, None)
-
-    def staged(self, write):
-        self._check("staged")
-        return self.writes.get(write.id, [])
-
-    def is_named(self, write, after, until):
-        self._check("is_named")
-        return write.id in self.named
-
-    def remove(self, write):
-        self._check("remove")
-        self.writes.pop(write.id, None)
-
-    def _check(self, method):
-        if method in self.broken:
-            raise StoreError(f"{method} fails")
-
-    def stage(self, write, modified=NOW):
-        file = StagedFile(location=write.id, size=1024, modified=int(modified.timestamp() * 1_000))
-        self.writes[write.id] = [file]
-
-
 @pytest.fixture
 def memory():
-    return Memory()
+    return Memory(TABLE.location)
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +176,15 @@ def test_a_note_that_does_not_say_what_is_needed_removes_nothing(memory, dead, d
     assert path in line
     assert set(memory.writes) == {first.id, second.id}
     assert path in memory.files
+
+
+def test_writes_that_staged_elsewhere_are_not_forgotten(memory, dead):
+    """The table's data folder was changed since, so that nothing is listed."""
+    _, first, _ = died(memory, dead)
+    memory.root, memory.writes = f"{TABLE.location}/elsewhere", {}
+
+    assert "names another table or location" in clear(memory, TABLE, live(first))[0]
+    assert memory.files
 
 
 def test_a_note_that_is_older_than_a_commit_removes_nothing(memory, dead):

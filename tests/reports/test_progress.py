@@ -105,6 +105,19 @@ def test_a_terminal_shows_phases_in_order_and_bytes_up_to_the_total(terminal):
 
 
 @pytest.mark.usefixtures("fast")
+def test_what_is_done_never_goes_back():
+    """Rows are read first and written then: at the same rate, half of the time is left between."""
+    read = [Amounts(share / 10, 0) for share in range(1, 11)]
+    written = [Amounts(1.0, share * KB) for share in range(1, 11)]
+
+    done = [progress.describe(each, 10 * KB, 0, 10 * KB)[1] for each in read + written]
+
+    assert done == sorted(done)
+    assert done[9] == 5 * KB
+    assert progress.seconds_left(600.0, done[9], 10 * KB) == 600.0
+    assert done[-1] == 10 * KB
+
+
 def test_a_failure_ends_the_display(terminal):
     """The error comes through, and nobody measures any more."""
     console, ended = terminal

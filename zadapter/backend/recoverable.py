@@ -15,6 +15,10 @@ class SideFiles(Store, Protocol):
     Threads may share it.
     """
 
+    @property
+    def root(self) -> str:
+        """Location of the folder below which writes stage their files today."""
+
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the files in a folder; none if it does not exist."""
 

@@ -51,7 +51,7 @@ def _cleared(side_files: SideFiles, snapshot: Snapshot, files: pa.Table, name: s
         return f"{path} cannot be read, so the files of that run stay; delete it; {_CLEAN_UP}"
     if note is None:
         return ""  # the run has ended meanwhile
-    if note.path != path or not note.is_of(snapshot):
+    if note.path != path or not note.is_of(snapshot, side_files.root):
         return f"{path} names another table or location; delete it if that is wrong; {_CLEAN_UP}"
     try:
         dead = _is_dead(side_files, note)

@@ -39,7 +39,7 @@ class Note:
     table: str
     """Digest of the table's id; empty: it had none yet."""
     place: str
-    """Digest of the table's location."""
+    """Digest of the location below which its writes stage files."""
     version: int | None
     """The version that was read; None: the table had none yet."""
     started: datetime
@@ -59,9 +59,14 @@ class Note:
         """Path of the note, relative to the table."""
         return f"{FOLDER}/{self.id}.json"
 
-    def is_of(self, snapshot: Snapshot) -> bool:
-        """Return whether the run was one of this table, neither of a copy nor of its successor."""
-        return self.place == digest(snapshot.location) and self.table in ("", table_of(snapshot))
+    def is_of(self, snapshot: Snapshot, root: str) -> bool:
+        """Return whether the run was one of this table, neither of a copy nor of its successor.
+
+        Args:
+            snapshot: The table.
+            root: Location below which writes stage files today.
+        """
+        return self.place == digest(root) and self.table in ("", table_of(snapshot))
 
     def to_json(self) -> str:
         """Return the note as its file holds it."""
@@ -224,7 +229,7 @@ def begun(
         application=driver.application,
         processes=driver.processes,
         table=table_of(snapshot),
-        place=digest(snapshot.location),
+        place=digest(snapshot.location if side_files is None else side_files.root),
         version=snapshot.version,
         started=now,
         seen=now,

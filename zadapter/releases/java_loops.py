@@ -47,11 +47,18 @@ class Loops:
 
     def negated(self, test: JavaObject) -> JavaObject:
         """Return a handle of the opposite of *test*."""
-        truth = self._class("java.lang.Boolean").getField("TYPE").get(None)
-        constants = (self._handles.constant(truth, value) for value in (False, True))
-        takes = test.type().parameterArray()
-        opposite = [self._handles.dropArguments(each, 0, takes) for each in constants]
+        opposite = [self._constant(value, test) for value in (False, True)]
         return self._handles.guardWithTest(test, *opposite)
+
+    def either(self, test: JavaObject, other: JavaObject) -> JavaObject:
+        """Return a handle of whether one of two tests of the same items holds."""
+        return self._handles.guardWithTest(test, self._constant(True, test), other)  # noqa: FBT003
+
+    def _constant(self, value: bool, test: JavaObject) -> JavaObject:
+        """Return a handle of a truth that takes what *test* takes."""
+        truth = self._class("java.lang.Boolean").getField("TYPE").get(None)
+        constant = self._handles.constant(truth, value)
+        return self._handles.dropArguments(constant, 0, test.type().parameterArray())
 
     def consumer(self, handle: JavaObject) -> JavaObject:
         """Return a handle of one argument as a ``java.util.function.Consumer``."""
@@ -84,10 +91,18 @@ class Loops:
         items.forEach(self.consumer(self.where(test, self.adding_to(found))))
         return found
 
-    def _instance(self, name: str, handle: JavaObject) -> JavaObject:
-        """Return a handle as an instance of an interface of ``java.util.function``."""
+    def filtered(self, items: JavaObject, test: JavaObject) -> JavaObject:
+        """Return Hadoop's ``RemoteIterator`` of the items of another one for which *test* holds."""
+        functional = self._jvm.org.apache.hadoop.util.functional
+        holds = self._instance("FunctionRaisingIOE", test, "org.apache.hadoop.util.functional")
+        return functional.RemoteIterators.filteringRemoteIterator(items, holds)
+
+    def _instance(
+        self, name: str, handle: JavaObject, package: str = "java.util.function"
+    ) -> JavaObject:
+        """Return a handle as an instance of an interface."""
         proxies = self._jvm.java.lang.invoke.MethodHandleProxies
-        return proxies.asInterfaceInstance(self._class(f"java.util.function.{name}"), handle)
+        return proxies.asInterfaceInstance(self._class(f"{package}.{name}"), handle)
 
     def _objects(self, values: Sequence[Any]) -> JavaObject:
         objects = self._gateway.new_array(self._jvm.java.lang.Object, len(values))

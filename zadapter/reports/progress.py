@@ -122,7 +122,7 @@ def _part(text: str) -> str:
 def describe(amounts: Amounts, expected: int, before: int, total: int) -> tuple[str, int]:
     """Return the text of a write, and the bytes done.
 
-    All rows are read and shuffled before the first one is written.
+    All rows are read and shuffled before the first one is written. Each is half of the work.
 
     Args:
         amounts: What was processed so far.
@@ -131,11 +131,12 @@ def describe(amounts: Amounts, expected: int, before: int, total: int) -> tuple[
         total: Bytes of all writes of the call.
 
     >>> describe(Amounts(share_read=0.5, written=0), 2048, 0, 4096)
-    ('reading 1 of 4 KB', 1024)
+    ('reading 1 of 4 KB', 512)
     >>> describe(Amounts(share_read=1.0, written=512), 2048, 2048, 4096)
-    ('writing 2.5 of 4 KB', 2560)
+    ('writing 2.5 of 4 KB', 3328)
     """
     reading = amounts.share_read and not amounts.written
-    processed = int(amounts.share_read * expected) if reading else amounts.written
-    done = before + min(processed, expected)
-    return f"{'reading' if reading else 'writing'} {show_part(done, total)}", done
+    read, written = int(amounts.share_read * expected), min(amounts.written, expected)
+    processed = show_part(before + (read if reading else written), total)
+    done = before + (read + written) // 2
+    return f"{'reading' if reading else 'writing'} {processed}", done

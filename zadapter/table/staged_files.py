@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from zadapter.base.interrupts import TAG, Interrupted, stages_by_job
 from zadapter.releases.java_classes import java_classes
+from zadapter.releases.java_loops import Loops
 
 SHORT = 16
 """Characters of a write's id that are unique, too, for names of files."""
@@ -17,6 +18,7 @@ _ID = re.compile(r"[0-9a-f]{32}\Z")
 _LAYOUT = re.compile(r"([0-9a-f]{16}){1,2}\Z")
 _POLL, _PATIENCE = 0.1, 300
 """Seconds between two polls of cancelled tasks, and the maximum number of polls."""
+_STATUS = "org.apache.hadoop.fs.FileStatus"
 _EVENTS = 10_000
 """Milliseconds to wait for Spark's events of a write."""
 
@@ -103,7 +105,11 @@ def _has_repeated(context: Any, tag: str) -> bool:
         ids = {stage for job in stages_by_job(context, tag) for stage in job}
         stages = [scala.statusStore().lastStageAttempt(stage) for stage in ids]
         return any(
-            stage.attemptId() or stage.numFailedTasks() or stage.numKilledTasks()
+            # a copy of a task that still runs, or hangs, is not counted as killed yet
+            stage.attemptId()
+            or stage.numFailedTasks()
+            or stage.numKilledTasks()
+            or stage.numActiveTasks()
             for stage in stages
         )
     except Exception:  # noqa: BLE001 - Spark has forgotten a stage: better look
@@ -150,13 +156,27 @@ def remove_named(spark: Any, folder: str, prefix: str, kept: Collection[str] = (
 
 
 def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
-    """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*."""
-    path = java_classes(spark).org.apache.hadoop.fs.Path(folder)
-    listed = _files(spark, path).listFiles(path, True)  # noqa: FBT003
-    while listed.hasNext():
-        status = listed.next()
-        if str(status.getPath().getName()).startswith(prefix):
-            yield status
+    """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*.
+
+    Hadoop's own recursion starts a process for each file on a local disk.
+    """
+    jvm = java_classes(spark)
+    loops = Loops(jvm, spark.sparkContext._gateway)  # noqa: SLF001
+    starts = loops.method("java.lang.String", "startsWith", "java.lang.String")
+    path = loops.method(_STATUS, "getPath")
+    name = loops.then(path, loops.method("org.apache.hadoop.fs.Path", "getName"))
+    is_named = loops.then(name, loops.bound(starts, 1, prefix))
+    wanted = loops.either(loops.method(_STATUS, "isDirectory"), is_named)
+    root = jvm.org.apache.hadoop.fs.Path(folder)
+    files, folders = _files(spark, root), [root]
+    while folders:
+        found = loops.filtered(files.listStatusIterator(folders.pop()), wanted)
+        while found.hasNext():
+            status = found.next()
+            if status.isDirectory():
+                folders.append(status.getPath())
+            else:
+                yield status
 
 
 def _files(spark: Any, path: Any) -> Any:

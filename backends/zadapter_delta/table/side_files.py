@@ -16,11 +16,11 @@ class Store:
 
     def __init__(self, jvm: Jvm, log: JavaObject) -> None:
         self._jvm = jvm
-        self._root = str(log.dataPath())
+        self.root = str(log.dataPath())
         self._files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
 
     def _path(self, path: str) -> JavaObject:
-        return self._jvm.path(f"{self._root}/{path}")
+        return self._jvm.path(f"{self.root}/{path}")
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""
@@ -62,7 +62,7 @@ class Store:
                 size=int(each.getLen()),
                 modified=int(each.getModificationTime()),
             )
-            for each in named(self._jvm.spark, self._root, prefix_of(write.id))
+            for each in named(self._jvm.spark, self.root, prefix_of(write.id))
         ]
 
     def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
@@ -82,4 +82,4 @@ class Store:
 
     def remove(self, write: StagedWrite) -> None:
         """Delete the files of a write."""
-        remove_named(self._jvm.spark, self._root, prefix_of(write.id))
+        remove_named(self._jvm.spark, self.root, prefix_of(write.id))

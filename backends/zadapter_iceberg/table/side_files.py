@@ -12,11 +12,14 @@ from zadapter_iceberg.table.snapshots import Version
 
 def data_folder(table: JavaObject, write: StagedWrite) -> str:
     """Return the folder of the files of one write."""
-    data = (
-        table.properties().getOrDefault("write.data.path", f"{table.location()}/data").rstrip("/")
-    )
+    data = _data_path(table) or f"{table.location()}/data"
     layout = "" if write.layout is None else f"/zadapter-{write.layout}"
-    return f"{data}{layout}/{write.id}"
+    return f"{data.rstrip('/')}{layout}/{write.id}"
+
+
+def _data_path(table: JavaObject) -> str:
+    """Return the folder that the table's properties name for data files; empty: none."""
+    return str(table.properties().getOrDefault("write.data.path", ""))
 
 
 class Store:
@@ -29,6 +32,7 @@ class Store:
         self._table, self._version = table, version
         self._io = table.io()
         self._location = table.location()
+        self.root = _data_path(table) or str(self._location)
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""

@@ -18,7 +18,7 @@ class SideFiles:
 
     def __init__(self, files: Files, table: str) -> None:
         self._files, self._table = files, table
-        self.read, self.write = files.read, files.write
+        self.read, self.write, self.root = files.read, files.write, files.uri
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder; none if it does not exist."""
