@@ -32,6 +32,8 @@ _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 _PATH = re.compile(
     r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
 )
+_QUERY = re.compile(r"\b(select|from|where)\b|[=<>]", re.IGNORECASE)
+"""What a query or a condition has, and the name of a column has not."""
 _MOST_FILES = 100_000
 _FORMS = (
     "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
@@ -121,8 +123,9 @@ def _of_files(files: list[str], session: SparkSession, name: str, shown: str) ->
     if kind == "parquet":
         return of_rows(entries_of(session.read.parquet(*files), shown), shown)
     if kind == "csv":
-        texts = session.read.options(header=True, multiLine=True, escape='"')
-        return of_rows(entries_of(texts.csv(files), shown), shown)
+        rows = session.read.options(header=True, multiLine=True, escape='"').csv(files)
+        _check_header(rows.columns, shown)
+        return of_rows(entries_of(rows, shown), shown)
     if kind == "sql":
         scripts = session.read.text(files, wholetext=True)
         found = [
@@ -136,6 +139,16 @@ def _of_files(files: list[str], session: SparkSession, name: str, shown: str) ->
         return of_texts(found)
     with _lines(files, session, shown) as lines:
         return of_rows(entries_of_lines(lines, name), shown, OTHER_TABLE)
+
+
+def _check_header(names: Sequence[str], shown: str) -> None:
+    """Refuse a CSV file whose first line is a query, which would be lost as a header."""
+    queries = [name for name in names if _QUERY.search(name)]
+    if queries:
+        raise UsageError(
+            f"{shown} has no header: its first line has {queries[0]!r:.60}; add a line with the "
+            "names of the columns, such as query"
+        )
 
 
 def _kind(file: str) -> str:

@@ -239,6 +239,7 @@ def test_many_distinct_queries_are_sampled_by_weight(spark, read, monkeypatch):
     [
         ("log.csv", "a,b\nx,y\n", "has no column of texts among a, b"),
         ("log.csv", "query\n", "empty log"),
+        ("log.csv", '"SELECT 1 FROM t WHERE a = 1"\nx\n', "no header: its first line has 'SEL"),
         ("log.sql", "-- nothing;\n", "empty log"),
         ("log.jsonl", '{"a": 1}\n', "empty log"),
         ("log.parquet", "no Parquet", "cannot be read"),
