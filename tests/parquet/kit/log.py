@@ -65,6 +65,8 @@ class MemoryStore:
     its answer is lost; "never": it does not arrive; or "late": it arrives in :meth:`deliver`.
     """
 
+    uri = "memory:/table"
+
     def __init__(self, fates=()):
         self.held, self.fates, self.late = {}, iter(fates), []
         self.made = {}
