@@ -4,6 +4,7 @@ import pytest
 
 from zadapter.table.staged_files import named, remove_named
 
+CALL = "c\n"
 OURS, OTHERS = "zadapter-0123456789abcdef-", 300
 
 
@@ -35,7 +36,8 @@ def test_files_are_found_at_any_depth_without_a_question_for_each(spark, folder,
     ]
 
     assert sorted(found) == [(f"{OURS}{number}", 5) for number in range(3)]
-    assert len(asked) < OTHERS
+    calls = [command for command in asked if command.startswith(CALL)]  # not of objects to forget
+    assert len(calls) < OTHERS
 
 
 def test_only_files_of_the_write_are_removed(spark, folder):
