@@ -104,7 +104,6 @@ def test_a_terminal_shows_phases_in_order_and_bytes_up_to_the_total(terminal):
     ]
 
 
-@pytest.mark.usefixtures("fast")
 def test_what_is_done_never_goes_back():
     """Rows are read first and written then: at the same rate, half of the time is left between."""
     read = [Amounts(share / 10, 0) for share in range(1, 11)]
@@ -118,6 +117,7 @@ def test_what_is_done_never_goes_back():
     assert done[-1] == 10 * KB
 
 
+@pytest.mark.usefixtures("fast")
 def test_a_failure_ends_the_display(terminal):
     """The error comes through, and nobody measures any more."""
     console, ended = terminal
