@@ -93,8 +93,7 @@ def _check_complete(text: str, spark: SparkSession) -> None:
 
     Spark takes them for the name of a column.
     """
-    session: Any = spark._jsparkSession  # noqa: SLF001
-    tree = session.sessionState().sqlParser().parseExpression(text)
+    tree = _parsed(text, spark)
     if str(tree.nodeName()) == _ALIAS:
         raise UsageError(
             f"the condition {_short(text)} ends in {tree.name()!r}, which belongs to no condition; "
@@ -163,11 +162,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     """
     if not isinstance(where, str):
         return
-    session: Any = spark._jsparkSession  # noqa: SLF001 - parser and registry have no public door
-    try:
-        tree = session.sessionState().sqlParser().parseExpression(where)
-    except ParseException as error:
-        raise _rejected(where, error) from error
+    tree = _parsed(where, spark)
     jvm = java_classes(spark)
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     if not tree.containsPattern(patterns.UNRESOLVED_FUNCTION()):
@@ -179,6 +174,15 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
                 f"the condition calls {name}(), which a function of this session replaces; "
                 "register that function under another name, or remove the call from the condition"
             )
+
+
+def _parsed(text: str, spark: SparkSession) -> JavaObject:
+    """Return a condition as Spark parses it, which resolves no name."""
+    session: Any = spark._jsparkSession  # noqa: SLF001 - the parser has no public door
+    try:
+        return session.sessionState().sqlParser().parseExpression(text)
+    except ParseException as error:
+        raise _rejected(text, error) from error
 
 
 def _rejected(text: str, error: Exception) -> UsageError:
