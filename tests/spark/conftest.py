@@ -56,3 +56,17 @@ def conf(spark):
             spark.conf.unset(name)
         else:
             spark.conf.set(name, value)
+
+
+@pytest.fixture
+def sent(spark, monkeypatch):
+    """The commands that the JVM gets."""
+    client = spark._jvm._gateway_client  # noqa: SLF001
+    send, commands = client.send_command, []
+
+    def counted(command, *arguments, **keywords):
+        commands.append(command)
+        return send(command, *arguments, **keywords)
+
+    monkeypatch.setattr(client, "send_command", counted)
+    return commands

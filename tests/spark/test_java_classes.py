@@ -8,20 +8,6 @@ from zadapter.releases import scala
 from zadapter.releases.java_classes import java_classes
 
 
-@pytest.fixture
-def sent(spark, monkeypatch):
-    """The commands that the JVM gets."""
-    client = spark._jvm._gateway_client  # noqa: SLF001
-    send, commands = client.send_command, []
-
-    def counted(command, *arguments, **keywords):
-        commands.append(command)
-        return send(command, *arguments, **keywords)
-
-    monkeypatch.setattr(client, "send_command", counted)
-    return commands
-
-
 def test_a_class_is_one_question(spark, sent):
     """Its packages are none: the JVM would search all jars for each."""
     found = java_classes(spark).org.apache.hadoop.fs.Path

@@ -21,22 +21,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_files_are_found_at_any_depth_without_a_question_for_each(spark, folder, monkeypatch):
-    client, asked = spark._jvm._gateway_client, []  # noqa: SLF001
-    send = client.send_command
-
-    def counted(command, *arguments, **keywords):
-        asked.append(command)
-        return send(command, *arguments, **keywords)
-
-    monkeypatch.setattr(client, "send_command", counted)
-
+def test_files_are_found_at_any_depth_without_a_question_for_each(spark, folder, sent):
     found = [
         (status.getPath().getName(), status.getLen()) for status in named(spark, str(folder), OURS)
     ]
 
     assert sorted(found) == [(f"{OURS}{number}", 5) for number in range(3)]
-    calls = [command for command in asked if command.startswith(CALL)]  # not of objects to forget
+    calls = [command for command in sent if command.startswith(CALL)]  # not of objects to forget
     assert len(calls) < OTHERS
 
 
