@@ -13,6 +13,7 @@ of two and 10 % of three, a third each.
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +70,7 @@ class Column:
         """Return the share of the rows with smaller values."""
         return value if self.shares is None else float(self._below[int(value)])
 
-    @property
+    @cached_property
     def _below(self) -> Floats:
         assert self.shares is not None
         return np.append(0, np.cumsum(self.shares)[:-1])
@@ -181,6 +182,11 @@ class Trial:
     group: int
     boxes: int
 
+    @cached_property
+    def queries(self) -> Floats:
+        """The filters."""
+        return asked(self.table)
+
     @property
     def request(self) -> Request:
         """The requested layout."""
@@ -204,7 +210,7 @@ class Trial:
         files = self.files(self.group)
         rows = WHOLE.rows(self.table, sample_size(files) * times, seed=4)
         layout = fit_below(trunk, self.request, rows, (), files)
-        return judged(layout, self.table, WHOLE, asked(self.table))
+        return judged(layout, self.table, WHOLE, self.queries)
 
     def merged(self, trunk: Trunk, times: int = 1) -> Seen:
         """Return what is seen of some boxes whose runs were merged."""
@@ -220,7 +226,7 @@ class Trial:
             ahead = np.array(trunk.cuts_of(number, len(self.table)))
             here = np.zeros(len(rows[0]), np.int64)
             layout = fit(self.request, rows, [()], here, [files], (ahead - ahead.min()).tolist())
-            found.append(judged(layout, self.table, box, asked(self.table)))
+            found.append(judged(layout, self.table, box, self.queries))
             shares += box.share
         return Seen(
             np.concatenate([each.rows for each in found]),
