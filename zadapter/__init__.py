@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from zadapter.errors import MissingBackendError, extra
 
 if TYPE_CHECKING:
-    from zadapter.backend.commit import Backoff
+    from zadapter.base.commit_attempts import Backoff
     from zadapter.insight.advice import Advice
     from zadapter.insight.analysis import Analysis
     from zadapter.insight.audit import Audit
@@ -74,7 +74,7 @@ _HOME = {
     "audit": "zadapter.inspection.audit",
     "analyze": "zadapter.inspection.analyze",
     "explain": "zadapter.inspection.explain",
-    "Backoff": "zadapter.backend.commit",
+    "Backoff": "zadapter.base.commit_attempts",
     "Commit": "zadapter.table.snapshot",
     "Curve": "zadapter.layout.layout",
     "Layout": "zadapter.layout.layout",

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import by_hadoop, uris
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import Parts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UsageError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.variants import slow
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, EngineError, StaleRewriteError, UnknownOutcomeError
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.commits import rewrites

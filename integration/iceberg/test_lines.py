@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, UnsupportedError
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)

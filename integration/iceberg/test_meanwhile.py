@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, ReplacedTableError, VerificationError
 from zadapter_iceberg import IcebergBackend
 

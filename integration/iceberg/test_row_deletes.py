@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.variants import slow
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 
 AT_ONCE = Backoff(attempts=3, initial=0.0)
 ROWS, SIZE = 4_000, "12KB"

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import zadapter
 from integration.kit import kills
 from integration.kit.kills import data_files, is_of_rows
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import UnknownOutcomeError
 from zadapter.table.encoding import Encoding
 

@@ -4,7 +4,8 @@ from collections import Counter
 from random import Random
 
 from tests.kit.memory_log import MemoryLog, outcome_of, rewrite_of
-from zadapter.backend.commit import Backoff, Landed
+from zadapter.backend.commit import Landed
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import (
     ConflictError,
     ReplacedTableError,

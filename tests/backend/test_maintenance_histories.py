@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from tests.kit.memory_log import LAYOUT, MemoryLog, Time, listed
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import NOT_COMMITTED, UnknownOutcomeError
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, keys
 
@@ -111,7 +112,7 @@ class History:
         """Commit a job; of files that are certain to be in no version, none is kept."""
         backoff = Backoff(attempts=self.random.randint(1, 4))
         try:
-            outcome = publish(self.log, change, backoff, Time().clock)
+            outcome = publish(self.log, change, Attempts(backoff, Time().clock))
         except NOT_COMMITTED as error:
             self.seen[type(error).__name__] += 1
             unneeded = change.exchanges

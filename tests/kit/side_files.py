@@ -7,15 +7,20 @@ from zadapter.table.staged_files import StagedFile
 
 
 class Memory:
-    """Files beside a table, and files of writes, by the write's id."""
+    """Files beside a table, and files of writes, by the write's id.
+
+    *now* is the store's clock; that of the machine does not matter.
+    """
 
     def __init__(self, root):
         self.files, self.writes, self.broken, self.named = {}, {}, set(), set()
+        self.times, self.now = {}, datetime.now(timezone.utc)
         self.root = root
 
-    def names(self, folder):
-        self._check("names")
-        return [path.rpartition("/")[2] for path in self.files if path.startswith(folder)]
+    def listed(self, folder):
+        self._check("listed")
+        names = {path: path.rpartition("/")[2] for path in self.files if path.startswith(folder)}
+        return {name: milliseconds(self.times[path]) for path, name in names.items()}
 
     def read(self, path):
         self._check("read")
@@ -23,7 +28,7 @@ class Memory:
 
     def write(self, path, data):
         self._check("write")
-        self.files[path] = data
+        self.files[path], self.times[path] = data, self.now
 
     def delete(self, path):
         self._check("delete")
@@ -46,6 +51,9 @@ class Memory:
             raise StoreError(f"{method} fails")
 
     def stage(self, write, modified=None):
-        modified = modified or datetime.now(timezone.utc)
-        file = StagedFile(location=write.id, size=1024, modified=int(modified.timestamp() * 1_000))
-        self.writes[write.id] = [file]
+        modified = milliseconds(modified or self.now)
+        self.writes[write.id] = [StagedFile(location=write.id, size=1024, modified=modified)]
+
+
+def milliseconds(time):
+    return int(time.timestamp() * 1_000)

@@ -13,7 +13,8 @@ import pytest
 
 from tests.kit.builders import snapshot
 from tests.kit.side_files import Memory
-from zadapter.errors import ConflictError, ReplacedTableError, StoreError, UnknownOutcomeError
+from zadapter.base.commit_attempts import Attempts
+from zadapter.errors import ConflictError, ReplacedTableError, StoreError
 from zadapter.recovery.leftovers import DEAD_AFTER, clear
 from zadapter.recovery.notes import FOLDER, Driver, begun
 from zadapter.recovery.processes import Process, own
@@ -66,12 +67,12 @@ def died(memory, *processes, sent=False):
     """Have a run commit one write, begin another one, and die."""
     run, first, second = a_run(memory, *processes), a_write(), a_write()
     run.start(first)
-    with run.sending(first):
+    with run.sending(first, Attempts()):
         memory.stage(first)
     run.start(second)
     memory.stage(second)
     if sent:
-        run.sending(second).__enter__()
+        run.sending(second, Attempts()).__enter__()
     return run, first, second
 
 
@@ -126,20 +127,14 @@ def test_a_running_process_is_left_alone(memory, dead):
     "elsewhere", [{"host": "other"}, {"boot": "other"}, {"namespace": "other"}, {"boot": ""}]
 )
 @pytest.mark.parametrize("ages", [(NOW, OLD), (OLD, NOW), (OLD, OLD)])
-def test_of_another_machine_only_age_is_known(memory, dead, monkeypatch, elsewhere, ages):
+def test_of_another_machine_only_age_is_known(memory, dead, elsewhere, ages):
     """Both the note and every file must be older than any write lasts."""
     noted, modified = ages
     removed = ages == (OLD, OLD)
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, _):
-            return noted
-
-    with monkeypatch.context() as patched:
-        patched.setattr("zadapter.recovery.notes.datetime", Clock)
-        run, first, second = died(memory, dead, replace(dead, **elsewhere))
+    memory.now = noted
+    run, first, second = died(memory, dead, replace(dead, **elsewhere))
     memory.stage(second, modified)
+    memory.now = NOW
 
     (line,) = clear(memory, TABLE, live(first))
 
@@ -147,6 +142,28 @@ def test_of_another_machine_only_age_is_known(memory, dead, monkeypatch, elsewhe
     assert bool(memory.files) != removed
     assert removed or f"run {run.id}" in line
     assert removed or "local-1 on" in line
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=8), timedelta(days=-8), timedelta(days=4_000)])
+@pytest.mark.parametrize("old", [True, False])
+def test_only_the_clock_of_the_store_counts(memory, dead, monkeypatch, ahead, old):
+    """The clock of the machine that cleans, or of the driver, may differ by days or years."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return NOW.astimezone(tz) + ahead
+
+    for module in ("notes", "leftovers"):
+        monkeypatch.setattr(f"zadapter.recovery.{module}.datetime", Clock)
+    memory.now = OLD if old else NOW
+    _, first, second = died(memory, replace(dead, host="other"))
+    memory.now = NOW
+
+    clear(memory, TABLE, live(first))
+
+    assert (second.id not in memory.writes) == old
+    assert len(memory.files) == (not old)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +216,7 @@ def test_a_note_that_is_older_than_a_commit_removes_nothing(memory, dead):
 
 
 @pytest.mark.parametrize(
-    "method", ["names", "read", "staged", "is_named", "remove", "write", "delete"]
+    "method", ["listed", "read", "staged", "is_named", "remove", "write", "delete"]
 )
 def test_a_store_that_fails_stops_no_run(memory, dead, method):
     """The line says why; another run tries again."""
@@ -218,10 +235,10 @@ def test_a_run_that_ends_leaves_no_note(memory):
     run, committed, lost, failed = a_run(memory, own()), a_write(), a_write(), a_write()
     run.start(committed)
     assert list(memory.files) == [f"{FOLDER}/{run.id}.json"]
-    with run.sending(committed):
+    with run.sending(committed, Attempts()):
         memory.stage(committed)
     run.start(lost)
-    with suppress(ConflictError), run.sending(lost):
+    with suppress(ConflictError), run.sending(lost, Attempts()):
         raise ConflictError("lost")
     run.start(failed)
 
@@ -231,20 +248,25 @@ def test_a_run_that_ends_leaves_no_note(memory):
 
 
 @pytest.mark.parametrize(
-    ("error", "removed"),
+    ("error", "may_have_landed", "removed"),
     [
-        (ConflictError("lost"), True),
-        (KeyError("a bug"), True),
-        (UnknownOutcomeError("t", "1"), False),
-        (ReplacedTableError("t"), False),
+        (ConflictError("lost"), False, True),
+        (KeyError("a bug"), False, True),
+        (KeyError("a bug"), True, False),
+        (KeyboardInterrupt(), False, True),
+        (KeyboardInterrupt(), True, False),
+        (ReplacedTableError("t"), False, False),
     ],
 )
-def test_files_that_could_not_be_discarded_are_removed_later(memory, error, removed):
-    """By the same process, too; but not if the commit may have landed."""
-    run, write = a_run(memory, own()), a_write()
+def test_files_that_could_not_be_discarded_are_removed_later(
+    memory, error, may_have_landed, removed
+):
+    """By the same process, too; but not if the commit may have landed, whatever was raised."""
+    run, write, attempts = a_run(memory, own()), a_write(), Attempts()
     run.start(write)
     memory.stage(write)
-    with suppress(type(error)), run.sending(write):
+    with suppress(type(error)), run.sending(write, attempts):
+        attempts.may_have_landed = may_have_landed
         raise error
     run.close()
 
@@ -260,7 +282,7 @@ def test_a_commit_is_not_sent_if_the_note_cannot_say_so(memory):
     memory.stage(write)
     memory.broken = {"write"}
 
-    with pytest.raises(StoreError), run.sending(write):
+    with pytest.raises(StoreError), run.sending(write, Attempts()):
         sent.append(write)
 
     assert sent == []

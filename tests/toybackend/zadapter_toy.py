@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import feather
 from pyspark.sql import types as T
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import resolve
 from zadapter.errors import ConflictError, UnknownTableError, UnsupportedError, UsageError

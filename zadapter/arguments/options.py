@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from zadapter.arguments.ages import age
 from zadapter.arguments.tiers import GivenTiers, TierAges, tier_ages
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.base.sizes import parse
 from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys

@@ -109,7 +109,7 @@ class Backend(Protocol):
         After an error of :data:`~zadapter.errors.NOT_COMMITTED`, the new files are deleted. After
         any other exception the outcome is unknown: the table's history decides it, and no file is
         deleted. So errors before the commit is sent must be of ``NOT_COMMITTED``, which
-        :func:`~zadapter.base.commit_errors.before_sending` ensures, and later ones only if they
+        :func:`~zadapter.base.commit_attempts.before_sending` ensures, and later ones only if they
         prove that the commit did not land.
 
         Raises:

@@ -1,6 +1,6 @@
 """Protocols of backends that find the files of writes whose process has died."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeGuard
 
 from zadapter.backend.contract import Backend
@@ -19,8 +19,11 @@ class SideFiles(Store, Protocol):
     def root(self) -> str:
         """Location of the folder below which writes stage their files today."""
 
-    def names(self, folder: str) -> Sequence[str]:
-        """Return the names of the files in a folder; none if it does not exist."""
+    def listed(self, folder: str) -> Mapping[str, int]:
+        """Return when each file in a folder was modified, by name; none if it does not exist.
+
+        The times are milliseconds since 1970, by the store's clock.
+        """
 
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""

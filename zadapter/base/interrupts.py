@@ -1,15 +1,18 @@
 """Signals that end a run: recorded on arrival, handled when no work is left unfinished.
 
 An exception during a call to the JVM would leave the call running there, and it could write files
-after the clean-up. A signal is therefore only recorded. Another thread cancels Spark's jobs, the
-call fails, and staged files are discarded as after any failure. During a commit nothing is
-cancelled, so that its outcome is known.
+after the clean-up; py4j would also send the call again, or lose the exception. A signal is
+therefore only recorded, and so is the exception of a handler of the caller, such as that of a time
+limit. Another thread cancels Spark's jobs, the call fails, and staged files are discarded as after
+any failure. During a commit nothing is cancelled, so that its outcome is known.
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -25,6 +28,16 @@ TAG = "zadapter-"
 POLL = 0.1
 """Seconds between two checks for a signal."""
 _ON_CANCEL = "spark.job.interruptOnCancel"
+_RAISED_BY_STEPS = frozenset(
+    {
+        "builtins",
+        *sys.stdlib_module_names,
+        *("click", "filelock", "fsspec", "matplotlib", "numpy", "obstore", "opentelemetry"),
+        *("py4j", "pyarrow", "pyiceberg", "pyspark", "rich", "tomli", "typer"),
+    }
+)
+"""Packages whose exceptions the steps of a call raise themselves, besides zadapter's."""
+_DEEPEST = 32
 
 
 class Interrupted(KeyboardInterrupt):
@@ -40,11 +53,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Watch:
-    """The signal and the commits of a run."""
+    """The signal, or the exception of a handler, and the commits of a run."""
 
     def __init__(self, advice: str) -> None:
         self.advice = advice
         self.number: int | None = None
+        self.raised: BaseException | None = None
         self.deferring = False
         self.versions: list[int | None] = []
 
@@ -52,14 +66,40 @@ class Watch:
         """Record a signal; later signals are ignored, since the run is already ending."""
         self.number = self.number or number
 
-    def ending(self, unknown: str = "") -> Interrupted:
+    @property
+    def is_ending(self) -> bool:
+        """Return whether a signal ends the run."""
+        return self.number is not None or self.raised is not None
+
+    def ending(self, unknown: str = "") -> BaseException:
         """Return the exception that ends the run."""
         numbers = [version for version in self.versions if version is not None]
         done = "nothing was committed"
         if self.versions:
             done = f"versions committed by this call: {', '.join(map(str, numbers)) or 'unknown'}"
-        parts = (f"interrupted; {unknown or done}", self.advice)
-        return Interrupted(self.number or signal.SIGINT, ". ".join(filter(None, parts)))
+        text = ". ".join(filter(None, (unknown or done, self.advice)))
+        if self.raised is None:
+            return Interrupted(self.number or signal.SIGINT, f"interrupted; {text}")
+        add_note = getattr(self.raised, "add_note", None)  # since Python 3.11
+        if add_note is not None and text not in getattr(self.raised, "__notes__", ()):
+            add_note(text)
+        return self.raised
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Handler of a signal during a run, in place of the caller's."""
+
+    watch: Watch
+    handler: Callable[[int, FrameType | None], object]
+    """The caller's handler. It runs when the signal arrives; its exception waits."""
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Run the caller's handler, and record its exception."""
+        try:
+            self.handler(number, frame)
+        except BaseException as error:  # noqa: BLE001 - raised at the end of the run
+            self.watch.raised = self.watch.raised or error
 
 
 _watches: list[Watch] = []
@@ -69,6 +109,41 @@ _watches: list[Watch] = []
 def terminate(number: int, _frame: FrameType | None) -> NoReturn:
     """Raise Interrupted, as Ctrl-C does; a handler for SIGTERM."""
     raise Interrupted(number, "interrupted")
+
+
+def callers_exception(error: BaseException) -> BaseException | None:
+    """Return the exception of the caller that *error* is, or was raised for; None: there is none.
+
+    A time limit, or another thread, can raise it between any two steps of a call. It states nothing
+    about the step that it stopped, so it must neither be ignored nor be taken for a failure of
+    Spark or of a store. Exceptions of packages that zadapter does not use are the caller's, and so
+    are those of the caller's own modules.
+    """
+    link: BaseException | None = error
+    for _ in range(_DEEPEST):
+        if link is None:
+            return None
+        package = type(link).__module__.partition(".")[0]
+        if package not in _RAISED_BY_STEPS and not package.startswith("zadapter"):
+            return link
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return None
+
+
+def reraise(error: BaseException) -> None:
+    """Raise the exception of the caller that led to *error*, if there is one."""
+    found = callers_exception(error)
+    if found is not None:
+        raise found
+
+
+@contextmanager
+def ignoring_errors() -> Iterator[None]:
+    """Ignore an error of the steps of a block, which the call can do without."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the block is one that may fail in any way
+        reraise(error)
 
 
 def deferred(commit: Callable[P, R]) -> Callable[P, R]:
@@ -85,7 +160,7 @@ def deferred(commit: Callable[P, R]) -> Callable[P, R]:
         watch = _watches[-1]
         watch.deferring = True
         try:
-            if watch.number is not None:
+            if watch.is_ending:
                 raise watch.ending()
             landed = commit(*args, **kwargs)
             watch.versions.append(getattr(landed, "version", None))
@@ -108,8 +183,8 @@ def stages_by_job(context: Any, tag: str) -> list[list[int]]:
 def interruptible(context: Any, advice: str = "") -> Iterator[None]:
     """Tag the Spark jobs of a run; a signal cancels them and ends the run.
 
-    Outside the main thread, where no signals arrive, jobs are only tagged. Signal handlers other
-    than those of Python and PySpark, and :func:`terminate`, are not replaced.
+    Outside the main thread, where no signals arrive, jobs are only tagged. A handler of the caller
+    runs when its signal arrives; if it raises an exception, that ends the run.
 
     Args:
         context: The SparkContext.
@@ -117,6 +192,7 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
 
     Raises:
         Interrupted: A signal has ended the run, and the clean-up is done.
+        BaseException: A handler of the caller has raised it, and the clean-up is done.
     """
     tag = f"{TAG}{uuid4().hex}"
     before = context.getLocalProperty(_ON_CANCEL)
@@ -129,7 +205,7 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
         with _watched(context, tag, Watch(advice)):
             yield
     finally:
-        with suppress(Exception):  # the JVM may be gone
+        with ignoring_errors():  # the JVM may be gone
             context.removeJobTag(tag)
             context.setLocalProperty(_ON_CANCEL, before)
 
@@ -144,7 +220,7 @@ def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if watch.number is None:
+        if not watch.is_ending:
             raise
         unknown = str(error) if isinstance(error, UnknownOutcomeError) else ""
         raise watch.ending(unknown) from None
@@ -154,19 +230,28 @@ def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
         for number, handler in taken.items():
             signal.signal(number, handler)
         _watches.remove(watch)
-    if watch.number is not None:
+    if watch.is_ending:
         raise watch.ending()
 
 
 def _take_over(watch: Watch) -> dict[int, Any]:
-    """Replace the handlers that would raise an exception; return the replaced handlers."""
+    """Replace the handlers that may raise an exception; return the replaced handlers."""
     taken: dict[int, Any] = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signal.valid_signals():
         handler = signal.getsignal(number)
+        if not callable(handler) or _is_recorded(handler):
+            continue
         pyspark = str(getattr(handler, "__module__", "")).startswith("pyspark.")
         if pyspark or handler in (signal.default_int_handler, terminate):
             taken[number] = signal.signal(number, watch.note)
+        else:
+            taken[number] = signal.signal(number, Recorder(watch, handler))
     return taken
+
+
+def _is_recorded(handler: object) -> bool:
+    """Return whether a call around this one already records what a handler raises."""
+    return isinstance(handler, Recorder) or isinstance(getattr(handler, "__self__", None), Watch)
 
 
 def cancel(context: Any, tag: str, watch: Watch, ended: threading.Event) -> None:
@@ -179,6 +264,6 @@ def cancel(context: Any, tag: str, watch: Watch, ended: threading.Event) -> None
         ended: Event that is set when the run has ended.
     """
     while not ended.wait(POLL):
-        if watch.number is not None and not watch.deferring:
-            with suppress(Exception):  # the JVM may be gone
+        if watch.is_ending and not watch.deferring:
+            with ignoring_errors():  # the JVM may be gone
                 context.cancelJobsWithTag(tag)

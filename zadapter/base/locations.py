@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from zadapter.base.interrupts import reraise
 from zadapter.errors import VerificationError
 
 R = TypeVar("R")
@@ -148,7 +149,8 @@ def reachable(jvm: Any, session: Any, location: str) -> str:
     try:
         conf = session.sessionState().newHadoopConf()
         jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass("s3", conf)
-    except Exception:  # noqa: BLE001 - the settings can name any class
+    except Exception as error:  # noqa: BLE001 - the settings can name any class
+        reraise(error)
         return location.replace("s3:", "s3a:", 1)
     return location
 

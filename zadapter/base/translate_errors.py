@@ -13,6 +13,7 @@ from functools import wraps
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
+from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import causes, first_line_of, java_exception
 from zadapter.base.secrets import masked
 from zadapter.errors import (
@@ -171,9 +172,11 @@ def explaining(table: str) -> Iterator[None]:
     try:
         yield
     except ZadapterError as error:
+        reraise(error)
         _mask_causes(error)
         raise
     except Exception as error:
+        reraise(error)
         if not is_foreign(error):
             raise
         explained = explain(table, texts(error))

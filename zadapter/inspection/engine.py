@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.backend.contract import is_inspected
+from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line_of
 from zadapter.base.translate_errors import texts
 from zadapter.filters.column_bounds import Mask
@@ -51,6 +52,7 @@ def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Pla
         found = {location(uri) for uri in opened.backend.scanned(rows)}
         operators = [str(leaf.nodeName()).strip() for leaf in leaves_of(rows)]
     except Exception as error:  # noqa: BLE001 - the rest of the explanation stands without it
+        reraise(error)
         return _unknown(f"Spark cannot plan the query: {first_line_of(texts(error)[-1])}")
     names = [location(uri) for uri in opened.uris(files)]
     mask = np.array([name in found for name in names], np.bool_)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
+from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
 from zadapter.migration.context import (
     MigrationContext,
@@ -83,7 +84,8 @@ def _carried(
     with phase("write", target, context.seconds, expected=size) as step:
         written = plainly(transfer, new_snapshot, transfer.files)
         step.note(files=len(written.paths))
-    with discarding(context.spark, [written]):
+    attempts = Attempts()
+    with discarding(context.spark, [written], attempts):
         with phase("verify", target, context.seconds) as step:
             staged_files = staged(context.target, new_snapshot, written, context.spark)
             check_rows(transfer, [staged_files], transfer.files)
@@ -91,7 +93,7 @@ def _carried(
             step.note(**facts)
         with phase("commit", target, context.seconds) as step:
             change = loading(new_snapshot, [staged_files], source_table.origin)
-            outcome = publish(context.target, change, Backoff())
+            outcome = publish(context.target, change, attempts)
             step.note(version=outcome.version, **facts)
     return staged_files, outcome.version
 

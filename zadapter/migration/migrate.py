@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.options import AUTO, By
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
 from zadapter.backend.contract import Factory
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.locations import within
 from zadapter.base.translate_errors import explained
 from zadapter.errors import (
@@ -270,11 +271,12 @@ def _create(
         [layout for part in carried for layout in part.layouts],
     )
     discardable = [] if adoptable is not None else [part.staged for part in carried]
+    attempts = Attempts(Backoff(attempts=1))
     with (
-        discarding(context.spark, discardable),
+        discarding(context.spark, discardable, attempts),
         phase("commit", context.target_table, context.seconds) as step,
     ):
-        outcome = publish(context.target, change, Backoff(attempts=1))
+        outcome = publish(context.target, change, attempts)
         step.note(version=outcome.version, **facts)
     return carried, notes, outcome.version
 

@@ -2,23 +2,25 @@
 
 A file is removed only if its run is certainly dead, its commit was certainly never sent, and no
 version that is kept names a file with the id of its write. What cannot be read or is in doubt
-stays, with a line that says so.
+stays, with a line that says so. Ages are differences of times of the store's clock: the clocks of
+machines may differ by days.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.backend.recoverable import SideFiles
+from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.sizes import show
 from zadapter.recovery.notes import FOLDER, NAME, Note
 from zadapter.table.snapshot import Snapshot
-from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite
+from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, new_id
 
 DEAD_AFTER = timedelta(days=7)
 """Age of a note, and of all files of its run, after which a run on another machine is dead: no
@@ -35,50 +37,76 @@ def clear(side_files: SideFiles, snapshot: Snapshot, files: pa.Table) -> tuple[s
         files: Its file table.
     """
     try:
-        names = sorted(filter(NAME.match, side_files.names(FOLDER)))
+        notes = {name: time for name, time in side_files.listed(FOLDER).items() if NAME.match(name)}
     except Exception as error:  # noqa: BLE001 - the run itself goes on
+        reraise(error)
         return (f"notes of earlier runs cannot be listed: {first_line(error)}",)
-    return tuple(filter(None, (_cleared(side_files, snapshot, files, name) for name in names)))
+    ages = _Ages(side_files, notes)
+    return tuple(filter(None, (_cleared(ages, snapshot, files, name) for name in sorted(notes))))
 
 
-def _cleared(side_files: SideFiles, snapshot: Snapshot, files: pa.Table, name: str) -> str:
+@dataclass(frozen=True)
+class _Ages:
+    """Notes beside a table, and when they were written, by the store's clock."""
+
+    side_files: SideFiles
+    written: Mapping[str, int]
+    """Milliseconds since 1970, by the note's name."""
+
+    @cached_property
+    def now(self) -> int:
+        """The present time, as the store gives it to a new file."""
+        name = f"{new_id()}.now"
+        path = f"{FOLDER}/{name}"
+        self.side_files.write(path, b"")
+        try:
+            return self.side_files.listed(FOLDER)[name]
+        finally:
+            self.side_files.delete(path)
+
+
+def _cleared(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str:
     """Remove the files of one run if it is dead; return what is to be said, if anything."""
-    path = f"{FOLDER}/{name}"
+    side_files, path = ages.side_files, f"{FOLDER}/{name}"
     try:
         data = side_files.read(path)
         note = None if data is None else Note.from_json(data.decode())
-    except Exception:  # noqa: BLE001 - whatever it holds, it does not say what is needed
+    except Exception as error:  # noqa: BLE001 - whatever it holds, it does not say what is needed
+        reraise(error)
         return f"{path} cannot be read, so the files of that run stay; delete it; {_CLEAN_UP}"
     if note is None:
         return ""  # the run has ended meanwhile
     if note.path != path or not note.is_of(snapshot, side_files.root):
         return f"{path} names another table or location; delete it if that is wrong; {_CLEAN_UP}"
     try:
-        dead = _is_dead(side_files, note)
-        return _removed(side_files, note, snapshot, files) if dead else _running(note)
+        dead = _is_dead(ages, note)
+        written = ages.written[name]
+        return _removed(side_files, note, snapshot, files) if dead else _running(note, written)
     except Exception as error:  # noqa: BLE001 - the run itself goes on
+        reraise(error)
         return f"{_named(note)} ended early; its files stay: {first_line(error)}"
 
 
-def _running(note: Note) -> str:
+def _running(note: Note, written: int) -> str:
     if any(process.is_alive() for process in note.processes):
         return ""
-    until = note.seen + DEAD_AFTER
+    until = datetime.fromtimestamp(written / 1_000, timezone.utc) + DEAD_AFTER
     return (
         f"{_named(note)}, {note.application} on {note.processes[0].host}, is running, or its files "
         f"stay until a run after {until:%Y-%m-%d %H:%M} UTC"
     )
 
 
-def _is_dead(side_files: SideFiles, note: Note) -> bool:
+def _is_dead(ages: _Ages, note: Note) -> bool:
     """Return whether a run has certainly ended."""
     if note.ended or all(process.is_dead() for process in note.processes):
         return True
     if any(process.is_alive() for process in note.processes):
         return False
-    last = datetime.now(timezone.utc) - DEAD_AFTER
-    staged = [file for write in note.writes for file in side_files.staged(write)]
-    return note.seen < last and all(file.modified < last.timestamp() * 1_000 for file in staged)
+    last = ages.now - DEAD_AFTER // timedelta(milliseconds=1)
+    staged = [file for write in note.writes for file in ages.side_files.staged(write)]
+    times = [ages.written[note.path.rpartition("/")[2]], *(file.modified for file in staged)]
+    return max(times) < last
 
 
 def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Table) -> str:
@@ -102,7 +130,7 @@ def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Ta
         rest = replace(note, writes=writes, ended=True, committed=note.committed + len(live))
         side_files.write(note.path, rest.to_json().encode())
     else:
-        with suppress(Exception):  # the next run finds it once more
+        with ignoring_errors():  # the next run finds it once more
             side_files.delete(note.path)
     doubtful = [file for write in left.keys() & sent for file in left[write]]
     parts = [f"{_named(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]

@@ -10,14 +10,15 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from zadapter.backend.recoverable import SideFiles
-from zadapter.base.interrupts import Interrupted
-from zadapter.errors import ReplacedTableError, UnknownOutcomeError
+from zadapter.base.commit_attempts import Attempts
+from zadapter.base.interrupts import ignoring_errors
+from zadapter.errors import ReplacedTableError
 from zadapter.recovery.processes import Process, of_jvm, own
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedWrite, is_id
@@ -43,8 +44,7 @@ class Note:
     version: int | None
     """The version that was read; None: the table had none yet."""
     started: datetime
-    seen: datetime
-    """When the note was written."""
+    """By the clock of the driver; it is shown and not compared."""
     jobs: int
     """Number of jobs."""
     committed: int = 0
@@ -78,7 +78,6 @@ class Note:
             "place": self.place,
             "version": self.version,
             "started": self.started.isoformat(),
-            "seen": self.seen.isoformat(),
             "jobs": self.jobs,
             "committed": self.committed,
             "writes": [
@@ -105,7 +104,6 @@ class Note:
             place=stored["place"],
             version=None if stored["version"] is None else int(stored["version"]),
             started=datetime.fromisoformat(stored["started"]),
-            seen=datetime.fromisoformat(stored["seen"]),
             jobs=int(stored["jobs"]),
             committed=int(stored["committed"]),
             writes={
@@ -113,8 +111,7 @@ class Note:
             },
             ended=_flag(stored["ended"]),
         )
-        times = (note.started, note.seen)
-        if not is_id(note.id) or not note.processes or any(t.tzinfo is None for t in times):
+        if not is_id(note.id) or not note.processes or note.started.tzinfo is None:
             raise ValueError("not a note")
         return note
 
@@ -146,21 +143,25 @@ class Run:
             self._store()
 
     @contextmanager
-    def sending(self, write: StagedWrite) -> Iterator[None]:
-        """Note that the commit of *write* is going to be sent, and then what became of it."""
+    def sending(self, write: StagedWrite, attempts: Attempts) -> Iterator[None]:
+        """Note that the commit of *write* is going to be sent, and then what became of it.
+
+        Args:
+            write: The write.
+            attempts: The attempts to commit it within the block.
+        """
         try:
             with self._lock:
                 self._set(write, sent=True)
                 self._store()
             yield
-        except UnknownOutcomeError:
-            raise  # its files may be needed
         except ReplacedTableError:
             self._forget(write)  # a copy of the old table may need them
             raise
-        except (Exception, Interrupted):
-            with self._lock:
-                self._set(write, sent=False)
+        except BaseException:
+            if not attempts.may_have_landed:
+                with self._lock:
+                    self._set(write, sent=False)
             raise
         # nothing is stored, so that nothing can fail after a commit
         self._forget(write, committed=1)
@@ -169,7 +170,7 @@ class Run:
         """Delete the note, unless files of the run are left, or may be."""
         if self._side_files is None or not self._written:
             return
-        with suppress(Exception):  # the note stays, and says what a later run has to look at
+        with ignoring_errors():  # the note stays, and says what a later run has to look at
             for write, sent in self._note.writes.items():
                 if not sent and not self._side_files.staged(write):
                     self._forget(write)
@@ -190,7 +191,6 @@ class Run:
 
     def _store(self) -> None:
         if self._side_files is not None:
-            self._note = replace(self._note, seen=datetime.now(timezone.utc))
             self._side_files.write(self._note.path, self._note.to_json().encode())
             self._written = True
 
@@ -223,7 +223,6 @@ def begun(
         run: Id of the run.
         jobs: Number of jobs.
     """
-    now = datetime.now(timezone.utc)
     note = Note(
         id=run,
         application=driver.application,
@@ -231,8 +230,7 @@ def begun(
         table=table_of(snapshot),
         place=digest(snapshot.location if side_files is None else side_files.root),
         version=snapshot.version,
-        started=now,
-        seen=now,
+        started=datetime.now(timezone.utc),
         jobs=jobs,
     )
     return Run(side_files, note)

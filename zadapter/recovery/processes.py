@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.releases.java_classes import java_classes
 
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
@@ -109,7 +110,7 @@ def _read(text: Callable[[str], str], link: Callable[[str], str], pid: int) -> P
     ``/proc`` may be that of another namespace, where the process has another id.
     """
     host = socket.gethostname()
-    with suppress(Exception):
+    with ignoring_errors():
         stat = text("/proc/self/stat")
         if int(stat.split()[0]) == pid:
             return Process(

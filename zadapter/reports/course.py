@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.secrets import masked
 from zadapter.base.sizes import show, show_part
 from zadapter.reports.phases import LOGGER
@@ -71,7 +71,7 @@ class Course:
     def _log(self, kind: str, text: str, facts: dict[str, str | int | float | None]) -> None:
         table = masked(self.table)
         extra = {"phase": kind, "table": table, **facts}
-        with suppress(Exception):  # after a commit, an error would discard live files
+        with ignoring_errors():  # of handlers of the log
             LOGGER.info("%s %s: %s", kind, table, text, extra=extra)
 
 

@@ -7,11 +7,12 @@ level INFO; its facts are attributes of the log record, too. An error is raised,
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.secrets import masked
 from zadapter.base.sizes import show
 from zadapter.reports.spans import span
@@ -157,7 +158,7 @@ def _running(step: Phase, seconds: MutableMapping[str, float], key: str) -> Iter
         finally:
             step.seconds = time.perf_counter() - start
             seconds[key] = seconds.get(key, 0.0) + step.seconds
-    with suppress(Exception):
+    with ignoring_errors():
         LOGGER.info("%s", step, extra={"phase": step.name, **step.attributes()})
 
 
@@ -167,9 +168,9 @@ def _span(step: Phase) -> AbstractContextManager[None]:
 
 @contextmanager
 def _harmless(observer: Observer, step: Phase) -> Iterator[None]:
-    """Ignore errors of an observer: after a commit, an error would discard live files."""
+    """Ignore errors of an observer: the call does not depend on it."""
     with ExitStack() as observed:
-        with suppress(Exception):
+        with ignoring_errors():
             context = observer(step)
             context.__enter__()
             observed.push(_quiet(context))
@@ -178,7 +179,7 @@ def _harmless(observer: Observer, step: Phase) -> Iterator[None]:
 
 def _quiet(context: AbstractContextManager[None]) -> Callable[[Any, Any, Any], bool]:
     def leave(*error: Any) -> bool:
-        with suppress(Exception):
+        with ignoring_errors():
             context.__exit__(*error)
         return False
 

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from threading import Event, Thread
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.sizes import show_part
 from zadapter.reports.course import seconds_left, show_seconds
 from zadapter.reports.phases import Amounts, Phase, observing
@@ -96,7 +97,7 @@ class _Call:
             self.bar.update(task, description=text, completed=done, total=total, refresh=True)
 
         def watch() -> None:
-            with suppress(Exception):  # the JVM may be gone; the call itself raises the error
+            with ignoring_errors():  # the JVM may be gone; the call itself raises the error
                 while not ended.wait(POLL):
                     if step.measure is not None:
                         update(step.measure())

@@ -1,7 +1,6 @@
 """Execution of one job of a rewrite: write, verify, commit, and record the result."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,13 +9,8 @@ from pyspark.sql import SparkSession
 from zadapter.arguments.options import Options
 from zadapter.backend.commit import publish
 from zadapter.backend.recoverable import is_recoverable
-from zadapter.base.interrupts import Interrupted
-from zadapter.errors import (
-    ConflictError,
-    ReplacedTableError,
-    UnknownOutcomeError,
-    VerificationError,
-)
+from zadapter.base.commit_attempts import Attempts
+from zadapter.errors import ConflictError, VerificationError
 from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
 from zadapter.recovery.notes import Driver, Run, begun
@@ -29,7 +23,7 @@ from zadapter.rewrite.planner import RewritePlan
 from zadapter.rewrite.shuffle import Clustered
 from zadapter.rewrite.verify import check_contents, check_rows, staged
 from zadapter.rewrite.write import Aim, write
-from zadapter.spark.files import discard
+from zadapter.spark.files import discard, discarding
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
 from zadapter.table.staged_files import StagedWrite, new_id
@@ -121,7 +115,7 @@ def _prepared(call: Call, planned: AnyJob, tally: Tally) -> Ready:
     write = StagedWrite(id=new_id(), layout=layout)
     call.run.start(write)
     output = written, _ = _write(call, planned, write.id, tally)
-    with _discarding(call.spark, written):
+    with discarding(call.spark, [written]):
         staged_files, exchanges = _verified(call, planned, output, tally)
     return Ready(
         planned=planned, write=write, written=written, staged=staged_files, exchanges=exchanges
@@ -139,14 +133,15 @@ def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
         layouts=_stored(plan, ready.planned),
     )
     facts = file_stats.totals([ready.staged.files])
+    attempts = Attempts(call.options.backoff)
     try:
         with (
             job(call.name(ready.planned)),
-            _discarding(call.spark, ready.written),
-            call.run.sending(ready.write),
+            discarding(call.spark, [ready.written], attempts),
+            call.run.sending(ready.write, attempts),
             phase("commit", call.options.name, tally.seconds) as step,
         ):
-            done = publish(plan.backend, change, call.options.backoff)
+            done = publish(plan.backend, change, attempts)
             step.note(version=done.version, **({} if done.stale else facts))
     except ConflictError as error:
         return skipped(call, ready.planned, error, tally)
@@ -155,20 +150,6 @@ def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
     tally.note(done, ready.exchanges)
     call.course.end(call.number(ready.planned), f"committed, {_version(done.version)}")
     return None
-
-
-@contextmanager
-def _discarding(spark: SparkSession, written: Written) -> Iterator[None]:
-    """Discard the files if what follows fails, unless somebody may still need them."""
-    try:
-        yield
-    except (UnknownOutcomeError, ReplacedTableError):
-        # they may be committed, or a copy of the dropped table may reference them
-        raise
-    except (Exception, Interrupted):
-        # nothing was committed: an unknown outcome raises UnknownOutcomeError
-        discard(spark, written)
-        raise
 
 
 def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Written, Clustered]:

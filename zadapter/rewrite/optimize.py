@@ -15,9 +15,9 @@ from zadapter.arguments.options import AUTO, By, Options
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.tiers import GivenTiers
 from zadapter.arguments.where import check_functions
-from zadapter.backend.commit import Backoff
 from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.recoverable import is_recoverable
+from zadapter.base.commit_attempts import Backoff
 from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explained, explaining
 from zadapter.errors import ConflictError

@@ -7,7 +7,7 @@ the call, where signals are deferred until the outcome is known.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
@@ -17,7 +17,7 @@ from py4j.clientserver import ClientServer
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend, Factory
-from zadapter.base.interrupts import Interrupted
+from zadapter.base.interrupts import Interrupted, ignoring_errors
 from zadapter.errors import ConflictError, UnknownOutcomeError
 from zadapter.releases.spark_classes import activated
 from zadapter.reports.tally import Tally
@@ -146,6 +146,6 @@ class _Flow:
     def discard(self) -> None:
         """Wait for jobs that will not be committed, and discard their files."""
         for each in wait(self.running).done:
-            with suppress(Exception):
+            with ignoring_errors():
                 ready, _ = each.result()
                 discard(self.writing.call.spark, ready.written)

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend
+from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, quote, split
 from zadapter.base.ranks import rank
@@ -117,6 +118,7 @@ def check_contents(
     try:
         after = whole(_columns(snapshot, backend.read_staged(snapshot, staged_files)))
     except Exception as error:
+        reraise(error)
         raise VerificationError(
             f"{snapshot.table}: a written file cannot be read: {first_line(error)}; nothing was "
             "committed. Retry, and check the disk or the store if it fails again"

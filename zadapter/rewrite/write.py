@@ -1,12 +1,12 @@
 """Writing of one job's rows in the order of its layout."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.names import Parts, leaves
 from zadapter.layout import assign
 from zadapter.layout.layout import Request
@@ -73,7 +73,7 @@ def encoding(
     plain: frozenset[Parts] = frozenset()
     largest = max(files.select(["size", "path"]).to_pylist(), key=lambda file: file["size"])
     # the reader raises a better error for a file that cannot be read
-    with suppress(Exception):
+    with ignoring_errors():
         (uri,) = backend.uris(snapshot, [largest["path"]])
         size, footer = metadata(spark, uri)
         plain = _plain(snapshot, footer)

@@ -8,12 +8,13 @@ with the name of a built-in one would replace it, even in operators such as ``IS
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import add_all, module
 from zadapter.releases.spark_api import error_loggers
@@ -137,7 +138,7 @@ def _reset(clone: SparkSession, *, expressions: bool) -> None:
 def refresh(user_session: SparkSession, changed: Snapshot) -> None:
     """Refresh a table in the user's session, since catalogs cache versions."""
     if changed.identifier is not None:
-        with suppress(Exception):
+        with ignoring_errors():
             user_session.sql(f"REFRESH TABLE {changed.identifier}")
 
 

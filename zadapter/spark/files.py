@@ -2,15 +2,16 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from zadapter.backend.plugins import formats
-from zadapter.base.interrupts import Interrupted
+from zadapter.base.commit_attempts import Attempts
+from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
-from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
+from zadapter.errors import ReplacedTableError, StoreError, UsageError
 from zadapter.releases.java_classes import java_classes
 from zadapter.table.snapshot import Written
 
@@ -39,6 +40,7 @@ def begin(spark: SparkSession, folder: str, migration: str) -> None:
         try:
             files.create(path_of(markers, marker), True).close()  # noqa: FBT003 - overwrite it
         except Exception as error:
+            reraise(error)
             raise StoreError(
                 f"{folder} cannot be written: {first_line(error)}; check the permissions, and retry"
             ) from error
@@ -68,7 +70,8 @@ def refuse_others(spark: SparkSession, folder: str) -> None:
     jvm = java_classes(spark)
     try:
         files = jvm.org.apache.hadoop.fs.Path(folder).getFileSystem(_conf(spark))
-    except Exception:  # noqa: BLE001 - a store that only the catalog's own classes can read
+    except Exception as error:  # noqa: BLE001 - a store that only the catalog's classes can read
+        reraise(error)
         return
     for log in filter(None, (form.log for form in formats().values())):
         if files.exists(jvm.org.apache.hadoop.fs.Path(folder, log)):
@@ -84,13 +87,13 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def discard(spark: SparkSession, written: Written) -> None:
-    """Delete written files. Callers must not call this after an unknown outcome.
+    """Delete files that were written and certainly not committed; see :func:`discarding`.
 
     If the store fails, the remaining files are left to the format's own clean-up, so that the
     original error is raised without delay.
     """
     jvm = java_classes(spark)
-    with suppress(Exception):
+    with ignoring_errors():
         conf = _conf(spark)
         for uri in written.paths.values():
             path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
@@ -98,13 +101,24 @@ def discard(spark: SparkSession, written: Written) -> None:
 
 
 @contextmanager
-def discarding(spark: SparkSession, written_files: Sequence[Written]) -> Iterator[None]:
-    """Delete written files if the block fails and they were certainly not committed."""
+def discarding(
+    spark: SparkSession, written_files: Sequence[Written], attempts: Attempts | None = None
+) -> Iterator[None]:
+    """Delete written files if the block ends by an exception and none of them can be committed.
+
+    What the exception is does not matter: a time limit can be raised right after the commit.
+
+    Args:
+        spark: A session.
+        written_files: The files; the block may add some.
+        attempts: The attempts to commit the files within the block; None: it commits nothing.
+    """
     try:
         yield
-    except (UnknownOutcomeError, ReplacedTableError):
-        raise
-    except (Exception, Interrupted):
-        for written in written_files:
-            discard(spark, written)
+    except ReplacedTableError:
+        raise  # a copy of the dropped table may reference them
+    except BaseException:
+        if attempts is None or not attempts.may_have_landed:
+            for written in written_files:
+                discard(spark, written)
         raise

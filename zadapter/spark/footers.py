@@ -4,7 +4,7 @@ Tables from footers have only the columns that are certainly those of the table.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlparse
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
+from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_file import JavaFile
 from zadapter.base.locations import map_files
 from zadapter.base.names import Parts
@@ -60,6 +61,7 @@ def of_files(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]) -> Fo
         try:
             return _certain(snapshot, *_parsed(spark, uri))
         except Exception as error:
+            reraise(error)
             found = explain(snapshot.table, texts(error)) if is_foreign(error) else error
             if isinstance(found, DataFileError):
                 return found
@@ -97,7 +99,7 @@ def known_row_groups(
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
     spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
-    with suppress(Exception):
+    with ignoring_errors():
         uris = backend.uris(snapshot, files["path"].to_pylist())
         return of_row_groups(spark, snapshot, files, uris, columns).table
     return None

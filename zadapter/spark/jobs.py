@@ -1,14 +1,14 @@
 """Descriptions of Spark jobs by the phase that starts them, and the bytes they write."""
 
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from zadapter.base.interrupts import TAG, stages_by_job
+from zadapter.base.interrupts import TAG, ignoring_errors, stages_by_job
 from zadapter.releases.java_classes import java_classes
 from zadapter.reports import phases
 from zadapter.reports.phases import Amounts, Phase
@@ -52,7 +52,7 @@ def grouped(spark: SparkSession, run: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # the JVM may be gone
+        with ignoring_errors():  # the JVM may be gone
             context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]
 
 
@@ -134,7 +134,7 @@ def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
 
 
 def _spent(context: Any, step: Phase) -> Amounts | None:
-    with suppress(Exception):
+    with ignoring_errors():
         # metrics of the last tasks may still be on their way to the status store
         context._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)  # noqa: SLF001
         return None if step.measure is None else step.measure()

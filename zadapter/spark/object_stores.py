@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.interrupts import reraise
 from zadapter.errors import SessionError
 from zadapter.releases import s3a
 from zadapter.releases.java_classes import java_classes
@@ -73,7 +74,8 @@ def check(spark: SparkSession, store: str) -> None:
     for scheme in (f"{store}a", store):
         try:
             jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, conf)
-        except Exception:  # noqa: BLE001, S112 - no class is named, or it is not there
+        except Exception as error:  # noqa: BLE001 - no class is named, or it is not there
+            reraise(error)
             continue
         return
     stated = {key: str(spark.conf.get(key, "")) for key in (settings.PACKAGES, settings.EXCLUDES)}

@@ -3,12 +3,12 @@
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from zadapter.base.interrupts import TAG, Interrupted, stages_by_job
+from zadapter.base.interrupts import TAG, ignoring_errors, reraise, stages_by_job
 from zadapter.releases.java_classes import java_classes
 from zadapter.releases.java_loops import Loops
 
@@ -85,11 +85,11 @@ def removing(spark: Any, remove: Callable[[Collection[str]], None]) -> Iterator[
     try:
         yield kept
         if kept and _has_repeated(context, tag):
-            with suppress(Exception):  # no reader sees these files
+            with ignoring_errors():  # no reader sees these files
                 settle(spark)
                 remove(kept)
-    except (Exception, Interrupted):
-        with suppress(Exception):  # the error of the write is raised instead
+    except BaseException:
+        with ignoring_errors():  # the error of the write is raised instead
             settle(spark)
             remove(())
         raise
@@ -112,7 +112,8 @@ def _has_repeated(context: Any, tag: str) -> bool:
             or stage.numActiveTasks()
             for stage in stages
         )
-    except Exception:  # noqa: BLE001 - Spark has forgotten a stage: better look
+    except Exception as error:  # noqa: BLE001 - Spark has forgotten a stage: better look
+        reraise(error)
         return True
 
 

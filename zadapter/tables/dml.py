@@ -1,7 +1,7 @@
 """``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import TypeVar
@@ -13,8 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.arguments.options import check_deleted, named
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import check_functions
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import bare
 from zadapter.base.translate_errors import explained
@@ -28,7 +29,7 @@ from zadapter.reports.phases import phase
 from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.clone import UNPUSHED, scratch, set_all
-from zadapter.spark.files import discard, discarding
+from zadapter.spark.files import discarding
 from zadapter.spark.jobs import call
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
@@ -38,8 +39,6 @@ from zadapter.tables.given_rows import fitting, on
 from zadapter.tables.read import pruned
 
 T = TypeVar("T")
-
-_TRIES = 8
 
 
 @explained
@@ -70,7 +69,8 @@ def append(
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
     with _writing("append", table, backend, _session(rows, spark)) as (opened, clone, _):
-        return _retrying(lambda: _append(opened, named(table), rows, backoff or Backoff(), clone))
+        attempts = Attempts(backoff)
+        return _retrying(attempts, lambda: _append(opened, named(table), rows, attempts, clone))
 
 
 @explained
@@ -105,7 +105,8 @@ def delete(
     check_deleted(where)
     with _writing("delete", table, backend, spark) as (opened, clone, user_session):
         check_functions(where, user_session)
-        return _retrying(lambda: _delete(opened, named(table), where, backoff or Backoff(), clone))
+        attempts = Attempts(backoff)
+        return _retrying(attempts, lambda: _delete(opened, named(table), where, attempts, clone))
 
 
 @explained
@@ -153,7 +154,7 @@ def overwrite(
         if snapshot.partition:
             exchange = replace(exchange, removed=live.filter(in_partitions))
             change = replace(change, exchanges=(exchange,))
-        return _landed(opened, change, backoff or Backoff(), clone)
+        return _landed(opened, change, Attempts(backoff), clone)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -207,26 +208,28 @@ def _staged(
 
 
 def _landed(
-    opened: VersionedBackend, change: Change, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, change: Change, attempts: Attempts, spark: SparkSession
 ) -> int | None:
     """Commit *change*, and discard its staged files if it certainly did not land."""
     facts = file_stats.totals([change.added])
-    with discarding(spark, change.staged), phase("commit", change.base.table) as step:
-        version = publish(opened, change, backoff).version
+    with discarding(spark, change.staged, attempts), phase("commit", change.base.table) as step:
+        version = publish(opened, change, attempts).version
         step.note(version=version, **facts)
     return version
 
 
-def _retrying(change: Callable[[], T]) -> T:
+def _retrying(attempts: Attempts, change: Callable[[], T]) -> T:
     """Make a change, and restart it if other writers have rewritten its files."""
-    for _ in range(_TRIES - 1):
-        with suppress(StaleRewriteError):
+    while True:
+        try:
             return change()
-    return change()
+        except StaleRewriteError:  # noqa: PERF203 - a restart costs far more
+            if not attempts.wait():
+                raise
 
 
 def _append(
-    opened: VersionedBackend, table: str, rows: DataFrame, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, table: str, rows: DataFrame, attempts: Attempts, spark: SparkSession
 ) -> int | None:
     with phase("plan", table) as step:
         snapshot = opened.snapshot(table)
@@ -234,11 +237,11 @@ def _append(
         given = fitting(on(spark, rows), opened.read(snapshot, no_files))
         step.note(version=snapshot.version)
     change = _staged(opened, snapshot, given, spark, no_files, Operation.APPEND)
-    return _landed(opened, change, backoff, spark)
+    return _landed(opened, change, attempts, spark)
 
 
 def _delete(
-    opened: VersionedBackend, table: str, where: str, backoff: Backoff, spark: SparkSession
+    opened: VersionedBackend, table: str, where: str, attempts: Attempts, spark: SparkSession
 ) -> int:
     with phase("plan", table) as step:
         snapshot = opened.snapshot(table)
@@ -261,16 +264,20 @@ def _delete(
     change = _staged(opened, snapshot, remaining, spark, files, Operation.DELETE)
     with discarding(spark, change.staged):
         change = with_layouts(change, remaining, layouts)
-    (exchange,) = change.exchanges
-    rows_added, rows_removed = (
-        file_stats.total(t, "rows") for t in (exchange.added, exchange.removed)
-    )
-    if rows_added != rows_removed - deleted:
-        with suppress(Exception):
-            discard(spark, *change.staged)
-        raise VerificationError(
-            f"{table}: {rows_removed - deleted} rows should remain, but {rows_added} rows were "
-            "written; nothing was committed. Use a deterministic condition"
-        )
-    _landed(opened, change, backoff, spark)
+        _check_remaining(table, change, deleted)
+    _landed(opened, change, attempts, spark)
     return deleted
+
+
+def _check_remaining(table: str, change: Change, deleted: int) -> None:
+    """Compare the rows that were written with those that should remain.
+
+    Raises:
+        VerificationError: The numbers differ; nothing was committed.
+    """
+    added, removed = (file_stats.total(t, "rows") for t in (change.added, change.removed))
+    if added != removed - deleted:
+        raise VerificationError(
+            f"{table}: {removed - deleted} rows should remain, but {added} rows were written; "
+            "nothing was committed. Use a deterministic condition"
+        )

@@ -3,8 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
 from zadapter.backend.contract import Backend
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import NOT_COMMITTED, ConflictError, VerificationError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
@@ -60,7 +61,7 @@ class CommitContract(Tables):
             raise ConnectionResetError(f"no answer to version {commit(change)}")
 
         monkeypatch.setattr(backend, "commit", broken)
-        landed = publish(backend, rewrite, Backoff(initial=0.0))
+        landed = publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert (landed.version, landed.attempts, landed.doubtful) == (None, 1, True)
         assert before == self.rows_behind(spark, table)
@@ -78,7 +79,7 @@ class CommitContract(Tables):
 
         monkeypatch.setattr(Layouts, "keep", broken)
         with pytest.raises(NOT_COMMITTED):
-            publish(backend, rewrite, Backoff(initial=0.0))
+            publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert backend.snapshot(table).version == snapshot.version
 
@@ -106,7 +107,7 @@ class CommitContract(Tables):
         self.append(spark, table, more_rows(spark))
         before = self.rows_behind(spark, table)
 
-        landed = publish(backend, rewrite, Backoff(initial=0.0))
+        landed = publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert landed.stale == ()
         assert before == self.rows_behind(spark, table)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.key_text import texts
 from zadapter.base.locations import check_present

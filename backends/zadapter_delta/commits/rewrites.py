@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
 from zadapter.base.names import join

@@ -40,14 +40,14 @@ class Store:
         finally:
             stream.close()
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder; none if it does not exist."""
+    def listed(self, folder: str) -> dict[str, int]:
+        """Return when each file in a folder was modified, by name; none if it does not exist."""
         try:
             found = self._files.listStatus(self._path(folder))
-            return [str(each.getPath().getName()) for each in found]
+            return {str(f.getPath().getName()): int(f.getModificationTime()) for f in found}
         except Exception as error:
             if any("FileNotFoundException" in cause for cause in causes(error)):
-                return []
+                return {}
             raise
 
     def delete(self, path: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import check_present, reachable
 from zadapter.base.names import Parts, quote, split

@@ -53,10 +53,10 @@ class Store:
         finally:
             stream.close()
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder; none if it does not exist."""
-        listed = _listed(self._io, f"{self._location}/{folder}/")
-        return [str(file.location()).rpartition("/")[2] for file in listed]
+    def listed(self, folder: str) -> dict[str, int]:
+        """Return when each file in a folder was modified, by name; none if it does not exist."""
+        files = _listed(self._io, f"{self._location}/{folder}/")
+        return {str(f.location()).rpartition("/")[2]: int(f.createdAtMillis()) for f in files}
 
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.errors import (
     ConflictError,
     CorruptLogError,
@@ -17,8 +18,6 @@ from zadapter_parquet.store.contract import Outcome, Store
 
 FOLDER = f"{HIDDEN}/log"
 HINT = f"{FOLDER}/_head"
-TRIES = 20
-"""Attempts of a commit that depends on the log alone and may lose races."""
 _REQUESTS = 5
 _VERSION = re.compile(rb"[0-9]{1,18}")
 
@@ -246,5 +245,5 @@ class Log:
     def _hint(self, version: int) -> None:
         # a hint every 64 versions suffices: later ones are searched for
         if version % 64 == 0:
-            with suppress(Exception):
+            with ignoring_errors():
                 self._store.write(HINT, str(version).encode())

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.commit_attempts import Attempts
 from zadapter.base.locations import map_files
 from zadapter.errors import ConflictError, ForeignChangeError, VersionExpiredError
 from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
-from zadapter_parquet.log.log import TRIES, Log, path_of
+from zadapter_parquet.log.log import Log, path_of
 from zadapter_parquet.operations.move_plan import has, pending, places
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files, Found
@@ -26,7 +27,7 @@ def looked_at(log: Log, files: Files, table: str) -> Entry:
         ForeignChangeError: Visible files were added, changed or removed outside the log.
         ConflictError: Other writers kept changing the table.
     """
-    for _ in range(TRIES):
+    for _ in Attempts():
         head = log.head()
         try:
             check_visible(files, table, log.entry(head.visible), head)
@@ -35,7 +36,7 @@ def looked_at(log: Log, files: Files, table: str) -> Entry:
                 raise
         else:
             return head
-    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
+    raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
 def check_visible(files: Files, table: str, original: Entry, head: Entry) -> None:

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import (
     ConflictError,
     ForeignChangeError,
@@ -15,7 +16,7 @@ from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Commit
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
-from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version
 from zadapter_parquet.operations import external_changes, moving
 from zadapter_parquet.store.contract import Files
@@ -89,7 +90,7 @@ def restore(files: Files, table: str, version: int) -> int:
         ConflictError: Other writers committed first in all attempts.
     """
     log = Log(files, table)
-    for _ in range(TRIES):
+    for _ in Attempts():
         # read the head once: with a newer head, *version* may have expired
         head = moving.settle(log, files, table)
         target = find(log, head, table, version)
@@ -110,7 +111,7 @@ def restore(files: Files, table: str, version: int) -> int:
         )
         if log.claimed(entry):
             return entry.version
-    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
+    raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
 _CONTENT_FIELDS = ("schema", "partition", "parts", "files", "size", "rows", "source", "int96")

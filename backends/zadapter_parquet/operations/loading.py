@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from zadapter.base.commit_errors import before_sending
+from zadapter.base.commit_attempts import before_sending
 from zadapter.base.names import Parts, leaves
 from zadapter.errors import (
     ConflictError,

@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
+from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, ForeignChangeError
 from zadapter_parquet.format.entries import FORMAT, Entry, Operation
 from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import commit_entries
-from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import external_changes, move_plan
 from zadapter_parquet.operations.move_plan import Moves
 from zadapter_parquet.rows import shared_files
@@ -30,10 +31,10 @@ def settle(log: Log, files: Files, table: str) -> Entry:
         ForeignChangeError: A file is neither at its old nor at its new path.
         UnsupportedError: Files that another table shares are being published.
     """
-    for _ in range(TRIES):
+    for _ in Attempts():
         with suppress(ConflictError):
             return settled(log, files, table, log.head())
-    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
+    raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
 def settled(log: Log, files: Files, table: str, head: Entry) -> Entry:

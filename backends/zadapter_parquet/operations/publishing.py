@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from posixpath import basename
 
+from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
 from zadapter.table.snapshot import Publication
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
-from zadapter_parquet.log.log import TRIES, Log
+from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import external_changes, move_plan, moving
 from zadapter_parquet.operations.move_plan import Moves
 from zadapter_parquet.rows import shared_files
@@ -36,7 +37,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
     if dry_run:
         return _planned(log, files, table)
     done: dict[int, Moves] = {}
-    for _ in range(TRIES):
+    for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
             done[head.version] = move_plan.pending(files, head)
@@ -59,16 +60,16 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
                 log, files, head, Operation.PUBLISH, moves, parts=parts, oldest=oldest
             )
             done[begun.version] = moves
-    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
+    raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
 def _planned(log: Log, files: Files, table: str) -> Publication:
-    for _ in range(TRIES):
+    for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
             moves = _current_moves(log, files, table, head)
             return _publication(table, head, [moves], dry_run=True)
-    raise ConflictError(f"{table}: other writers committed first {TRIES} times; retry")
+    raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
 def _current_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:

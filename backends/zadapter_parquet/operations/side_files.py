@@ -20,9 +20,10 @@ class SideFiles:
         self._files, self._table = files, table
         self.read, self.write, self.root = files.read, files.write, files.uri
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder; none if it does not exist."""
-        return [file.path.rpartition("/")[2] for file in self._files.listed(folder)]
+    def listed(self, folder: str) -> dict[str, int]:
+        """Return when each file in a folder was modified, by name; none if it does not exist."""
+        files = self._files.listed(folder)
+        return {file.path.rpartition("/")[2]: file.modified // 1_000 for file in files}
 
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""

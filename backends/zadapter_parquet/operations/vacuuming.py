@@ -6,12 +6,13 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
+from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
 from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import ASIDE, DATA, HIDDEN
 from zadapter_parquet.log import commit_entries, stats_table
-from zadapter_parquet.log.log import FOLDER, TRIES, Log, path_of
+from zadapter_parquet.log.log import FOLDER, Log, path_of
 from zadapter_parquet.operations import external_changes, move_plan, moving
 from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files
@@ -227,7 +228,7 @@ def _abort(log: Log, table: str, folder: str) -> bool:
 
 def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> bool:
     seen = -1
-    for _ in range(TRIES):
+    for _ in Attempts():
         head = log.head()
         # the folder may have been committed or aborted meanwhile
         for entry in log.between(seen, head.version) if "folder" in fields else ():
@@ -240,5 +241,5 @@ def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> bool:
         ):
             return True
     raise ConflictError(
-        f"{table}: other writers committed first {TRIES} times; nothing more was deleted. Retry"
+        f"{table}: other writers committed first in all attempts; nothing more was deleted. Retry"
     )

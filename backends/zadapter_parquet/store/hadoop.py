@@ -8,13 +8,14 @@ can detect, so they are refused.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line, java_exception
 from zadapter.base.java_file import JavaFile
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
@@ -75,11 +76,12 @@ class HadoopFiles:
             try:
                 self._names.rename(temporary, target, options)
             except Exception as error:
+                reraise(error)
                 if _threw(error, *_REFUSED):
                     raise
                 if not _threw(error, _EXISTS):
                     return Outcome.UNKNOWN
-                with suppress(Exception):
+                with ignoring_errors():
                     self._files.delete(temporary, False)  # noqa: FBT003 - not recursively
                 return Outcome.EXISTS
             return Outcome.CREATED
@@ -96,6 +98,7 @@ class HadoopFiles:
         try:
             yield
         except Exception as error:
+            reraise(error)
             message = f"{self.uri}/{path} cannot be {action}: {first_line(error)}"
             raise StoreError(message) from error
 

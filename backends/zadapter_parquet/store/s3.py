@@ -7,11 +7,11 @@ bucket (``fs.s3a.bucket.<name>.*``) and all credential providers.
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
 from zadapter.releases.java_classes import java_classes
@@ -107,7 +107,7 @@ def address(endpoint: str, bucket: str, *, secure: bool, path_style: bool) -> di
 
 def _region(file_system: JavaObject) -> str:
     """Return the bucket's region, or the configured one if the bucket does not report it."""
-    with suppress(Exception):
+    with ignoring_errors():
         if region := region_of(file_system):
             return region
     return str(file_system.getConf().getTrimmed("fs.s3a.endpoint.region", "us-east-1"))

@@ -7,7 +7,7 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from integration.iceberg.catalogs.rest import catalog_server
 from integration.kit.network import Network
-from zadapter.backend.commit import Backoff
+from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
 from zadapter_iceberg import IcebergBackend
 

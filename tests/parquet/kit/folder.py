@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.kit.builders import fitted
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.table.footers import file_table
 from zadapter.table.snapshot import Change, Exchange, Operation, Written, chosen
 from zadapter_parquet import ParquetBackend
@@ -147,7 +148,7 @@ class Folder:
             staged=(staged,),
             layouts=(LAYOUT,),
         )
-        return publish(self.backend, change, AT_ONCE)
+        return publish(self.backend, change, Attempts(AT_ONCE))
 
     def vacuum(self, older_than):
         return self.backend.vacuum(self.table, older_than, dry_run=False)
@@ -174,4 +175,4 @@ class Folder:
             staged=(staged,),
             **said,
         )
-        return publish(self.backend, change, AT_ONCE)
+        return publish(self.backend, change, Attempts(AT_ONCE))

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from tests.parquet.kit.log import ENTRY
 from tests.parquet.kit.network import Network, Scheduler
-from zadapter.backend.commit import Backoff, publish
+from zadapter.backend.commit import publish
+from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.table.file_stats import schema, total
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged
@@ -114,7 +115,7 @@ class World:
             publish(
                 self.backend,
                 change,
-                Backoff(attempts=self.seed % 4 + 1, initial=0.0),
+                Attempts(Backoff(attempts=self.seed % 4 + 1, initial=0.0)),
             )
             self.outcomes[change.id] = "landed"
         except UnknownOutcomeError:
