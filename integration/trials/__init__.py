@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 from integration.migration.tables import Lakes
-from integration.trials import deletes, deltars, evolution, folders, kills, size
+from integration.trials import deletes, deltars, evolution, folders, kills, limits, size
 from integration.trials.tally import Tally
 
 Trial = Callable[[Lakes, Random, Tally, float], None]
@@ -22,4 +22,5 @@ TRIALS: dict[str, Trial] = {
     "vectors": deletes.vectors,
     "deltars": deltars.deltars,
     "kills": kills.kills,
+    "limits": limits.limits,
 }

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -187,3 +188,88 @@ def test_other_threads_get_no_signals(context):
     thread.join()
 
     assert seen == [(1, signal.default_int_handler)]
+
+
+class TimeLimit(Exception):  # noqa: N818 - such as Celery's soft limit
+    """What a handler of the user's raises."""
+
+
+class TaskTimeout(BaseException):
+    """The same, and not even an Exception."""
+
+
+@pytest.fixture(
+    params=[TimeLimit("10 minutes"), TaskTimeout("task"), TimeoutError("alarm")], ids=repr
+)
+def limit(request):
+    """A handler of SIGALRM that raises, as time limits have it, and what it raises."""
+
+    def handler(_number, _frame):
+        raise request.param
+
+    before = signal.signal(signal.SIGALRM, handler)
+    yield request.param
+    assert signal.getsignal(signal.SIGALRM) is handler
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_time_limit_waits_for_the_clean_up(context, limit):
+    """The jobs are cancelled at once; the user's own exception is raised, not that of a job."""
+    cleaned = []
+
+    def run():
+        with interruptible(context, "call it again"):
+            interrupt(signal.SIGALRM)
+            interrupt(signal.SIGALRM)
+            try:
+                context.job()
+            except OSError:
+                interrupt(signal.SIGALRM)
+                cleaned.append(True)
+                raise
+
+    with pytest.raises(type(limit)) as ended:
+        run()
+
+    assert ended.value is limit
+    assert cleaned == [True]
+    if sys.version_info >= (3, 11):
+        assert "nothing was committed. call it again" in limit.__notes__
+
+
+def test_a_time_limit_during_a_commit_waits_for_its_outcome(context, limit):
+    """The commit ends, and what was committed is known."""
+    landed = []
+
+    @deferred
+    def commit():
+        interrupt(signal.SIGALRM)
+        landed.append(True)
+        return Landed(version=7, attempts=1, stale=(), doubtful=False)
+
+    def run():
+        with interruptible(context):
+            commit()
+            commit()
+
+    with pytest.raises(type(limit)) as ended:
+        run()
+
+    assert ended.value is limit
+    assert landed == [True]
+    if sys.version_info >= (3, 11):
+        assert "versions committed by this call: 7" in limit.__notes__
+
+
+def test_a_time_limit_within_a_call_within_a_call_ends_both(context, limit):
+    """The outer call records it, and cancels what the inner one has started."""
+
+    def run():
+        with interruptible(context), interruptible(context):
+            interrupt(signal.SIGALRM)
+            context.job()
+
+    with pytest.raises(type(limit)) as ended:
+        run()
+
+    assert ended.value is limit

@@ -140,7 +140,7 @@ def _doubts(change: Change, *, doubtful: bool) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reraise(error)
         if doubtful and not isinstance(error, UnknownOutcomeError | ReplacedTableError):
+            reraise(error)
             raise UnknownOutcomeError(change.base.table, change.id) from error
         raise

@@ -1,0 +1,138 @@
+"""A time limit of the caller can be raised at any step of a commit, and deletes no live file."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import zadapter
+from tests.kit.memory_log import MemoryLog, Time, rewrite_of
+from zadapter.backend.commit import publish
+from zadapter.base.commit_attempts import Attempts, Backoff, before_sending
+from zadapter.base.interrupts import callers_exception, ignoring_errors
+from zadapter.errors import StoreError, UnknownOutcomeError, UnsentCommitError, ZadapterError
+
+OURS = str(Path(zadapter.__file__).parent)
+CLOSED = {"<genexpr>", "_causes", "waits"}
+"""Generators. Python ignores what is raised where it closes one that nobody needs any more."""
+FATES = [
+    ["fine"],
+    ["lost"],
+    ["never"],
+    ["late", "fine"],
+    ["raw fine"],
+    ["raw late"],
+    [StoreError("the disk is full")],
+    [UnsentCommitError("no such class")],
+]
+
+
+class TimeLimit(Exception):  # noqa: N818 - such as Celery's
+    """A time limit of the caller."""
+
+
+class GivenUp(BaseException):
+    """One that is not even an Exception."""
+
+
+@contextmanager
+def limited(at: int, error: BaseException) -> Iterator[list[int]]:
+    """Raise an exception at the return of a function of zadapter, counted from one."""
+    counted = [0]
+
+    def profile(frame, event, _):
+        code = frame.f_code
+        if event == "return" and code.co_filename.startswith(OURS) and code.co_name not in CLOSED:
+            counted[0] += 1
+            if counted[0] == at:
+                sys.setprofile(None)
+                raise error
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield counted
+    finally:
+        sys.setprofile(before)
+
+
+def a_race(fates, *, rival):
+    """A log, a change of it, and a rival whose commit comes first."""
+    log = MemoryLog("ab", list(fates))
+    change = rewrite_of(log, "ab")
+    if rival:
+        log.write(files=log.head.files | {("foreign", None)})
+    return log, change, Attempts(Backoff(attempts=3), Time().clock)
+
+
+@pytest.mark.parametrize("rival", [False, True])
+@pytest.mark.parametrize("error", [TimeLimit("soft limit"), GivenUp("task")])
+@pytest.mark.parametrize("fates", FATES, ids=str)
+def test_files_that_may_be_live_are_known_at_every_return(fates, error, rival):
+    """Unless the attempts say that none can have landed, no file of the change is deleted."""
+    log, change, attempts = a_race(fates, rival=rival)
+    with limited(0, error) as counted, suppress(ZadapterError):
+        publish(log, change, attempts)
+    whole = counted[0]
+    assert whole > 5
+
+    for at in range(1, whole + 1):
+        log, change, attempts = a_race(fates, rival=rival)
+        with pytest.raises(type(error)), limited(at, error):
+            publish(log, change, attempts)
+        log.catch_up()
+        landed = change.id in {version.commit for version in log.versions}
+        assert attempts.may_have_landed or not landed, f"return {at} of {whole}"
+
+
+@pytest.mark.parametrize("wrap", [UnknownOutcomeError("t", "1"), UnsentCommitError("no")])
+def test_a_limit_is_not_taken_for_a_failure_of_the_commit(wrap):
+    """A backend may state what it knows; the caller gets what the caller has raised."""
+    log, change, attempts = a_race(["fine"], rival=False)
+
+    def commit(_):
+        raise wrap from TimeLimit("soft limit")
+
+    log.commit = commit
+
+    with pytest.raises(TimeLimit):
+        publish(log, change, attempts)
+
+    assert attempts.may_have_landed == isinstance(wrap, UnknownOutcomeError)
+
+
+def test_a_limit_before_the_commit_is_sent_is_known_as_such():
+    """Then the files can be deleted."""
+    log, change, attempts = a_race(["fine"], rival=False)
+
+    def commit(_):
+        with before_sending("t"):
+            raise TimeLimit("soft limit")
+
+    log.commit = commit
+
+    with pytest.raises(TimeLimit):
+        publish(log, change, attempts)
+
+    assert not attempts.may_have_landed
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), ValueError("bad"), StoreError("full")])
+def test_errors_of_steps_are_ignored_where_nothing_depends_on_them(error):
+    """And a limit is not, not even if a step has made another error of it."""
+    with ignoring_errors():
+        raise error
+    with pytest.raises(TimeLimit), ignoring_errors():
+        raise TimeLimit("soft limit")
+    with pytest.raises(TimeLimit), ignoring_errors():
+        raise error from TimeLimit("soft limit")
+
+
+def test_chains_of_errors_may_be_cyclic():
+    """As those of Java are."""
+    first, second = OSError("a"), OSError("b")
+    first.__cause__, second.__cause__ = second, first
+
+    assert callers_exception(first) is None
