@@ -20,6 +20,12 @@ from zadapter.errors import UnknownOutcomeError
 from zadapter.table.encoding import Encoding
 
 ROWS = 60_000
+
+
+class TimeLimit(Exception):  # noqa: N818 - such as those of Celery
+    """A time limit of the caller, which can be raised at any line."""
+
+
 PYTHON = """
 import json, sys, threading
 from pathlib import Path
@@ -231,6 +237,27 @@ class Stories:
             name, by=["a"], target_file_size="64KB", backend=self.format, spark=spark
         )
         assert again.nothing_to_do
+
+    def test_a_time_limit_right_after_a_commit(self, spark, table):
+        """The caller gets its own exception, and the files that the commit names stay."""
+        name, folder = table
+        before, rows = data_files(folder), self.rows(spark, name)
+
+        class Limited(self.backend()):
+            def commit(self, rewrite):
+                super().commit(rewrite)
+                raise TimeLimit
+
+        with pytest.raises(TimeLimit):
+            zadapter.optimize(name, by=["a"], target_file_size="64KB", backend=Limited, spark=spark)
+
+        assert data_files(folder) > before
+        assert self.rows(spark, name) == rows
+        again = zadapter.optimize(
+            name, by=["a"], target_file_size="64KB", backend=self.format, spark=spark
+        )
+        assert again.nothing_to_do
+        assert not list(Path(folder, "_zadapter", "runs").glob("*"))
 
     def test_ctrl_c_during_a_commit_of_unknown_outcome(self, spark, table):
         """Nothing is deleted: the commit may have succeeded, or may still succeed."""
