@@ -7,7 +7,8 @@ from collections.abc import Callable
 from random import Random
 
 from integration.migration.tables import Lakes
-from integration.trials import deletes, deltars, evolution, folders, kills, limits, size
+from integration.trials import deletes, deltars, evolution, folders, size
+from integration.trials.interruptions import clocks, kills, limits
 from integration.trials.tally import Tally
 
 Trial = Callable[[Lakes, Random, Tally, float], None]
@@ -23,4 +24,5 @@ TRIALS: dict[str, Trial] = {
     "deltars": deltars.deltars,
     "kills": kills.kills,
     "limits": limits.limits,
+    "clocks": clocks.clocks,
 }

@@ -12,7 +12,7 @@ OF = {"delta": ["deltars"], "iceberg": ["equality"], "parquet": ["writers"]}
 SLOW = {
     "iceberg": ["evolution", "vectors"],
     "parquet": ["files", "columns", "cells"],
-    "migration": ["kills", "limits"],
+    "migration": ["kills", "limits", "clocks"],
 }
 """The same of those that are slow."""
 SMALL = 0.01
