@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from zadapter.cli import insight, rows, versions
 from zadapter.cli.calls import command
+from zadapter.cli.demo import demo
 from zadapter.cli.error_messages import Command
 from zadapter.cli.migration import migrate
 from zadapter.cli.results import accept_any_text
@@ -44,6 +45,7 @@ for _verb in (
     *(migrate, rows.files, rows.read, versions.history),
     *(rows.append, rows.delete, rows.overwrite),
     *(versions.restore, versions.publish, versions.vacuum),
+    demo,
 ):
     app.command(_verb.__name__, cls=Command)(command(_verb))
 
