@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from zadapter import Analysis, Report
+    from zadapter.insight.reads import Query
 
 KEYS = ("l_shipdate", "l_partkey")
 FILES = 32
@@ -71,13 +72,23 @@ class _Run:
     """What one query reads of the table, and the seconds that Spark takes for it."""
 
     files: int
+    """Number of files that the bounds in the log leave to read."""
+    of_files: int
     row_groups: int
+    """Number of row groups that the bounds in the footers leave to read."""
+    of_row_groups: int
     bytes: int
+    """Size of the files."""
     seconds: float
 
     def texts(self) -> tuple[str, ...]:
         """Return the values of ``_MEASURES`` as text."""
-        return f"{self.files:,}", f"{self.row_groups:,}", show(self.bytes), f"{self.seconds:.2f}"
+        return (
+            f"{self.files:,} of {self.of_files:,}",
+            f"{self.row_groups:,} of {self.of_row_groups:,}",
+            show(self.bytes),
+            f"{self.seconds:.2f}",
+        )
 
 
 def demo(
@@ -113,12 +124,12 @@ def _demonstrate(spark: "SparkSession", format_: str, rows: int, place: Path) ->
     _logger.warning("writing %s rows in order of arrival to %s", f"{rows:,}", table)
     _write(spark, format_, rows, table)
     conditions = _conditions(rows)
-    before = _runs(spark, format_, table, conditions)
+    before = _runs(spark, format_, table, conditions.values())
     size = sum(zadapter.files(table, backend=format_, spark=spark)["size"].to_pylist())
     report = zadapter.optimize(
         table, by=list(KEYS), target_file_size=size // FILES, backend=format_, spark=spark
     )
-    after = _runs(spark, format_, table, conditions)
+    after = _runs(spark, format_, table, conditions.values())
     return _compared(table, conditions, (before, after), report, _drawn(report, place))
 
 
@@ -133,15 +144,18 @@ def _write(spark: "SparkSession", format_: str, rows: int, table: str) -> None:
         made.write.format(format_).save(table)
 
 
-def _conditions(rows: int) -> tuple[str, ...]:
-    """Return filters of a week, of a few parts, and of both."""
+def _conditions(rows: int) -> dict[str, str]:
+    """Return the filters of the queries, by a name."""
     part = max(1, rows // 60)
-    dates = "l_shipdate BETWEEN DATE '1995-03-06' AND DATE '1995-03-12'"
+    week = "l_shipdate BETWEEN DATE '1995-03-06' AND DATE '1995-03-12'"
     parts = f"l_partkey BETWEEN {part} AND {part + 20}"
-    return dates, parts, f"{dates} AND {parts}"
+    both = f"{week} AND {parts}"
+    return {"one week of l_shipdate": week, "21 values of l_partkey": parts, "both": both}
 
 
-def _runs(spark: "SparkSession", format_: str, table: str, conditions: Sequence[str]) -> list[_Run]:
+def _runs(
+    spark: "SparkSession", format_: str, table: str, conditions: Collection[str]
+) -> list[_Run]:
     """Return what each query reads and takes."""
     found: Analysis = zadapter.analyze(
         table,
@@ -153,14 +167,21 @@ def _runs(spark: "SparkSession", format_: str, table: str, conditions: Sequence[
         spark=spark,
     )
     return [
-        _Run(
-            files=query.read.files,
-            row_groups=0 if query.row_groups is None else query.row_groups.kept,
-            bytes=query.read.bytes,
-            seconds=_seconds(partial(_rows, spark, format_, table, condition)),
-        )
-        for query, condition in zip(found.queries, conditions, strict=True)
+        _run(query, found, _seconds(partial(_rows, spark, format_, table, query.condition)))
+        for query in found.queries
     ]
+
+
+def _run(query: "Query", found: "Analysis", seconds: float) -> _Run:
+    groups, every = query.row_groups, found.row_groups
+    return _Run(
+        files=query.read.files,
+        of_files=found.table_files,
+        row_groups=0 if groups is None else groups.kept,
+        of_row_groups=0 if every is None else every.row_groups,
+        bytes=query.read.bytes,
+        seconds=seconds,
+    )
 
 
 def _rows(spark: "SparkSession", format_: str, table: str, condition: str) -> "DataFrame":
@@ -194,18 +215,17 @@ def _drawn(report: "Report", place: Path) -> str:
 
 def _compared(
     table: str,
-    conditions: Sequence[str],
+    conditions: Mapping[str, str],
     runs: tuple[list[_Run], list[_Run]],
     report: "Report",
     picture: str,
 ) -> Result:
-    compared = list(zip(conditions, *runs, strict=True))
-    queries = [{"query": c, "before": asdict(b), "after": asdict(a)} for c, b, a in compared]
-    lines: list[tuple[str, ...]] = []
-    for condition, before, after in compared:
-        cells = zip(before.texts(), after.texts(), strict=True)
-        names = zip((condition, "", "", ""), _MEASURES, strict=True)
-        lines += [(*name, *cell) for name, cell in zip(names, cells, strict=True)]
+    queries, lines = [], list[tuple[str, ...]]()
+    for name, before, after in zip(conditions, *runs, strict=True):
+        condition = conditions[name]
+        queries.append({"query": condition, "before": asdict(before), "after": asdict(after)})
+        names = (name, *[""] * (len(_MEASURES) - 1))
+        lines += zip(names, _MEASURES, before.texts(), after.texts(), strict=True)
     return Result(
         documents=[as_json({"table": table, "queries": queries, "report": report.to_dict()})],
         table=listing(["query", "reads", "before", "after"], lines),
