@@ -1,4 +1,4 @@
-"""The benchmark and the demo run, with some contenders, on tables that are tiny."""
+"""The benchmark runs, with some contenders, on tables that are tiny."""
 
 import json
 import os
@@ -144,11 +144,3 @@ def test_what_somebody_else_has_written_stays(tmp_path, option):
     assert done.returncode == 2
     assert option in done.stderr or "neither empty" in done.stderr
     assert precious.exists()
-
-
-@pytest.mark.slow
-def test_the_demo_shows_what_it_brings(tmp_path):
-    """On Delta, with delta-rs and DuckDB as witnesses."""
-    printed = run("integration.demo", "--scale", 0.005, "--folder", tmp_path)
-
-    assert "delta-rs and DuckDB find the same" in printed
