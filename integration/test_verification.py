@@ -158,18 +158,36 @@ class Stories:
         assert len(self.read(table)) == ROWS
         assert report.share_after < 0.5
 
-    def test_an_untested_spark_places_rows_by_plain_operations(self, spark, monkeypatch):
-        """Each file has the same rows in the same order; a checksum is taken without a word."""
+    def test_a_patch_that_no_list_names_reads_no_more_than_others(self, spark, monkeypatch):
+        """The self-test of rows is no read of the table, and it stands for the checksum."""
+        known, unlisted = (self.make(numbers(spark)) for _ in range(2))
+        one = self.optimize(known)
+        monkeypatch.setattr("zadapter.releases.builds.is_listed", lambda _: False)
+
+        two = self.optimize(unlisted)
+
+        assert one.verification == two.verification == Verification(by="counts")
+        assert two.cost.bytes_read == two.bytes_removed
+        assert self.live(unlisted) == self.live(known)
+
+    def test_a_spark_that_fails_the_self_test_places_rows_by_plain_operations(
+        self, spark, monkeypatch
+    ):
+        """Each file has the same rows in the same order; the checksum reads them twice more."""
         known, plain = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.spark.tested_versions.VERSIONS", frozenset({"9.9.9"}))
+        monkeypatch.setattr("zadapter.releases.builds.is_listed", lambda _: False)
+        monkeypatch.setattr("zadapter.rewrite.shuffle.failure", lambda _: "rows differ")
 
         two = self.optimize(plain)
 
         assert one.verification == Verification(by="counts")
         assert two.verification == Verification(
-            by="checksum", read_twice=True, untested=f"Spark {spark.version}"
+            by="checksum",
+            read_twice=True,
+            untested=f"Spark {spark.version} (its self-test failed: rows differ)",
         )
+        assert two.cost.bytes_read == 2 * two.bytes_removed + two.bytes_added
         assert two.share_after == one.share_after
         assert self.live(plain) == self.live(known)
         assert self.read(plain) == self.read(known)

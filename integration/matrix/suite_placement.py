@@ -2,7 +2,9 @@
 
 from tests.spark.conftest import conf, rows, table
 from tests.spark.rewrite.test_shuffle import *  # noqa: F403 - every test of it
-from zadapter.spark.tested_versions import untested_session
+from zadapter.spark.clone import scratch
+from zadapter.spark.narrowing import self_test
+from zadapter.spark.narrowing.components import untested_session
 
 __all__ = ["conf", "rows", "table"]
 
@@ -10,3 +12,9 @@ __all__ = ["conf", "rows", "table"]
 def test_the_release_is_a_tested_one(spark):
     """Else the other tests would look at plain operations only."""
     assert untested_session(spark) is None
+
+
+def test_the_self_test_of_other_patches_passes(spark):
+    """Else each patch that is not listed would be read two more times."""
+    with scratch(spark) as clone:
+        assert self_test.failure(clone) is None

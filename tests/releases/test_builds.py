@@ -29,11 +29,20 @@ def test_the_documents_have_the_table_of_the_code():
     ]
 
 
-def test_the_documents_have_the_releases_that_rows_are_placed_with():
-    """The newest first."""
-    (text,) = re.findall(r"- With Spark ([\d., and]+), rows", read("zadapter/PLATFORMS.md"))
-
-    assert re.findall(r"[\d.]*\d", text) == sorted({*SPARK, *builds.PATCHES}, reverse=True)
+@pytest.mark.parametrize(
+    ("spark", "listed", "minor_version"),
+    [
+        ("4.1.4", True, True),
+        ("4.1.99", False, True),
+        ("4.1.4-amzn-0", False, True),
+        ("4.99.0", False, False),
+        ("3.4.4", False, False),
+    ],
+)
+def test_a_patch_is_listed_or_a_minor_version_is_tested(spark, listed, minor_version):
+    """The first needs no self-test of its rows, the second may have one."""
+    assert builds.is_listed(spark) is listed
+    assert builds.is_tested_minor(spark) is minor_version
 
 
 @pytest.mark.parametrize(
@@ -71,7 +80,8 @@ def test_every_build_is_in_a_cell_and_every_cell_in_the_workflow():
         build.packages for build in (*DELTA, *ICEBERG)
     }
     assert {cell.spark for cell in CELLS} == {*SPARK}
-    assert {cell.spark for cell in PATCHES} == {*builds.PATCHES}
+    assert all(builds.is_tested_spark(cell.spark) for cell in PATCHES)
+    assert not {cell.spark for cell in PATCHES} & {*SPARK}
     text = workflow.read_text(encoding="utf-8")
     named = re.findall(r'cell: (\S+)\n +python: "(\S+)"', text)
     assert named == [(cell.name, cell.python) for cell in CELLS]

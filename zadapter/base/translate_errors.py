@@ -230,7 +230,7 @@ def explain(table: str, messages: Sequence[str]) -> ZadapterError:
             f"{table}: a Python function of the query failed: {_raised(by_python)}; fix it, and "
             "retry"
         )
-    cause = _root(messages)
+    cause = root_cause(messages)
     for kind in _KINDS:
         hit = next((text for text in reversed(messages) if kind.pattern.search(text)), None)
         if hit is None:
@@ -257,7 +257,7 @@ def _raised(traceback: str) -> str:
     return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
 
 
-def _root(messages: Sequence[str]) -> str:
+def root_cause(messages: Sequence[str]) -> str:
     """Return the first line of the innermost exception with a message."""
     non_empty = (text for text in reversed(messages) if text.partition(": ")[2].strip())
     name, _, message = next(non_empty, messages[-1] if messages else "no message").partition(": ")

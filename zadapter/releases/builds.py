@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 SPARK = ("4.1.4", "4.1.1", "4.2.1", "4.0.5", "4.0.2", "3.5.6")
 """Releases of Spark that ``python -m integration.matrix`` runs with, the default first."""
-PATCHES = ("4.2.0", "4.1.3", "4.1.2", "3.5.9")
-"""Further releases of Spark with which the placement of rows is tested, without formats."""
 OLDEST = "3.5"
 """Minor version of Spark below which functions are missing."""
 LocalSettings = Callable[[Mapping[str, str], int], Mapping[str, str]]
@@ -62,8 +60,18 @@ def is_tested(builds: Sequence[Build], spark: str, version: str) -> bool:
 
 
 def is_tested_spark(spark: str) -> bool:
-    """Return whether this, or another patch of the same minor version, is tested."""
-    return is_release(spark) and minor(spark) in map(minor, SPARK)
+    """Return whether a version is a release of the project, of a minor version that is tested."""
+    return is_release(spark) and is_tested_minor(spark)
+
+
+def is_listed(spark: str) -> bool:
+    """Return whether a version is exactly one of those that are tested."""
+    return spark in SPARK
+
+
+def is_tested_minor(spark: str) -> bool:
+    """Return whether a patch of the same minor version is tested, be it a vendor's variant."""
+    return minor(spark) in map(minor, SPARK)
 
 
 def is_release(version: str) -> bool:

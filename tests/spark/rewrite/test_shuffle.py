@@ -14,9 +14,9 @@ from zadapter.base.names import quote
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.planning.file_groups import roots_of
+from zadapter.releases import builds
 from zadapter.releases.spark_api import from_arrow, to_arrow
 from zadapter.rewrite.shuffle import clustered
-from zadapter.spark import tested_versions
 from zadapter.spark.checksum import whole
 
 AS_THEY_ARE = {
@@ -157,7 +157,7 @@ def test_plain_operations_place_rows_in_the_same_files(tmp_path, rows, table, co
     made = {}
     for name in ("known", "plain"):
         if name == "plain":
-            monkeypatch.setattr(tested_versions, "VERSIONS", frozenset({"9.9.9"}))
+            monkeypatch.setattr(builds, "SPARK", ("9.9.9",))
         moved = clustered(rows, layout, snapshot(table.schema), checksum=True)
         made[name] = moved, written(moved.rows, tmp_path / name)
 

@@ -1,8 +1,8 @@
 """Detection of sessions and plans that the rewrite's physical plan was not tested with.
 
-The physical plan relies on Spark's own operators (:mod:`zadapter.rewrite.shuffle`). A plug-in such
-as Gluten, Comet or RAPIDS replaces operators after planning, so the session is checked as well as
-the plan.
+The physical plan relies on Spark's own operators (:mod:`zadapter.spark.narrowing.sort`). A plug-in
+such as Gluten, Comet or RAPIDS replaces operators after planning, so the session is checked as well
+as the plan.
 """
 
 from typing import Any
@@ -10,12 +10,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
-from zadapter.releases.builds import PATCHES, SPARK
+from zadapter.releases import builds
 from zadapter.spark.settings import EXTENSIONS
 from zadapter.table.format import Library
 
-VERSIONS = frozenset({*SPARK, *PATCHES})
-"""Versions of Spark with which ``integration/matrix/suite_placement.py`` has passed."""
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}
@@ -26,7 +24,7 @@ _OPERATORS = "org.apache.spark.sql.execution."
 
 def untested_session(spark: SparkSession) -> str | None:
     """Return the component of a session that was not tested, or None."""
-    if spark.version not in VERSIONS:
+    if not builds.is_tested_minor(spark.version):
         return f"Spark {spark.version}"
     if plugins := _setting(spark, _PLUGINS):
         return f"{_PLUGINS}={plugins}"

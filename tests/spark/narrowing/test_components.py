@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from zadapter.backend.plugins import formats
-from zadapter.spark import tested_versions
-from zadapter.spark.tested_versions import untested_plan, untested_session
+from zadapter.releases.builds import SPARK
+from zadapter.spark.narrowing.components import untested_plan, untested_session
 
 OURS = ",".join(form.library.extension for form in formats().values() if form.library)
 CODE = """
@@ -39,7 +39,7 @@ def session(version=None, rules=(), **settings):
     scala = SimpleNamespace(isEmpty=lambda: not rules, head=lambda: rules[0])
     state = SimpleNamespace(columnarRules=lambda: scala)
     return SimpleNamespace(
-        version=version or max(tested_versions.VERSIONS),
+        version=version or SPARK[0],
         conf=SimpleNamespace(get=settings.get),
         sparkContext=SimpleNamespace(getConf=lambda: settings),
         _jsparkSession=SimpleNamespace(sessionState=lambda: state),
@@ -56,8 +56,10 @@ def rule(name):
         (session(), None),
         (session(spark_sql_extensions=f" {OURS},"), None),
         (session(spark_shuffle_manager="sort", spark_plugins=""), None),
-        (session("4.1.99"), "Spark 4.1.99"),
-        (session("4.1.4-amzn-0"), "Spark 4.1.4-amzn-0"),
+        (session("4.1.99"), None),
+        (session("4.1.4-amzn-0"), None),
+        (session("4.99.1"), "Spark 4.99.1"),
+        (session("3.4.4-amzn-0"), "Spark 3.4.4-amzn-0"),
         (session(spark_plugins="org.example.Plugin"), "spark.plugins=org.example.Plugin"),
         (session(spark_sql_extensions=f"{OURS},a.B"), "spark.sql.extensions=a.B"),
         (session(spark_shuffle_manager="a.Shuffle"), "spark.shuffle.manager=a.Shuffle"),
@@ -65,7 +67,7 @@ def rule(name):
     ],
 )
 def test_what_no_test_has_run_with_is_named(found, reason):
-    """A version by its full name, a plug-in by its setting or by what it has injected."""
+    """A version by its full name, if no patch of its minor version was tested."""
     assert untested_session(found) == reason
 
 
