@@ -17,6 +17,7 @@ ZadapterError
 ├── DataFileError                    restore the data file
 ├── StoreError                       free space, or fix access to the store; retry
 ├── VerificationError                nothing was committed; staged files are wrong
+├── ReportError                      the call is done, as the message says; only its report failed
 ├── EngineError                      read the message of Spark or the format
 │   └── UnsentCommitError            nothing was committed; read the message
 └── UnknownOutcomeError              check the table's history before any other action
@@ -27,7 +28,7 @@ Likely secrets in messages are masked. Characters that standard output cannot en
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from zadapter.base.printable import printable
+from zadapter.base.printable import listed, printable
 from zadapter.base.secrets import masked
 
 
@@ -58,10 +59,10 @@ class UnknownColumnError(UsageError):
         self.known = tuple(known)
         near = get_close_matches(column.lower(), [name.lower() for name in known], n=1)
         nearest = next((name for name in known if near and name.lower() == near[0]), None)
-        hint = f"did you mean {nearest!r}?" if nearest else f"available: {', '.join(known)}"
-        listed = [part.strip() for part in column.strip("`").split(",")]
-        if len(listed) > 1 and {part.lower() for part in listed} <= {n.lower() for n in known}:
-            hint = f"several columns are a list: {listed!r}"
+        hint = f"did you mean {nearest!r}?" if nearest else f"available: {listed(known)}"
+        parts = [part.strip() for part in column.strip("`").split(",")]
+        if len(parts) > 1 and {part.lower() for part in parts} <= {n.lower() for n in known}:
+            hint = f"several columns are a list: {parts!r}"
         super().__init__(f"the table has no column {column!r}; {hint}")
 
 
@@ -110,7 +111,7 @@ class MissingStatsError(UnsupportedError):
         self.table = table
         self.columns = tuple(columns)
         super().__init__(
-            f"{table}: no stats are collected for {', '.join(columns)}, so clustering by them "
+            f"{table}: no stats are collected for {listed(self.columns)}, so clustering by them "
             "would not prune any files; pass widen_stats=True (command line: --widen-stats) to "
             "collect stats for them, or cluster by other columns"
         )
@@ -212,6 +213,10 @@ class StoreError(ZadapterError):
 
 class VerificationError(ZadapterError):
     """Staged files differ from the rows read or from their log entries; nothing was committed."""
+
+
+class ReportError(ZadapterError):
+    """The call is done, and its report cannot be made or shown; the message says what was done."""
 
 
 class EngineError(ZadapterError):

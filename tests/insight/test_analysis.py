@@ -212,3 +212,36 @@ def test_deletes_and_small_files_are_counted():
 
     assert found.small_files == 2
     assert found.deletes == 1
+
+
+def test_columns_that_are_left_out_are_listed_by_reason():
+    """A line names ten of a table with hundreds; JSON has all of them."""
+    files = table([0] * 4, [9] * 4)
+    why = {f"c{number}": "the log has no stats" for number in range(300)} | {"d": "no bounds"}
+    found = replace(analyzed(files), left_out=why)
+
+    assert found.facts()["not analyzed"] == (
+        "c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 290 more: the log has no stats; d: no bounds"
+    )
+    assert len(found.to_dict()["left_out"]) == 301
+
+
+def test_keys_without_different_values_are_named():
+    """Files cannot be told apart by them, so no rewrite helps."""
+    found = analyzed(table([7] * 4, [7] * 4))
+
+    assert found.alike == ("c0", "c1")
+    assert "all rows have the same value of c0, c1, or null" in str(found)
+    assert "all rows have the same value of c0, c1, or null" in found._repr_html_()
+    assert "hint" not in analyzed(table([7] * 4, [8] * 4)).facts()
+
+
+def test_a_rewrite_that_helps_by_row_group_alone_does_not_frighten():
+    """Small files become one, whose row groups are skipped."""
+    found = analyzed(table([0] * 64, [1_000] * 64))
+    due = replace(found.rewrite, share_before=0.5, share_after=1.0, gain=0.4)
+
+    assert replace(found, rewrite=due).verdict.endswith(
+        "would have filters read 40% less by row group; by file they go from 50.0% of the rows to "
+        "100.0%"
+    )

@@ -17,6 +17,7 @@ from zadapter.advice.sampling import sampled
 from zadapter.arguments.where import without_rows
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join, leaves
+from zadapter.base.printable import listed
 from zadapter.errors import UsageError
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.filters.query_log import LoggedFilter, QueryLog
@@ -118,7 +119,7 @@ def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
     for each, ranges in zip(log.filters, in_boxes(log.filters), strict=True):
         if ranges.columns.isdisjoint(keys):
             named = ranges.columns or columns_of(each.predicate)
-            columns = ", ".join(sorted(map(join, named)))
+            columns = listed(sorted(map(join, named)))
             unused[f"{NO_KEYS}: {columns}"] += each.entries
         else:
             kept.append(each)

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
+from zadapter.base.printable import listed
 from zadapter.errors import UnknownOutcomeError
 
 P = ParamSpec("P")
@@ -76,7 +77,7 @@ class Watch:
         numbers = [version for version in self.versions if version is not None]
         done = "nothing was committed"
         if self.versions:
-            done = f"versions committed by this call: {', '.join(map(str, numbers)) or 'unknown'}"
+            done = f"versions committed by this call: {listed(numbers) or 'unknown'}"
         text = ". ".join(filter(None, (unknown or done, self.advice)))
         if self.raised is None:
             return Interrupted(self.number or signal.SIGINT, f"interrupted; {text}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from zadapter.base.printable import listed
 from zadapter.errors import UnknownColumnError, UsageError
 
 Parts = tuple[str, ...]
@@ -100,5 +101,5 @@ def _in_any_case(part: str, fields: pa.Schema | pa.StructType) -> pa.Field | Non
     """
     same = [field for field in fields if field.name.lower() == part.lower()]
     if len(same) > 1:
-        raise UsageError(f"column {part!r} is ambiguous: {', '.join(f.name for f in same)}")
+        raise UsageError(f"column {part!r} is ambiguous: {listed([f.name for f in same])}")
     return same[0] if same else None

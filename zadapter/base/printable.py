@@ -1,6 +1,10 @@
-"""Text that any terminal can print."""
+"""Text that any terminal can print, in lines of a readable length."""
 
 import sys
+from collections.abc import Iterable
+
+MOST = 10
+"""Number of things that one line names."""
 
 
 def printable(text: str) -> str:
@@ -10,3 +14,14 @@ def printable(text: str) -> str:
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def listed(items: Iterable[object], separator: str = ", ") -> str:
+    """Return *items* as one text, which counts those after the first ten.
+
+    >>> listed(range(12))
+    '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more'
+    """
+    texts = list(map(str, items))
+    shown = separator.join(texts[:MOST])
+    return f"{shown} and {len(texts) - MOST:,} more" if len(texts) > MOST else shown

@@ -15,7 +15,7 @@ from rich.console import Console
 import zadapter
 from zadapter.arguments.local_paths import check_local
 from zadapter.backend import plugins
-from zadapter.cli.error_messages import complaining
+from zadapter.cli.error_messages import complaining, printing, telling
 from zadapter.cli.options import AsJson, Conf, Quiet, Verbose
 from zadapter.cli.parsing import parse_pairs
 from zadapter.cli.results import Result, show
@@ -80,7 +80,11 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
             with _logged(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING):
                 conf_of_session = {**(_VERBOSE if verbose else QUIET), **settings}
                 result = _result(call, conf_of_session, quiet=quiet)
-        show(result, as_json=as_json, quiet=quiet)
+            try:
+                with telling(result.done), printing():
+                    show(result, as_json=as_json, quiet=quiet)
+            except BrokenPipeError:  # whoever reads has read enough, and nothing was changed
+                raise typer.Exit(1) from None
         if result.exit_code:
             raise typer.Exit(result.exit_code)
 

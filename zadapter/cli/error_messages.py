@@ -1,10 +1,12 @@
 """Error messages of the command line: one message per failure, without secrets."""
 
 import logging
+import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -13,8 +15,8 @@ from typer.core import TyperCommand
 from zadapter.base.interrupts import Interrupted, terminate
 from zadapter.base.java_errors import first_line
 from zadapter.base.secrets import masked
-from zadapter.cli.results import printable
-from zadapter.errors import UsageError, ZadapterError
+from zadapter.cli.results import Result, printable
+from zadapter.errors import ReportError, UsageError, ZadapterError
 
 _SURPLUS = "Got unexpected extra argument"
 _SIGNALLED = 128
@@ -64,13 +66,70 @@ def complaining() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def told(done: str, made: Callable[[], Result]) -> Result:
+    """Return the result of a command that has changed something.
+
+    Args:
+        done: What it has changed; empty: nothing.
+        made: Returns the result.
+
+    Raises:
+        ReportError: There is no result, but the change is done.
+    """
+    with telling(done):
+        return replace(made(), done=done)
+
+
+@contextmanager
+def telling(done: str) -> Iterator[None]:
+    """Say what is done already if what follows fails.
+
+    Args:
+        done: What is done; empty: nothing.
+
+    Raises:
+        ReportError: What follows has failed.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if done:
+            error.args = (f"{str(error) or 'interrupted'}. Done before: {done}",)
+        raise
+    except Exception as error:
+        if not done:
+            raise
+        raise ReportError(f"{done}. Its report cannot be shown: {message_of(error)}") from error
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Give standard output up if it fails, so that Python does not complain at its end, too."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):  # it may be closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
 def message_of(error: Exception) -> str:
     """Return one message for an error, without secrets."""
     if isinstance(error, ZadapterError):
         return masked(str(error))
     name = type(error).__name__
-    return masked(f"{name}: {first_line(error)} (repeat the call in Python for the traceback)")
+    text = f"{name}: {first_line(error)} (repeat the call in Python for the traceback)"
+    return masked(_noted(text, error))
+
+
+def _noted(text: str, error: BaseException) -> str:
+    """Return the text of an error with its notes, such as what was committed before."""
+    return ". ".join([text, *map(str, getattr(error, "__notes__", []))])
 
 
 def _complain(text: str) -> None:
-    sys.stderr.write(f"{printable(masked(text), sys.stderr)}\n")
+    with suppress(OSError, ValueError):  # nobody reads it
+        if sys.stderr is not None:
+            sys.stderr.write(f"{printable(masked(text), sys.stderr)}\n")

@@ -8,6 +8,7 @@ import typer
 import zadapter
 from zadapter.arguments.options import Options, check_where
 from zadapter.cli.calls import Call
+from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Html, Plot, Table, Where
 from zadapter.cli.parsing import parse_by
 from zadapter.cli.results import Result, check_paths, with_pages
@@ -199,9 +200,12 @@ def audit(
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.audit(table, deep=deep, repair=repair, backend=backend, spark=spark)
-        return replace(
-            with_pages(found, table, None, html), exit_code=0 if found.sound_now else FOUND
+        version = found.repaired_version
+        shown = told(
+            "" if version is None else f"{table}: stats replaced, version {version}",
+            lambda: with_pages(found, table, None, html),
         )
+        return replace(shown, exit_code=0 if found.sound_now else FOUND)
 
     return Call(function="audit", tables=(table,), backend=backend, run=run)
 

@@ -7,6 +7,7 @@ import typer
 import zadapter
 from zadapter.backend import plugins
 from zadapter.cli.calls import Call
+from zadapter.cli.error_messages import told
 from zadapter.cli.options import (
     CURVE,
     ROW_GROUPS,
@@ -78,7 +79,11 @@ def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
 
     def run(spark: "SparkSession") -> Result:
         result = zadapter.migrate(**vars(options), spark=spark)
-        return facts(result.to_dict(), result.facts())
+        version = result.target_version
+        return told(
+            "" if version is None else f"{target}: committed version {version}",
+            lambda: facts(result.to_dict(), result.facts()),
+        )
 
     # the format of the old table may be unknown, so the session supports all of them
     return Call(function="migrate", tables=(table,), targets=(target,), run=run)

@@ -47,6 +47,8 @@ class Result:
     """Further tables for people."""
     note: str = ""
     """A remark below the tables, unless the command is quiet."""
+    done: str = ""
+    """What the command has changed; empty: nothing."""
     exit_code: int = 0
 
 
@@ -175,17 +177,26 @@ def printable(text: str, stream: TextIO | None = None) -> str:
     'a\\x1b[2J'
     """
     escaped = _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
-    encoding = (stream or sys.stdout).encoding or "utf-8"
+    encoding = getattr(stream or sys.stdout, "encoding", None) or "utf-8"
     return escaped.encode(encoding, "backslashreplace").decode(encoding)
 
 
+class _Console(Console):
+    """A console that raises errors of its output, instead of the end of the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - rich calls it where it handles the error
+
+
 def show(result: Result, *, as_json: bool, quiet: bool) -> None:
-    """Print a result on standard output."""
+    """Print a result on standard output, if there is one."""
+    if sys.stdout is None:
+        return
     if as_json:
         for document in result.documents:
             typer.echo(document)
         return
-    console = Console(width=None if sys.stdout.isatty() else _WIDE)
+    console = _Console(width=None if sys.stdout.isatty() else _WIDE)
     for table in (result.table, *result.more):
         console.print(table)
     if result.note and not quiet:

@@ -1,16 +1,18 @@
 """``zadapter plan`` and ``zadapter optimize``, of one table or of those in a file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import zadapter
 from zadapter.arguments.options import AUTO, Options
+from zadapter.base.printable import listed
 from zadapter.cli.calls import Call
 from zadapter.cli.config import KEYWORDS, TableOptions, load
-from zadapter.cli.error_messages import message_of
+from zadapter.cli.error_messages import message_of, telling, told
 from zadapter.cli.options import (
     CURVE,
     ROW_GROUPS,
@@ -25,7 +27,7 @@ from zadapter.cli.options import (
 from zadapter.cli.parsing import parse_by, parse_columns, parse_pairs, parse_tiers
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.reports.optimize import VERIFICATIONS
+from zadapter.reports.optimize import VERIFICATIONS, shown_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -211,9 +213,11 @@ def _call(
 
     def run(spark: "SparkSession") -> Result:
         if config is not None:
-            return _together(_one_by_one(function, tables, spark))
-        result = _made(function, tables[0], spark)
-        return with_pages(result, tables[0].table, *pages)
+            results = _one_by_one(function, tables, spark)
+            done = [text for table, result in results if (text := _done(table, result))]
+            return told(listed(done, "; "), lambda: _together(results))
+        result, table = _made(function, tables[0], spark), tables[0].table
+        return told(_done(table, result), lambda: with_pages(result, table, *pages))
 
     return Call(
         function=function,
@@ -239,7 +243,7 @@ def _one_by_one(
         for options in tables:
             results.append((options.table, _tried(function, options, spark)))  # noqa: PERF401
     except KeyboardInterrupt as error:
-        done = ", ".join(table for table, _ in results) or "none"
+        done = listed([_done(table, result) or table for table, result in results]) or "none"
         error.args = (f"{str(error) or 'interrupted'}. Tables done before: {done}",)
         raise
     return results
@@ -253,39 +257,50 @@ def _tried(function: str, options: TableOptions, spark: "SparkSession") -> "Plan
         return message_of(error)
 
 
+def _done(table: str, result: "Plan | Report | str") -> str:
+    """Return what was committed to a table; empty: nothing."""
+    versions = () if isinstance(result, str) else getattr(result, "versions", ())
+    return f"{table}: committed {shown_versions(versions)}" if versions else ""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A table in the report of several."""
+
+    table: str
+    document: dict[str, Any]
+    texts: tuple[str, str, str]
+    failed: bool = False
+
+
 def _together(results: Sequence[tuple[str, "Plan | Report | str"]]) -> Result:
     """Return one report of several tables."""
-    failed = [table for table, result in results if isinstance(result, str)]
-    documents = [
-        {"table": table, "error": result}
-        if isinstance(result, str)
-        else {"table": table, "result": result.to_dict()}
-        for table, result in results
-    ]
-    rows = [(table, *_summary(result)) for table, result in results]
+    lines = [_line(table, result) for table, result in results]
+    failed = [line.table for line in lines if line.failed]
     done = f"{len(results) - len(failed)} of {len(results)} tables done"
     return Result(
-        documents=[as_json(documents)],
-        table=listing(["table", "files", "a filter reads", "result"], rows),
-        note=f"{done}; failed: {', '.join(failed)}" if failed else done,
+        documents=[as_json([line.document for line in lines])],
+        table=listing(
+            ["table", "files", "a filter reads", "result"],
+            [(line.table, *line.texts) for line in lines],
+        ),
+        note=f"{done}; failed: {listed(failed)}" if failed else done,
         exit_code=SOME_FAILED if failed else 0,
     )
 
 
-def _summary(result: "Plan | Report | str") -> tuple[str, str, str]:
-    """Return files, shares and outcome as text."""
+def _line(table: str, result: "Plan | Report | str") -> _Line:
+    """Return a table's line; if its report fails, the line says so, and what was committed."""
     if isinstance(result, str):
-        return "", "", f"error: {result}"
-    texts = result.facts()
-    if result.nothing_to_do:
-        reason = next(name for name in ("nothing to gain", "nothing to do") if name in texts)
-        return "", "", f"{reason}: {texts[reason]}"
-    outcome = f"committed {texts['committed']}" if "committed" in texts else "planned"
-    if "not rewritten" in texts:
-        outcome = f"{outcome}; not rewritten: {texts['not rewritten']}"
-    if "price" in texts:
-        outcome = f"{outcome}; price {texts['price']}"
-    shares = [texts["a filter reads"]]
-    if "by row group" in texts:
-        shares.append(f"by row group {texts['by row group']}")
-    return texts["files"], "; ".join(shares), outcome
+        return _failed(table, result)
+    try:
+        with telling(_done(table, result)):
+            document = {"table": table, "result": result.to_dict()}
+            as_json(document)
+            return _Line(table, document, result.summary())
+    except Exception as error:  # noqa: BLE001 - the lines of other tables do not suffer
+        return _failed(table, message_of(error))
+
+
+def _failed(table: str, message: str) -> _Line:
+    return _Line(table, {"table": table, "error": message}, ("", "", f"error: {message}"), True)  # noqa: FBT003

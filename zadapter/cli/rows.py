@@ -11,6 +11,7 @@ from zadapter.base.names import quote
 from zadapter.base.sizes import show as show_size
 from zadapter.base.translate_errors import explaining
 from zadapter.cli.calls import Call
+from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Table, Version, Where
 from zadapter.cli.parsing import parse_pairs, parse_version
 from zadapter.cli.results import Result, as_json, ascii_json, facts, listing
@@ -172,7 +173,11 @@ def overwrite(
 
 def _committed(table: str, version: int | None) -> Result:
     shown = "version unknown: the answer was lost" if version is None else f"version {version}"
-    return facts({"table": table, "version": version}, {"table": table, "committed": shown})
+    document = {"table": table, "version": version}
+    return told(
+        f"{table}: committed {shown}",
+        lambda: facts(document, {"table": table, "committed": shown}),
+    )
 
 
 def delete(
@@ -188,6 +193,11 @@ def delete(
 
     def run(spark: "SparkSession") -> Result:
         rows = zadapter.delete(table, where, backend=backend, spark=spark)
-        return facts({"table": table, "rows": rows}, {"table": table, "rows deleted": f"{rows:,}"})
+        return told(
+            f"{table}: {rows:,} rows deleted" if rows else "",
+            lambda: facts(
+                {"table": table, "rows": rows}, {"table": table, "rows deleted": f"{rows:,}"}
+            ),
+        )
 
     return Call(function="delete", tables=(table,), backend=backend, run=run)

@@ -8,6 +8,7 @@ import typer
 import zadapter
 from zadapter.arguments.ages import parse_age
 from zadapter.cli.calls import Call
+from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Table
 from zadapter.cli.results import Result, as_json, facts, listing
 
@@ -52,9 +53,13 @@ def restore(
 
     def run(spark: "SparkSession") -> Result:
         committed = zadapter.restore(table, version, backend=backend, spark=spark)
-        return facts(
-            {"table": table, "restored": version, "version": committed},
-            {"table": table, "restored": f"version {version}", "committed": f"version {committed}"},
+        readable = {"restored": f"version {version}", "committed": f"version {committed}"}
+        return told(
+            f"{table}: version {version} restored, committed version {committed}",
+            lambda: facts(
+                {"table": table, "restored": version, "version": committed},
+                {"table": table, **readable},
+            ),
         )
 
     return Call(function="restore", tables=(table,), backend=backend, run=run)
@@ -79,7 +84,11 @@ def publish(
             f"files {would}moved": f"{len(done.moved):,}",
             f"files {would}deleted": f"{len(done.removed):,}",
         }
-        return facts({**asdict(done), "nothing_to_do": done.nothing_to_do}, readable)
+        changed = not (dry_run or done.nothing_to_do)
+        return told(
+            f"{folder}: version {done.version} published" if changed else "",
+            lambda: facts({**asdict(done), "nothing_to_do": done.nothing_to_do}, readable),
+        )
 
     return Call(function="publish", tables=(folder,), backend=backend, run=run)
 
@@ -106,11 +115,14 @@ def vacuum(
         paths = zadapter.vacuum(
             table, older_than=age, dry_run=dry_run, backend=backend, spark=spark
         )
-        done = "can be deleted with --no-dry-run" if dry_run else "deleted"
-        return Result(
-            documents=[as_json({"table": table, "dry_run": dry_run, "files": paths})],
-            table=listing(["file"], [[path] for path in paths]),
-            note=f"{len(paths)} files {done}",
+        note = f"{len(paths)} files {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
+        return told(
+            "" if dry_run or not paths else f"{table}: {note}",
+            lambda: Result(
+                documents=[as_json({"table": table, "dry_run": dry_run, "files": paths})],
+                table=listing(["file"], [[path] for path in paths]),
+                note=note,
+            ),
         )
 
     return Call(function="vacuum", tables=(table,), backend=backend, run=run)

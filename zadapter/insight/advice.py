@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
 
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.layout.filters import Keys
@@ -176,12 +177,12 @@ class Advice(Facts):
             )
             facts["pays after"] = f"{self._paid(chosen)}, in bytes read"
         if self.bloom_filters:
-            facts["Bloom filters"] = f"on {', '.join(self.bloom_filters)}"
+            facts["Bloom filters"] = f"on {listed(self.bloom_filters)}"
         if self.drift is not None:
             facts["drift"] = _drifted(self.drift, self.today.share)
         if self.newer_columns:
             facts["only newer"] = (
-                f"queries filter {', '.join(self.newer_columns)}, from which nothing was learned; "
+                f"queries filter {listed(self.newer_columns)}, from which nothing was learned; "
                 "candidates= (--candidates) compares layouts by other columns"
             )
         return facts

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.insight.columns import ColumnFacts
@@ -16,6 +17,7 @@ from zadapter.pictures.figures import BOXES, clusters
 from zadapter.pictures.pages import drawing
 from zadapter.planning.effect import NOISE
 from zadapter.reports.facts import Facts, Listing, html, titled
+from zadapter.reports.hints import of_alike
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,6 +68,8 @@ class Analysis(Facts):
     """The version that was read; None: a folder that is not registered as a table."""
     by: tuple[str, ...]
     """The key columns: as asked, or those that the table is clustered by."""
+    alike: tuple[str, ...] = ()
+    """The key columns of which all rows have one value, or null, according to the stats."""
     where: str | None
     """The condition that files of the analysis may match."""
     totals: Totals
@@ -131,10 +135,12 @@ class Analysis(Facts):
         rewrite = f"a rewrite of {done.files:,} files ({show(done.bytes)}) would"
         if done.gain < NOISE:
             return f"{rewrite} make {done.files_written:,} files of them; filters read as much"
-        return (
-            f"{rewrite} take a filter from {done.share_before:.1%} of the rows to "
-            f"{done.share_after:.1%}"
-        )
+        shares = f"from {done.share_before:.1%} of the rows to {done.share_after:.1%}"
+        if done.share_after > done.share_before:  # row groups have decided
+            return (
+                f"{rewrite} have filters read {done.gain:.0%} less by row group; by file {shares}"
+            )
+        return f"{rewrite} take a filter {shares}"
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -154,7 +160,7 @@ class Analysis(Facts):
         if self.where is not None:
             facts["where"] = self.where
         if self.by:
-            facts["clustered by" if self.runs[-1].layout else "key columns"] = ", ".join(self.by)
+            facts["clustered by" if self.runs[-1].layout else "key columns"] = listed(self.by)
         if self.share is not None:
             about = ", from a sample of the files" if self.sampled else ""
             facts["a filter reads"] = f"{self.share:.1%} of the rows{about}"
@@ -190,7 +196,9 @@ class Analysis(Facts):
                 f"{self.rewrite.gain:.0%}{'' if self.rewrite.planned else _BY_BOUNDS}"
             )
         if self.left_out:
-            facts["not analyzed"] = "; ".join(f"{k}: {why}" for k, why in self.left_out.items())
+            facts["not analyzed"] = _left_out(self.left_out)
+        if hint := of_alike(self.alike, self.by):
+            facts["hint"] = hint
         if self.note and self.rewrite is not None:
             facts["note"] = self.note
         return facts
@@ -246,6 +254,14 @@ def _column_row(column: ColumnFacts) -> tuple[object, ...]:
         sum(column.unbounded.values()),
         "; ".join(column.unbounded),
     )
+
+
+def _left_out(left_out: Mapping[str, str]) -> str:
+    """Return columns by the reason why they are left out."""
+    columns: dict[str, list[str]] = {}
+    for column, why in left_out.items():
+        columns.setdefault(why, []).append(column)
+    return "; ".join(f"{listed(named)}: {why}" for why, named in columns.items())
 
 
 def _runs(runs: Sequence[Run]) -> str:

@@ -17,6 +17,7 @@ from zadapter.insight.due import Due, due
 from zadapter.insight.reads import Query, Totals, reads, totals
 from zadapter.layout.layout import Request
 from zadapter.overlap import depth as depths
+from zadapter.overlap.alike import alike
 from zadapter.overlap.depth import Depth, Depths
 from zadapter.overlap.extents import Extent, Space, extent, shares_by_column, space
 from zadapter.overlap.partitions import partition_numbers
@@ -185,6 +186,7 @@ def analysis(
         format=snapshot.format,
         version=snapshot.version,
         by=tuple(map(join, subject.columns[: subject.keys])),
+        alike=tuple(map(join, alike(files, subject.columns[: subject.keys]))),
         where=where,
         totals=totals(files),
         table_files=subject.table_files,

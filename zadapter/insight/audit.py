@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.insight.comparison import KINDS, UNSOUND
 from zadapter.reports.facts import SHOWN, Facts, Listing, titled
@@ -91,8 +92,9 @@ class Audit(Facts):
             facts["unsure"] = f"{self.unsure:,}; deep=True (--deep) decides"
         if self.repaired_version is not None:
             facts["repaired"] = f"{len(self.repaired):,} files, version {self.repaired_version}"
-        for why, count in Counter(self.left.values()).items():
-            facts["not repaired"] = f"{count:,} files: {why}"
+        if self.left:
+            left = Counter(self.left.values()).most_common()
+            facts["not repaired"] = listed([f"{n:,} files: {why}" for why, n in left], "; ")
         if self.note:
             facts["note"] = self.note
         return facts

@@ -10,6 +10,7 @@ from math import fsum
 import numpy as np
 import pyarrow as pa
 
+from zadapter.base.printable import listed
 from zadapter.base.ranks import Ints
 from zadapter.base.sizes import show
 from zadapter.filters.column_bounds import Mask
@@ -138,7 +139,9 @@ class Reads:
                 f"{'; ' if self.note else ''}{self.note}"
             )
         if self.unused:
-            found["unused entries"] = "; ".join(f"{n:,} {why}" for why, n in self.unused.items())
+            found["unused entries"] = listed(
+                [f"{n:,} {why}" for why, n in self.unused.items()], "; "
+            )
         return found
 
 

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import quote
+from zadapter.base.printable import listed
 from zadapter.errors import UsageError
 from zadapter.querylog.entries import SCANS
 
@@ -37,7 +38,7 @@ def entries_of(rows: DataFrame, shown: str) -> DataFrame:
         others = [name for name in texts if name.lower() not in (*_WEIGHTS, *_TIMES)]
         if len(others) != 1:
             raise UsageError(
-                f"{shown} has no column of texts among {', '.join(names) or 'no columns'}; name "
+                f"{shown} has no column of texts among {listed(names) or 'no columns'}; name "
                 f"it one of: {', '.join(_TEXTS)}"
             )
         text = others[0]

@@ -6,6 +6,7 @@ from enum import Enum
 
 import pyarrow as pa
 
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.reports.facts import Facts
@@ -98,11 +99,11 @@ class Migration(Facts):
                 f"{i.what}: {i.how}" if i.how else i.what for i in self.items if i.status is status
             ]
             if parts:
-                facts[status.value] = "; ".join(parts)
+                facts[status.value] = listed(parts, "; ")
         facts["layout"] = self.layout
         facts["files"] = f"{self.file_count} of {show(self.size)}"
         if self.notes:
-            facts["shared files"] = "; ".join(self.notes)
+            facts["shared files"] = listed(self.notes, "; ")
         if self.proof is not None:
             facts |= _proven(self.proof)
         if self.seconds:

@@ -6,18 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.pictures.figures import clusters, with_bounds
+from zadapter.reports import plan_text
 from zadapter.reports.cost import Cost, show_sum
 from zadapter.reports.facts import Facts
 from zadapter.reports.plan import Plan
+from zadapter.reports.plan_text import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
+
+
+def shown_versions(versions: Sequence[int | None]) -> str:
+    """Return committed versions as text."""
+    named = ["unknown" if version is None else str(version) for version in versions]
+    return f"version {listed(named)}" if named else "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,27 +127,44 @@ class Report(Facts):
         """Return the report as readable facts, by name."""
         facts = dict(self.plan.facts())
         if self.earlier_runs:
-            facts["earlier runs"] = "; ".join(self.earlier_runs)
+            facts["earlier runs"] = listed(self.earlier_runs, "; ")
         if self.plan.nothing_to_do:
             return facts
-        facts["files"] = f"{self.files_removed} of {self.plan.files_before} -> {self.files_added}"
+        facts["files"] = plan_text.counted(self.plan, self.files_removed, self.files_added)
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
         facts["rows"] = f"{self.rows:,}"
+        facts.pop("note", None)
         if self.plan.columns:
-            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
-            facts["a filter reads"] = shares
+            facts["a filter reads"] = plan_text.by_file(self.plan, self.share_after)
+            facts |= plan_text.noted(self.plan, self.share_after)
         facts["verified by"] = str(self.verification)
         facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
         facts["cost"] = str(self.cost)
         if self.plan.prices is not None:
             facts["price"] = show_sum(self.price)
-        facts["committed"] = f"version {_listed(self.versions)}" if self.versions else "nothing"
+        facts["committed"] = shown_versions(self.versions)
         if self.jobs_left:
-            facts["not started"] = f"{self.jobs_left} jobs, in the time of this call"
+            facts["not started"] = self._not_started
         if self.stale:
-            facts["not rewritten"] = "; ".join(self.stale)
+            facts["not rewritten"] = listed(self.stale, "; ")
         return facts
 
+    @property
+    def _not_started(self) -> str:
+        return f"{self.jobs_left} jobs, in the time of this call"
 
-def _listed(versions: Sequence[int | None]) -> str:
-    return ", ".join("unknown" if version is None else str(version) for version in versions)
+    def summary(self) -> Summary:
+        """Return the report as a line beside those of other tables."""
+        plan = self.plan
+        if plan.nothing_to_do:
+            return plan.summary()
+        outcome = [f"committed {shown_versions(self.versions)}"]
+        outcome += [f"not started: {self._not_started}"] if self.jobs_left else []
+        outcome += [f"not rewritten: {listed(self.stale, '; ')}"] if self.stale else []
+        outcome += [] if plan.prices is None else [f"price {show_sum(self.price)}"]
+        read = plan_text.by_file(plan, self.share_after) if plan.columns else ""
+        return Summary(
+            files=plan_text.counted(plan, self.files_removed, self.files_added),
+            read=plan_text.read(plan, read, self.share_after),
+            outcome="; ".join(outcome),
+        )

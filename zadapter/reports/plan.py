@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
-from zadapter.base.sizes import show
 from zadapter.pictures.figures import clusters, with_bounds
-from zadapter.reports.cost import BYTES_A_CORE_SECOND, SHUFFLED, Cost, ObjectStore, Prices, show_sum
-from zadapter.reports.facts import Facts, json_value, titled
-from zadapter.table.file_stats import live_rows
+from zadapter.reports import plan_text
+from zadapter.reports.cost import BYTES_A_CORE_SECOND, SHUFFLED, Cost, ObjectStore, Prices
+from zadapter.reports.facts import Facts, json_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-WORTH_NAMING = 0.05
-"""Minimum share of the reads that a new fit saves to be named."""
-_NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
-_YOUNG = "all files are too young"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +64,8 @@ class Plan(Facts):
     now, according to some footers; None: unknown."""
     row_group_share_after: float | None = None
     """The predicted share of the rows in row groups after the rewrite; None: unknown."""
+    alike: tuple[str, ...] = ()
+    """Key columns of which all rows have one value, or null, according to the stats."""
     gain: float = 0.0
     """Share of what filters read that the rewrite saves, from 0 to 1: of the rows in row groups
     where these shares are known and change, else of the rows in files."""
@@ -167,97 +163,8 @@ class Plan(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the plan as readable facts, by name."""
-        named = titled(self.table, self.format, self.version)
-        if self.nothing_to_gain and not self._nothing:
-            reason = f"{self._shares()}; force=True (--force) rewrites"
-            return {"table": named, "nothing to gain": reason}
-        if self.nothing_to_do:
-            return {"table": named, "nothing to do": self._nothing or self._done, **self._rest()}
-        facts = {
-            "table": named,
-            "layout": self._layout(),
-            "files": f"{self.files_rewritten} of {self.files_before} -> {self.files_written}",
-            "why": ", ".join(f"{reason}: {files}" for reason, files in self.reasons.items()),
-            "bytes": show(self.bytes_rewritten),
-            "rows": "unknown" if self.rows is None else f"{self.rows:,}",
-        }
-        if self.columns:
-            shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}, predicted"
-            facts["a filter reads"] = shares
-        if self.row_group_share_before is not None:
-            shares = f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}"
-            all_files = self.files_rewritten == self.files_before
-            of_these = "" if all_files else " of the rows of the files to rewrite"
-            facts["by row group"] = f"{shares}{of_these}, predicted"
-        facts["cost"] = f"{self.cost}, estimated"
-        if self.prices is not None:
-            facts["price"] = f"{show_sum(self.price)}, estimated"
-        if self.groups_declined:
-            facts["nothing to gain"] = f"in {self.groups_declined} file groups, which are kept"
-        return facts | self._rest()
+        return plan_text.facts(self)
 
-    @property
-    def _nothing(self) -> str:
-        """What the table lacks, so that there is nothing to do; empty: nothing."""
-        if not self.files_before:
-            return "the table has no files"
-        return "" if self.files is None or live_rows(self.files) != 0 else "the table has no rows"
-
-    @property
-    def _done(self) -> str:
-        """Why no file is to be rewritten."""
-        if self.rows_waiting:
-            return f"{self.rows_waiting:,} new rows are not worth a rewrite yet"
-        if not self.files_asked:
-            return _YOUNG if self.files_young else "no file matches the condition"
-        if self.tiers and self.tiers["hot"] == self.files_asked:
-            return "all files are hot"
-        return "already clustered" if self.columns else f"too few small files; {_NOT_CLUSTERED}"
-
-    def _layout(self) -> str:
-        size = f"files of {show(self.target_file_size)}"
-        if not self.columns:
-            return f"{size}, joined; {_NOT_CLUSTERED}"
-        blooms = f", Bloom filters on {', '.join(self.bloom_filters)}" * bool(self.bloom_filters)
-        learned = f", learned from {self.filters:,} filters" * bool(self.filters)
-        return f"{self.curve} by {', '.join(self.columns)}{learned}, {size}{blooms}"
-
-    def _rest(self) -> dict[str, str]:
-        """Return what is left for later calls, and what a new fit would bring."""
-        facts = dict[str, str]()
-        if self.sort_order and not self.nothing_to_do:
-            facts["sort order"] = (
-                f"the table's own, {self.sort_order}, is not that of the new files"
-            )
-        if self.tiers:
-            facts["tiers"] = self._tiers()
-        if self.files_young:
-            facts["too young"] = f"{self.files_young:,} files; settle= (--settle) leaves them alone"
-        if self.files_owned:
-            facts["left alone"] = (
-                f"{self.files_owned} files that another implementation has clustered; force=True "
-                "(--force) rewrites them"
-            )
-        if self.groups_left:
-            facts["left for later"] = f"{self.groups_left} file groups of {show(self.bytes_left)}"
-        # beside a rewrite, it would be compared with the files before that rewrite
-        if self.nothing_to_do and self.saved_anew >= WORTH_NAMING:
-            facts["a new fit"] = (
-                f"filters would read {self.saved_anew:.0%} less, for {show(self.bytes_anew)} "
-                "rewritten; force=True (--force)"
-            )
-        return facts
-
-    def _tiers(self) -> str:
-        unknown = f", {self.tiers['unknown']} of them of unknown age" * (self.tiers["unknown"] > 0)
-        return (
-            f"{self.tiers_by}: {self.tiers['hot']} files are hot and left alone, "
-            f"{self.tiers['warm']} warm{unknown}, {self.tiers['cold']} cold"
-        )
-
-    def _shares(self) -> str:
-        shares = f"{self.share_before:.1%} of the rows -> {self.share_after:.1%}"
-        if self.row_group_share_before is not None:
-            groups = f"{self.row_group_share_before:.1%} -> {self.row_group_share_after:.1%}"
-            shares = f"{shares}, by row group {groups}"
-        return f"a filter reads {shares}, predicted"
+    def summary(self) -> plan_text.Summary:
+        """Return the plan as a line beside those of other tables."""
+        return plan_text.summary(self)

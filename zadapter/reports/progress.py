@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from threading import Event, Thread
 
 from rich.console import Console
@@ -48,16 +48,27 @@ def progress(console: Console | None = None) -> Iterator[None]:
         BarColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    bar = Progress(*columns, console=console, transient=True)
 
-        @contextmanager
-        def shown(step: Phase) -> Iterator[None]:
-            observer = nullcontext() if step.call is not None else observing(_Call(bar, step).show)
-            with observer:
-                yield
+    @contextmanager
+    def shown(step: Phase) -> Iterator[None]:
+        observer = nullcontext() if step.call is not None else observing(_Call(bar, step).show)
+        with observer:
+            yield
 
+    with _harmless():
+        bar.start()
+    try:
         with observing(shown):
             yield
+    finally:
+        with _harmless():
+            bar.stop()
+
+
+def _harmless() -> AbstractContextManager[None]:
+    """Ignore a terminal that is gone: rich ends the process at a broken pipe."""
+    return suppress(Exception, SystemExit)
 
 
 class _Call:
@@ -75,15 +86,19 @@ class _Call:
     def show(self, step: Phase) -> Iterator[None]:
         """Show a phase until it ends."""
         label = _LABELS.get(step.name, step.name) + _part(step.job)
-        task = self.bar.add_task(label, total=None, table=step.table)
+        task: TaskID | None = None
+        with _harmless():
+            task = self.bar.add_task(label, total=None, table=step.table)
         try:
-            if step.expected is None:
+            if step.expected is None or task is None:
                 yield
             else:
                 with self._measured(task, step, step.expected):
                     yield
         finally:
-            self.bar.remove_task(task)
+            if task is not None:
+                with _harmless():
+                    self.bar.remove_task(task)
 
     @contextmanager
     def _measured(self, task: TaskID, step: Phase, expected: int) -> Iterator[None]:
@@ -94,7 +109,8 @@ class _Call:
             text, done = describe(amounts, expected, self.written, total)
             left = seconds_left(time.monotonic() - started, done, total)
             text += _part(step.job) + _part("" if left is None else f"{show_seconds(left)} left")
-            self.bar.update(task, description=text, completed=done, total=total, refresh=True)
+            with _harmless():
+                self.bar.update(task, description=text, completed=done, total=total, refresh=True)
 
         def watch() -> None:
             with ignoring_errors():  # the JVM may be gone; the call itself raises the error

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from zadapter.backend.commit import Landed
+from zadapter.base.printable import listed
 from zadapter.errors import ZadapterError
 from zadapter.reports.cost import Cost
 from zadapter.reports.optimize import Verification
@@ -89,10 +90,15 @@ class Tally:
 
     @contextmanager
     def reporting_versions(self) -> Iterator[None]:
-        """Add the versions that are already committed to the message of an error."""
+        """Add the versions that are already committed to an error: its message, or its notes."""
         try:
             yield
-        except ZadapterError as error:
-            if self.versions:
-                error.args = (f"{error}. Versions committed by this call: {self.versions}",)
+        except Exception as error:
+            committed = f"Versions committed by this call: [{listed(self.versions)}]"
+            if self.versions and isinstance(error, ZadapterError):
+                error.args = (f"{error}. {committed}",)
+            elif self.versions:
+                # as add_note does, which is Python 3.11 and later
+                notes = [*getattr(error, "__notes__", []), committed]
+                error.__notes__ = notes  # type: ignore[attr-defined]
             raise

@@ -206,7 +206,8 @@ def _run(opened: _Opened) -> Report:
         whole.note(**tally.facts())
     if tally.versions:
         refresh(opened.user_session, rewrite_plan.snapshot)
-    return _report(rewrite_plan, tally, options, run)
+    with tally.reporting_versions():
+        return _report(rewrite_plan, tally, options, run)
 
 
 def _priced(plan: AnyPlan, options: Options) -> Plan:

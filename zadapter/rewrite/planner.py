@@ -17,6 +17,7 @@ from zadapter.errors import MissingStatsError, UsageError
 from zadapter.filters.predicate import Predicate
 from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
+from zadapter.overlap.alike import alike
 from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
@@ -128,6 +129,7 @@ class RewritePlan:
             rows=file_stats.live_rows(removed),
             share_before=before,
             share_after=after,
+            alike=tuple(join(parts) for parts in alike(self.files, self.request.columns)),
             gain=gain if self.jobs else 0.0,
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],

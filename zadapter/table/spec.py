@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from zadapter.base.names import Parts, join
+from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.errors import UnsupportedError
 
@@ -257,8 +258,8 @@ def check(definition: Definition, table: str, format_: str) -> None:
     """Refuse a definition with parts that a format cannot represent.
 
     Raises:
-        UnsupportedError: Parts are refused; the message lists all of them.
+        UnsupportedError: Parts are refused; the message lists the first ones.
     """
     if definition.refused:
-        reasons = "; ".join(f"{item.what}: {item.how}" for item in definition.refused)
+        reasons = listed([f"{item.what}: {item.how}" for item in definition.refused], "; ")
         raise UnsupportedError(f"{table} cannot be migrated to {format_}: {reasons}")

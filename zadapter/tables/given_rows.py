@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import quote
+from zadapter.base.printable import listed
 from zadapter.errors import UsageError
 
 
@@ -23,10 +24,10 @@ def fitting(rows: DataFrame, like: DataFrame) -> DataFrame:
     types = {field.name: field.dataType.simpleString() for field in like.schema}
     given = {field.name: field.dataType.simpleString() for field in rows.schema}
     if len(given) < len(rows.columns):
-        raise UsageError(f"duplicate columns: {', '.join(rows.columns)}; pass each column once")
+        raise UsageError(f"duplicate columns: {listed(rows.columns)}; pass each column once")
     for name, type_ in given.items():
         if name not in types:
-            raise UsageError(f"the table has no column {name!r}; available: {', '.join(types)}")
+            raise UsageError(f"the table has no column {name!r}; available: {listed(list(types))}")
         if type_ != types[name]:
             raise UsageError(f"column {name!r} is {type_}, but {types[name]} in the table; cast it")
 

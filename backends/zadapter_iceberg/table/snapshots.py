@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, leaves
+from zadapter.base.printable import listed
 from zadapter.errors import UnsupportedError
 from zadapter.releases.scala import each
 from zadapter.table.spark_schema import arrow_schema
@@ -209,7 +210,7 @@ def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
     except Exception as error:
-        names = ", ".join(_unreadable(jvm, iceberg_schema))
+        names = listed(list(_unreadable(jvm, iceberg_schema)))
         raise UnsupportedError(f"Spark cannot read column {names}: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
 

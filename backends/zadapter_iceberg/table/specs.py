@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from zadapter.base.names import Parts, join
+from zadapter.base.printable import listed
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
     COMMENT,
@@ -94,7 +95,7 @@ def _notes(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> It
         yield Note("identifier fields", Status.LOST, "only Flink uses them")
     refs = sorted(name for name in dict(pinned.refs()) if name != "main")
     if refs:
-        yield Note(f"branches and tags {', '.join(refs)}", Status.LOST, "one version is migrated")
+        yield Note(f"branches and tags {listed(refs)}", Status.LOST, "one version is migrated")
     if "-default" in schema:
         yield Note("column defaults", Status.LOST, "existing rows keep their values")
     yield Note("field ids", Status.TRANSLATED, "columns are resolved by name")
