@@ -60,7 +60,10 @@ def snapshot(schema, partition=()):
 
 
 def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, partition=(), stats=()):
-    """Return a file table; *partition* maps names to arrays, *stats* names to (min, max, nulls)."""
+    """Return a file table; *partition* maps names to arrays, *stats* names to (min, max, nulls).
+
+    NaN counts may follow the null counts.
+    """
     partition, stats = dict(partition), dict(stats)
     types = {split(name): bounds[0].type for name, bounds in stats.items()}
     schema = file_stats.schema(types, {name: values.type for name, values in partition.items()})
@@ -68,7 +71,7 @@ def file_table(paths, *, sizes=MIB, rows=1_000, layouts=None, deletes=None, part
     unknown = pa.nulls(count, pa.int64())
     exact = pa.array(np.zeros(count, np.int8))
     children = [
-        file_stats.structs([*bounds, unknown, exact], child.type, count)
+        file_stats.structs([*bounds, *[unknown] * (4 - len(bounds)), exact], child.type, count)
         for bounds, child in zip(stats.values(), schema.field("stats").type, strict=True)
     ]
     columns = [

@@ -132,15 +132,7 @@ class Analysis(Facts):
             if not self.by:
                 return f"no rewrite is due: too few small files; {self.note}"
             return f"no rewrite is due: a filter reads {done.share_before:.1%} of the rows{waits}"
-        rewrite = f"a rewrite of {done.files:,} files ({show(done.bytes)}) would"
-        if done.gain < NOISE:
-            return f"{rewrite} make {done.files_written:,} files of them; filters read as much"
-        shares = f"from {done.share_before:.1%} of the rows to {done.share_after:.1%}"
-        if done.share_after > done.share_before:  # row groups have decided
-            return (
-                f"{rewrite} have filters read {done.gain:.0%} less by row group; by file {shares}"
-            )
-        return f"{rewrite} take a filter {shares}"
+        return f"a rewrite of {done.files:,} files ({show(done.bytes)}) would {_effect(done)}"
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -254,6 +246,16 @@ def _column_row(column: ColumnFacts) -> tuple[object, ...]:
         sum(column.unbounded.values()),
         "; ".join(column.unbounded),
     )
+
+
+def _effect(due: Due) -> str:
+    """Return what a rewrite would do."""
+    if due.gain < NOISE:
+        return f"make {due.files_written:,} files of them; filters read as much"
+    shares = f"from {due.share_before:.1%} of the rows to {due.share_after:.1%}"
+    if due.share_after > due.share_before:  # the gain is then that by row group
+        return f"have filters read {due.gain:.0%} less by row group; by file they go {shares}"
+    return f"take a filter {shares}"
 
 
 def _left_out(left_out: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ _STEP = 23
 _PRIME = 61
 _COLUMNS = (
     "id AS number",
-    "IF(id % 3 = 0, NULL, concat('text ', repeat('é', int(id)))) AS text",
+    "IF(id % 3 = 0, NULL, concat('text ', repeat(char(233), int(id)))) AS text",
     "id % 2 = 0 AS half",
     "double(id) / 4 AS quarter",
     "IF(id % 5 = 0, NULL, CAST(id AS DECIMAL(38, 2))) AS wide",
@@ -127,7 +127,7 @@ def expected(order: Sequence[str]) -> list[dict[str, Any]]:
 def _row(number: int) -> dict[str, Any]:
     return {
         "number": number,
-        "text": None if number % 3 == 0 else "text " + "é" * number,
+        "text": None if number % 3 == 0 else "text " + chr(233) * number,
         "half": number % 2 == 0,
         "quarter": number / 4,
         "wide": None if number % 5 == 0 else Decimal(number),
