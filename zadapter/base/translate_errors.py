@@ -8,21 +8,17 @@ import errno
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
+from zadapter.base.failures.kinds import KINDS, Kind
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import causes, first_line_of, java_exception
 from zadapter.base.secrets import masked
 from zadapter.errors import (
     DataFileError,
     EngineError,
-    SessionError,
-    StoreError,
-    UnknownTableError,
-    UnsupportedError,
     ZadapterError,
 )
 
@@ -37,118 +33,12 @@ _READING = re.compile(
 )
 _WORKER = "An exception was thrown from the Python worker"
 _WRITING = "Task failed while writing rows to"
+_WROTE = re.compile(rf"{_WRITING} (?P<path>{_URI})")
+_LOST = re.compile(r"ExecutorLostFailure \((?P<reason>[^\n]*)\)")
 _PATH = re.compile(rf"(?<![\w:/.])(?P<path>{_URI})")
 _CLASS = re.compile(
     r"\bClass (?P<name>[\w.$]+) was not found"
     r"|(?:ClassNotFoundException|NoClassDefFoundError): (?P<last>\S+)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of failure.
-
-    Attributes:
-        pattern: Pattern in the text of one of the causes.
-        error: The error to raise.
-        text: Problem and advice, with placeholders ``{path}``, ``{name}`` (class) and ``{cause}``.
-    """
-
-    pattern: re.Pattern[str]
-    error: type[ZadapterError]
-    text: str
-
-
-def _kind(pattern: str, error: type[ZadapterError], text: str) -> _Kind:
-    return _Kind(re.compile(pattern), error, text)
-
-
-_KINDS = (
-    _kind(
-        r"SPARK_JOB_CANCELLED|\bJob \d+ cancelled\b",
-        EngineError,
-        "its Spark jobs were cancelled, by their group, a tag or in Spark's UI; files that were "
-        "not committed were deleted, and the same call goes on with what is left ({cause})",
-    ),
-    _kind(
-        r"No space left on device|Disk quota exceeded|QuotaExceededException|File too large"
-        r"|could only be written to 0 of the|\[Errno (?:27|28|122)\]",
-        StoreError,
-        "no space left for {path}; free space in the table's store, or in spark.local.dir if "
-        "that is full, and retry ({cause})",
-    ),
-    _kind(
-        r"AccessDenied|AccessControlException|[Pp]ermission denied|Status Code: 403|403 Forbidden"
-        r"|InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException"
-        r"|Unable to load credentials|CredentialInitializationException|\[Errno (?:1|13|30)\]"
-        r"|Read-only file system|Operation not permitted",
-        StoreError,
-        "access to {path} is denied; check the credentials and permissions, and retry ({cause})",
-    ),
-    _kind(
-        r"UnknownStoreException|NoSuchBucket",
-        UnknownTableError,
-        "bucket not found; check its name, and fs.s3a.endpoint if the server is not AWS ({cause})",
-    ),
-    _kind(
-        r"FileNotFoundException|FILE_NOT_EXIST|NoSuchFileException|NoSuchKey|NotFoundException: "
-        r"(?:File|Failed to open|Location)|\[Errno 2\]",
-        DataFileError,
-        "{path} is missing, but the table references it. If a clean-up has just deleted an old "
-        "version, retry; otherwise restore the file, or the table to a version without it "
-        "({cause})",
-    ),
-    _kind(
-        r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
-        r"|is not a Parquet file|Parquet file size is 0|ChecksumException|Checksum error"
-        r"|could not verify page"
-        r"|FAILED_TO_UNCOMPRESS|ZstdException|ZstdIOException|magic bytes not found"
-        r"|Couldn't deserialize thrift|can not read class org.apache.parquet|InvalidAvroMagic"
-        r"|Not an Avro data file|Invalid sync|AvroRuntimeException|Not a data file",
-        DataFileError,
-        "{path} is damaged; restore the file, or the table to a version without it ({cause})",
-    ),
-    _kind(
-        r"ClassNotFoundException|NoClassDefFoundError|Class [\w.$]+ was not found"
-        r"|UnsatisfiedLinkError",
-        SessionError,
-        "the Spark session lacks the class {name}, required by a codec, a file system or another "
-        "setting; add its jar to the session, or change the setting ({cause})",
-    ),
-    _kind(
-        r"OutOfMemoryError|Java heap space|GC overhead limit",
-        SessionError,
-        "Spark ran out of memory; start a session with a larger spark.driver.memory, and a larger "
-        "spark.executor.memory on a cluster ({cause})",
-    ),
-    _kind(
-        r"Py4JNetworkError|Answer from Java side is empty|ConnectionRefusedError"
-        r"|stopped SparkContext|SparkContext was shut down|SparkContext has been shutdown",
-        SessionError,
-        "the Spark session has ended; start a new one, and check Spark's log for the reason "
-        "({cause})",
-    ),
-    _kind(
-        r"Unable to execute HTTP request|AWSClientIOException|AWSStatus5\d\dException"
-        r"|ApiCall(?:Attempt)?TimeoutException|UnknownHostException|NoRouteToHostException"
-        r"|Connect(?:ion)?(?:Timeout|Closed)?Exception|SocketTimeoutException"
-        r"|NoHttpResponseException|Connection (?:reset|refused|timed out)",
-        StoreError,
-        "the store or the catalog does not respond; check the connection, and retry ({cause})",
-    ),
-    _kind(
-        r"file counts are missing|No file counts in manifest",
-        UnsupportedError,
-        "the table's manifests, of an old writer, do not count their files, so Iceberg cannot list "
-        "them; copy the table by CREATE TABLE ... AS SELECT ({cause})",
-    ),
-    _kind(
-        r"IllegalArgumentException|NumberFormatException|INVALID_CONF_VALUE"
-        r"|algorithm version is supported",
-        SessionError,
-        "Spark or the format rejects a value, most likely of a setting; check the session's "
-        "parquet.* and spark.sql.* settings, and the table's properties ({cause})",
-    ),
 )
 
 
@@ -164,8 +54,8 @@ def explaining(table: str) -> Iterator[None]:
     Raises:
         StoreError: The store is full, does not answer, or denies access.
         UnknownTableError: There is no such bucket.
-        DataFileError: A file is missing or damaged.
-        SessionError: The session lacks a class or memory, has ended, or has an invalid setting.
+        DataFileError: A file is missing, damaged or cannot be read.
+        SessionError: The session lacks a class or memory, has ended, or a value is rejected.
         UnsupportedError: Iceberg itself cannot list the files of the table.
         EngineError: Spark, a format or a library has failed in another way.
     """
@@ -231,24 +121,43 @@ def explain(table: str, messages: Sequence[str]) -> ZadapterError:
             "retry"
         )
     cause = root_cause(messages)
-    for kind in _KINDS:
+    for kind in KINDS:
         hit = next((text for text in reversed(messages) if kind.pattern.search(text)), None)
-        if hit is None:
-            continue
-        reads = kind.error is DataFileError
-        # the damaged file is the one being read, not the one being written
-        path = _path([text for text in messages if not (reads and _WRITING in text)], hit)
-        name = _CLASS.search(hit)
-        missing = (name and (name["name"] or name["last"])) or "named in the cause"
-        shown = path or f"a file of {table}{' (see the log of Spark)' if reads else ''}"
-        message = f"{table}: {kind.text.format(path=shown, cause=cause, name=missing)}"
-        if kind.error is DataFileError:
-            return DataFileError(message, path)
-        return kind.error(message)
+        if hit is not None:
+            return _explained(table, kind, messages, hit)
     return EngineError(
-        f"{table}: {cause}; Spark, the format or a library raised this error. In Python, the "
-        "exception's __cause__ is the original error"
+        f"{table}: {cause}; Spark, the format or a library raised this error{_where(messages)}. In "
+        "Python, the exception's __cause__ is the original error"
     )
+
+
+def _explained(table: str, kind: Kind, messages: Sequence[str], hit: str) -> ZadapterError:
+    """Return the error of a kind of failure, which *hit* is the text of."""
+    reads = kind.error is DataFileError
+    # the damaged file is the one being read, not the one being written
+    path = _path([text for text in messages if not (reads and _WRITING in text)], hit)
+    named = _PATH.search(hit.partition("\n\tat ")[0])
+    name, lost = _CLASS.search(hit), _LOST.search(hit)
+    text = kind.text.format(
+        path=path or f"a file of {table} (see the log of Spark)",
+        at=f" for {named['path']}" if named else "",
+        to=f" to {named['path']}" if named else "",
+        where=_where(messages),
+        cause=root_cause(messages),
+        name=(name and (name["name"] or name["last"])) or "named in the cause",
+        lost=first_line_of(lost["reason"]) if lost else root_cause(messages),
+    )
+    return DataFileError(f"{table}: {text}", path) if reads else kind.error(f"{table}: {text}")
+
+
+def _where(messages: Sequence[str]) -> str:
+    """Return what Spark was doing at a failure, from its own words; empty: they do not say it."""
+    for text in messages:
+        if read := _READING.search(text):
+            return f" while it read {read['path']}"
+        if written := _WROTE.search(text):
+            return f" while it wrote to {written['path']}"
+    return ""
 
 
 def _raised(traceback: str) -> str:

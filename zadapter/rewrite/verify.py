@@ -84,8 +84,8 @@ def check_rows(group: Group, written: int, live: int) -> None:
         raise VerificationError(
             f"{group.files.num_rows} files of partition {group.root}, first: "
             f"{group.files['path'][0]}, have {live} live rows in the log, but {written} rows were "
-            "written; nothing was committed. A file is damaged or its stats are wrong: compare the "
-            "row counts, and recompute the stats"
+            "written; nothing was committed. Count the rows of these files: if the log's number is "
+            "wrong, recompute its stats; if it is right, please report this"
         )
 
 
