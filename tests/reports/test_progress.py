@@ -168,3 +168,29 @@ def test_a_file_gets_no_display():
         pass
 
     assert written.getvalue() == ""
+
+
+class Gone(io.StringIO):
+    """A terminal whose other side has gone."""
+
+    def write(self, text):
+        raise BrokenPipeError(text)
+
+
+def test_a_terminal_that_is_gone_ends_nothing():
+    """A commit may have landed just before; rich would end the process."""
+    console, done = Console(file=Gone(), force_terminal=True), []
+
+    with (
+        progress.progress(console),
+        call(
+            "optimize",
+            "lake/t",
+        ),
+        phase("write", "lake/t", expected=4),
+    ):
+        done.append("written")
+    with progress.progress(console), call("optimize", "lake/t"), phase("commit", "lake/t"):
+        done.append("committed")
+
+    assert done == ["written", "committed"]
