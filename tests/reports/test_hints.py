@@ -10,6 +10,7 @@ from tests.reports.test_optimize import PLAN, REPORT
 from zadapter.base.printable import listed
 from zadapter.errors import UnknownColumnError, UnsupportedError
 from zadapter.overlap.alike import alike
+from zadapter.planning.merges import Reason
 from zadapter.reports.migration import Migration, Mode
 from zadapter.table.spec import Note, Status, check
 
@@ -18,6 +19,12 @@ GOOD = "by file, filters read more, since the rows are in 1 file; readers skip r
 CASES = {
     "by file worse, by row group better": ((0.5, 1.0), (1.0, 0.1), (8, 1), GOOD),
     "nothing gained": ((0.3, 0.3), (0.1, 0.1), (8, 8), "new cuts do not make these files better"),
+    "next to nothing gained": (
+        (0.37, 0.37),
+        (0.081, 0.079),
+        (3, 3),
+        "about as much as before: new",
+    ),
     "nothing gained, joined": ((1.0, 1.0), None, (90, 1), "as much as before, from fewer files"),
     "row groups worse": ((0.9, 0.3), (0.1, 0.3), (8, 8), "but read more row groups of the others"),
     "both worse": ((0.1, 0.3), (0.1, 0.3), (8, 8), "more than before, by file and not less by row"),
@@ -40,6 +47,7 @@ def plan(by_file, by_row_group, files, **more):
         files_before=files[0],
         files_rewritten=files[0],
         files_written=files[1],
+        reasons={Reason.ANEW.value: files[0]},
         **more,
     )
 
@@ -58,6 +66,21 @@ def test_an_effect_that_may_surprise_is_a_sentence_everywhere(case):
         assert note in str(found)
         assert note in found._repr_html_()
         assert note in found.summary().read
+
+
+def test_a_merge_of_new_files_into_a_large_table_is_no_surprise():
+    """What it saves is little beside the whole table; new cuts were not asked for."""
+    found = plan((0.01, 0.0099), None, (8, 6))
+
+    assert "note" in found.facts()
+    assert "note" not in replace(found, reasons={"new files": 8}).facts()
+
+
+def test_a_table_without_rows_says_so():
+    """Its files may be rewritten by force."""
+    empty = file_table(["a"], rows=0, stats={})
+
+    assert replace(WHOLE, files=empty).facts()["note"] == "the table has no rows"
 
 
 def test_a_report_judges_by_what_was_written():

@@ -34,16 +34,16 @@ class Effect:
         known and changes, it decides. Fewer files are no reason to give up a layout of other
         columns.
         """
-        by_file = change(self.share_before, self.share_after)
+        by_file = _gain(self.share_before, self.share_after)
         merges = not self.clustered and 2 * self.files_after <= self.files_before
         if self.row_group_share_before is None or self.row_group_share_after is None:
             return by_file > 0 or (by_file == 0 and merges)
-        by_row_group = change(self.row_group_share_before, self.row_group_share_after)
+        by_row_group = _gain(self.row_group_share_before, self.row_group_share_after)
         return by_row_group > 0 or (by_row_group == 0 and (by_file > 0 or merges))
 
 
-def change(before: float, after: float) -> float:
-    """Return what filters read less, negative if more, or 0 if that is within the noise."""
+def _gain(before: float, after: float) -> float:
+    """Return what filters read less, or 0 if the difference is within the noise."""
     return before - after if abs(after - before) > max(NOISE * before, LEAST) else 0.0
 
 
@@ -61,7 +61,7 @@ def saved(
         rows: Number of rows of the table.
     """
     groups = by_row_group(effects)
-    if groups is not None and change(*groups):
+    if groups is not None and _gain(*groups):
         known = [effect for effect in effects if effect is not None]
         replaced = sum(effect.rows for effect in known) / max(1, rows)
         inside = sum(effect.rows * effect.share_before for effect in known) / max(1, rows)

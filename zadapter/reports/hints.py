@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 
 from zadapter.base.printable import listed
-from zadapter.planning.effect import change
 
+WORTH_NAMING = 0.05
+"""Minimum share of the reads that a rewrite saves, or adds, to be named."""
+_LEAST = 0.001
+"""Difference between two shares that counts as none, however small they are."""
+_AS_MUCH = "filters read about as much as before"
 _HALF = 2
 """A rewrite joins files if it writes at most one for so many."""
 
@@ -32,6 +36,8 @@ def of_effect(
     by_row_group: tuple[float, float] | None,
     files_before: int,
     files_after: int,
+    *,
+    anew: bool,
 ) -> str:
     """Return what the shares that filters read mean, before and after; empty: they are plain.
 
@@ -40,13 +46,14 @@ def of_effect(
         by_row_group: Shares of the rows in row groups; None: unknown.
         files_before: Number of files to be replaced.
         files_after: Number of files to be written.
+        anew: Whether files that are clustered get new cuts.
     """
-    files = change(*by_file)
-    groups = None if by_row_group is None else change(*by_row_group)
+    files = _saved(*by_file)
+    groups = None if by_row_group is None else _saved(*by_row_group)
     if not files and not groups:
         if _HALF * files_after <= files_before:
-            return "filters read as much as before, from fewer files"
-        return "filters read as much as before: new cuts do not make these files better"
+            return f"{_AS_MUCH}, from fewer files"
+        return f"{_AS_MUCH}: new cuts do not make these files better" if anew else ""
     if files >= 0:
         worse = groups is not None and groups < 0
         return "filters skip more files, but read more row groups of the others" if worse else ""
@@ -59,3 +66,8 @@ def of_effect(
             "within a file, and by row group they read less"
         )
     return "filters read more than before, by file and not less by row group"
+
+
+def _saved(before: float, after: float) -> float:
+    """Return what filters read less, negative if more, or 0 if it is not worth a word."""
+    return before - after if abs(after - before) > max(WORTH_NAMING * before, _LEAST) else 0.0

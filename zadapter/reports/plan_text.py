@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zadapter.base.printable import listed
 from zadapter.base.sizes import show
+from zadapter.planning.merges import Reason
 from zadapter.reports.cost import show_sum
 from zadapter.reports.facts import titled
-from zadapter.reports.hints import of_alike, of_effect
+from zadapter.reports.hints import WORTH_NAMING, of_alike, of_effect
 from zadapter.table.file_stats import live_rows
 
 if TYPE_CHECKING:
     from zadapter.reports.plan import Plan
 
-WORTH_NAMING = 0.05
-"""Minimum share of the reads that a new fit saves to be named."""
 _NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
 _YOUNG = "all files are too young"
 _NO_GAIN = "nothing to gain"
@@ -97,14 +96,15 @@ def noted(plan: "Plan", share_after: float) -> dict[str, str]:
         plan: The plan.
         share_after: Share of the rows in files that filters read afterwards.
     """
-    if not plan.columns or _nothing(plan):
+    if not plan.columns or (plan.nothing_to_do and _nothing(plan)):
         return {}
-    note = of_alike(plan.alike, plan.columns)
+    note = _nothing(plan) or of_alike(plan.alike, plan.columns)
     if not note and not plan.nothing_to_do:
         before, after = plan.row_group_share_before, plan.row_group_share_after
         groups = None if before is None or after is None else (before, after)
         files = plan.files_rewritten, plan.files_written
-        note = of_effect((plan.share_before, share_after), groups, *files)
+        anew = Reason.ANEW.value in plan.reasons
+        note = of_effect((plan.share_before, share_after), groups, *files, anew=anew)
     return {"note": note} if note else {}
 
 
