@@ -8,6 +8,7 @@ import typer
 from zadapter.arguments.options import AUTO
 from zadapter.backend import plugins
 from zadapter.layout.layout import Curve as Curves
+from zadapter.reports.optimize import VERIFICATIONS
 
 CURVE, TARGET_FILE_SIZE, ROW_GROUPS = "adaptive", AUTO, 16
 """Defaults of :func:`zadapter.optimize`."""
@@ -70,4 +71,28 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result or the error.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show phases, and warnings of Spark.")
+]
+Tiers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN:AGES",
+        help="Leave newer files alone, make older ones larger, such as day:hot=2d,warm=30d.",
+    ),
+]
+Verify = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="counts, or checksum to compare all values before the commit, which reads the "
+        "written files once.",
+        autocompletion=lambda: list(VERIFICATIONS),
+    ),
+]
+Price = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PRICES",
+        help="Add up the cost: put and get of 1 000 requests, gb_read, core_hour; such as "
+        "put=0.005,get=0.0004,core_hour=0.05.",
+    ),
 ]

@@ -21,13 +21,16 @@ from zadapter.cli.options import (
     Curve,
     Html,
     Plot,
+    Price,
     RowGroups,
     TargetFileSize,
+    Tiers,
+    Verify,
 )
 from zadapter.cli.parsing import parse_by, parse_columns, parse_pairs, parse_tiers
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.reports.optimize import VERIFICATIONS, shown_versions
+from zadapter.reports.optimize import shown_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,13 +100,6 @@ _Settle = Annotated[
     str | None,
     typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
 ]
-_Tiers = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN:AGES",
-        help="Leave newer files alone, make older ones larger, such as day:hot=2d,warm=30d.",
-    ),
-]
 _WidenStats = Annotated[
     bool,
     typer.Option(
@@ -113,23 +109,6 @@ _WidenStats = Annotated[
 ]
 _Force = Annotated[
     bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
-]
-_Verify = Annotated[
-    str,
-    typer.Option(
-        metavar="HOW",
-        help="counts, or checksum to compare all values before the commit, which reads the "
-        "written files once.",
-        autocompletion=lambda: list(VERIFICATIONS),
-    ),
-]
-_Price = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PRICES",
-        help="Add up the cost: put and get of 1 000 requests, gb_read, core_hour; such as "
-        "put=0.005,get=0.0004,core_hour=0.05.",
-    ),
 ]
 _BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
 
@@ -153,11 +132,11 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     max_seconds: _MaxSeconds = None,
     max_concurrent_jobs: _MaxConcurrentJobs = 1,
     settle: _Settle = None,
-    tiers: _Tiers = None,
+    tiers: Tiers = None,
     widen_stats: _WidenStats = False,
     force: _Force = False,
-    verify: _Verify = "counts",
-    price: _Price = None,
+    verify: Verify = "counts",
+    price: Price = None,
     plot: Plot = None,
     html: Html = None,
 ) -> Call:

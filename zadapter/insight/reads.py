@@ -140,7 +140,7 @@ class Reads:
             )
         if self.unused:
             found["unused entries"] = listed(
-                [f"{n:,} {why}" for why, n in self.unused.items()], "; "
+                map("{0[1]:,} {0[0]}".format, self.unused.items()), "; "
             )
         return found
 
@@ -298,6 +298,6 @@ def _row(each: Query, columns: Sequence[str]) -> tuple[object, ...]:
         "matching rows": None if found is None else found.rows,
         "files in vain": "" if found is None else f"{least}{found.in_vain:.1%}",
         "row groups in vain": "" if vain is None else f"{least}{vain:.1%}",
-        "excludes nothing": "; ".join(each.unused),
+        "excludes nothing": listed(each.unused, "; "),
     }
     return tuple(cells[name] for name in columns)
