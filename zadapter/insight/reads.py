@@ -138,11 +138,8 @@ class Reads:
                 f"{self.in_vain:.1%} of the opened files{more}, by {self.counted:,} filters"
                 f"{'; ' if self.note else ''}{self.note}"
             )
-        if self.unused:
-            found["unused entries"] = listed(
-                map("{0[1]:,} {0[0]}".format, self.unused.items()), "; "
-            )
-        return found
+        unused = listed([f"{n:,} {why}" for why, n in self.unused.items()], "; ")
+        return found | ({"unused entries": unused} if unused else {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Event, Thread
 
 from rich.console import Console
@@ -66,9 +66,11 @@ def progress(console: Console | None = None) -> Iterator[None]:
             bar.stop()
 
 
-def _harmless() -> AbstractContextManager[None]:
+@contextmanager
+def _harmless() -> Iterator[None]:
     """Ignore a terminal that is gone: rich ends the process at a broken pipe."""
-    return suppress(Exception, SystemExit)
+    with suppress(SystemExit), ignoring_errors():
+        yield
 
 
 class _Call:

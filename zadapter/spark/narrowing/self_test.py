@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.interrupts import reraise
 from zadapter.base.translate_errors import root_cause, texts
 from zadapter.releases.spark_api import repartition_by_id, to_arrow
 from zadapter.spark.narrowing.sort import narrowed
@@ -65,6 +66,7 @@ def failure(spark: SparkSession) -> str | None:
         try:
             _found[key] = wrong = _tested(spark)
         except (Py4JError, PySparkException, TypeError, ValueError) as error:
+            reraise(error)
             messages = texts(error)
             if any(_CANCELLED in text for text in messages):
                 raise  # by the user
