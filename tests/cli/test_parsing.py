@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from zadapter.arguments.ages import parse_age
-from zadapter.cli.parsing import parse_by, parse_pairs, parse_version
+from zadapter.cli.options import parse_by, parse_pairs, parse_version
 from zadapter.errors import UsageError
 
 

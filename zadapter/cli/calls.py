@@ -16,8 +16,7 @@ import zadapter
 from zadapter.arguments.local_paths import check_local
 from zadapter.backend import plugins
 from zadapter.cli.error_messages import complaining, printing, telling
-from zadapter.cli.options import AsJson, Conf, Quiet, Verbose
-from zadapter.cli.parsing import parse_pairs
+from zadapter.cli.options import AsJson, Conf, Quiet, Verbose, parse_pairs
 from zadapter.cli.results import Result, show
 from zadapter.errors import UsageError
 from zadapter.reports.progress import progress

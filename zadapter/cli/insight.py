@@ -9,8 +9,7 @@ import zadapter
 from zadapter.arguments.options import Options, check_where
 from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
-from zadapter.cli.options import Backend, Html, Plot, Table, Where
-from zadapter.cli.parsing import parse_by
+from zadapter.cli.options import Backend, Html, Plot, Table, Where, parse_by
 from zadapter.cli.results import Result, check_paths, with_pages
 from zadapter.errors import UsageError
 

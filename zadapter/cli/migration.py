@@ -17,8 +17,8 @@ from zadapter.cli.options import (
     RowGroups,
     Table,
     TargetFileSize,
+    parse_by,
 )
-from zadapter.cli.parsing import parse_by
 from zadapter.cli.results import Result, facts
 from zadapter.migration.options import MigrationOptions
 from zadapter.reports.migration import Mode

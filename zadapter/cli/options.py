@@ -1,5 +1,8 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the texts that users type as values."""
 
+import re
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +10,7 @@ import typer
 
 from zadapter.arguments.options import AUTO
 from zadapter.backend import plugins
+from zadapter.errors import UsageError
 from zadapter.layout.layout import Curve as Curves
 from zadapter.reports.optimize import VERIFICATIONS
 
@@ -96,3 +100,112 @@ Price = Annotated[
         "put=0.005,get=0.0004,core_hour=0.05.",
     ),
 ]
+
+
+_OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
+"""Look-ahead for a separator outside backticks: an even number of backticks follows."""
+
+
+def parse_by(texts: Sequence[str]) -> dict[str, float]:
+    """Parse the values of ``--by``: comma-separated names with optional weights.
+
+    >>> parse_by(["event_time, user_id=2", "`odd,name`"])
+    {'event_time': 1.0, 'user_id': 2.0, '`odd,name`': 1.0}
+
+    Raises:
+        UsageError: A name is empty or repeated, or a weight is not a number.
+    """
+    keys: dict[str, float] = {}
+    for part in (part for text in texts for part in re.split(f",{_OUTSIDE}", text)):
+        name, *weights = map(str.strip, re.split(f"={_OUTSIDE}", part))
+        if not name or len(weights) > 1:
+            raise UsageError(
+                f"--by: {part!r} is not a column name; pass names such as a,b or a=2,b"
+            )
+        if name in keys:
+            raise UsageError(f"--by: duplicate column {name}; pass each column once")
+        keys[name] = _weight(name, weights[0]) if weights else 1.0
+    return keys
+
+
+def parse_columns(texts: Sequence[str]) -> list[str]:
+    """Parse the values of ``--bloom-filters``: comma-separated names; an empty text has none.
+
+    >>> parse_columns(["user_id, `odd,name`", ""])
+    ['user_id', '`odd,name`']
+    """
+    parts = [part.strip() for text in texts for part in re.split(f",{_OUTSIDE}", text)]
+    return [part for part in parts if part]
+
+
+def _weight(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--by: the weight {text!r} of {name} is not a number") from None
+
+
+def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Parse the values of a repeatable option, each in the form ``key=value``.
+
+    Args:
+        texts: The values.
+        option: Name of the option, for error messages.
+
+    >>> parse_pairs(["spark.master=local[4]"], "--conf")
+    {'spark.master': 'local[4]'}
+
+    Raises:
+        UsageError: There is no key or no ``=``.
+    """
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        lacking = "key" if equals else "'='"
+        if not key.strip() or not equals:
+            raise UsageError(f"{option} must be key=value; {_start_of(text)} has no {lacking}")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def _start_of(text: str) -> str:
+    """Return the part of a setting that is certainly a name; the rest may be a secret."""
+    name = re.match(r"[a-zA-Z][\w-]*(?:\.[\w-]+)+", text)
+    return "a value" if name is None else repr(name[0])
+
+
+def parse_tiers(text: str) -> dict[str, dict[str, str]]:
+    """Parse the value of ``--tiers``.
+
+    >>> parse_tiers("event_time:hot=2d,warm=30d")
+    {'event_time': {'hot': '2d', 'warm': '30d'}}
+
+    Raises:
+        UsageError: There is no column, or a part has no ``=``.
+    """
+    column, colon, ages = text.rpartition(":")
+    if not colon or not column.strip():
+        raise UsageError(f"--tiers: {text!r} has no column; pass a value such as day:hot=2d")
+    return {column.strip(): parse_pairs(ages.split(","), "--tiers")}
+
+
+def parse_version(text: str) -> int | datetime:
+    """Parse the value of ``--version``: a version number, or a time in ISO 8601.
+
+    >>> parse_version("12")
+    12
+    >>> parse_version("2025-01-31T12:00:00")
+    datetime.datetime(2025, 1, 31, 12, 0)
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    try:
+        return datetime.fromisoformat(re.sub(r"[zZ]\Z", "+00:00", text.strip()))
+    except ValueError:
+        raise UsageError(
+            f"--version: {text!r} is neither a version number nor a time such as "
+            "2025-01-31T12:00:00"
+        ) from None

@@ -26,8 +26,11 @@ from zadapter.cli.options import (
     TargetFileSize,
     Tiers,
     Verify,
+    parse_by,
+    parse_columns,
+    parse_pairs,
+    parse_tiers,
 )
-from zadapter.cli.parsing import parse_by, parse_columns, parse_pairs, parse_tiers
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
 from zadapter.reports.optimize import shown_versions

@@ -12,8 +12,7 @@ from zadapter.base.sizes import show as show_size
 from zadapter.base.translate_errors import explaining
 from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
-from zadapter.cli.options import Backend, Table, Version, Where
-from zadapter.cli.parsing import parse_pairs, parse_version
+from zadapter.cli.options import Backend, Table, Version, Where, parse_pairs, parse_version
 from zadapter.cli.results import Result, as_json, ascii_json, facts, listing
 
 if TYPE_CHECKING:
