@@ -27,7 +27,7 @@ from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import snapshots, specs
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
-from zadapter_delta.table.lookup import Located, afresh, current, locate
+from zadapter_delta.table.lookup import Located, again, current, locate
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
 
@@ -71,7 +71,7 @@ class DeltaBackend:
         previous: Located = since.handle.located
         if since.version is None:
             return previous
-        located = afresh(self._jvm, previous)
+        located = again(self._jvm, previous)
         return located if located.log.tableExists() else locate(self._jvm, since.table)
 
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:

@@ -19,9 +19,17 @@ from zadapter.table.file_stats import partition
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
 from zadapter_delta.calls import new
-from zadapter_delta.commits.rewrites import COMMIT_TAG, as_new, refuse_another, set_property, sizes
+from zadapter_delta.commits.rewrites import (
+    COMMIT_TAG,
+    as_new,
+    begin,
+    refuse_another,
+    set_property,
+    sizes,
+)
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
+from zadapter_delta.table import logs
 from zadapter_delta.table.lookup import Located, by_path, log_of
 from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
 from zadapter_delta.table.snapshots import Handle
@@ -46,7 +54,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
             f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
             "with CREATE TABLE ... USING delta LOCATION"
         )
-    log = log_of(jvm, path)
+    log = logs.updated(jvm, log_of(jvm, path), jvm.option())
     if log.tableExists():
         raise UsageError(f"{table} already exists; pass another target")
     properties = {**definition.properties, PROPERTY: text(source)}
@@ -127,7 +135,7 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
     located, base = change.base.handle
     is_new = change.base.version is None
     with before_sending(change.base.table):
-        transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+        transaction = begin(jvm, change.base.handle)
         modes = jvm.root.org.apache.spark.sql.SaveMode
         mode = modes.ErrorIfExists if is_new else modes.Append
         operation = new(jvm, "DeltaOperations$Write", mode=mode)
@@ -178,11 +186,12 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     Raises:
         ConflictError: The table has more versions, or another table replaced it.
     """
-    log = snapshot.handle.located.log
-    head = log.update(False, jvm.option(), jvm.option())  # noqa: FBT003
+    log = logs.updated(jvm, snapshot.handle.located.log, jvm.option())
+    head = log.unsafeVolatileSnapshot()
     # another table may have been created at the same location
     if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
         raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
     file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
     file_system.delete(log.logPath(), True)  # noqa: FBT003 - recursively
-    jvm.delta.DeltaLog.invalidateCache(jvm.session, log.dataPath())
+    shared = logs.shared(jvm, log, jvm.option())
+    shared.update(False, jvm.option(), jvm.option())  # noqa: FBT003

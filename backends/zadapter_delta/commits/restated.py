@@ -6,7 +6,7 @@ from typing import Any
 from zadapter.base.java_errors import first_line
 from zadapter.errors import ConflictError
 from zadapter.table.snapshot import Snapshot
-from zadapter_delta.commits.rewrites import described, refuse_another
+from zadapter_delta.commits.rewrites import begin, described, refuse_another
 from zadapter_delta.jvm import Jvm
 
 
@@ -32,8 +32,7 @@ def commit(
     """
     by_path = {str(add.path()): add for add in adds}
     stated = [described(jvm, by_path[path], text) for path, text in zip(paths, texts, strict=True)]
-    located, base = snapshot.handle
-    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    transaction = begin(jvm, snapshot.handle)
     transaction.trackFilesRead(jvm.seq(adds))
     operation = getattr(jvm.delta, "DeltaOperations$ComputeStats")(jvm.seq())
     refuse_another(jvm, snapshot)

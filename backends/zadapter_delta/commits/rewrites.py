@@ -23,9 +23,9 @@ from zadapter.table.staged_files import remove_named, removing
 from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
+from zadapter_delta.table import logs
 from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.commit_info import commit_info
-from zadapter_delta.table.lookup import afresh
 from zadapter_delta.table.side_files import prefix_of
 from zadapter_delta.table.snapshots import Handle
 
@@ -133,7 +133,7 @@ def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> i
     """
     located, base = change.base.handle
     with before_sending(change.base.table):
-        transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+        transaction = begin(jvm, change.base.handle)
         transaction.trackFilesRead(jvm.seq_of(removed))
         actions = jvm.list_of(added)
         actions.addAll(removals(jvm, removed, int(time.time() * 1000)))
@@ -159,6 +159,13 @@ def removals(jvm: Jvm, adds: JavaObject, time_: int) -> JavaObject:
     return loops.mapped(adds, loops.bound(remove, 1, time_, changes_data))
 
 
+def begin(jvm: Jvm, base: Handle) -> JavaObject:
+    """Return a transaction on a version, with the lock that all threads' commits have."""
+    located, snapshot = base
+    log = logs.shared(jvm, located.log, located.catalog_table)
+    return log.startTransaction(located.catalog_table, jvm.option(snapshot))
+
+
 def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
     """Check that the log still belongs to the table that *planned* is a version of.
 
@@ -166,11 +173,15 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
 
     Raises:
         ReplacedTableError: The table was dropped and created again, or replaced by an older copy.
+        ConflictError: The log was replaced by a copy of itself.
     """
-    log = afresh(jvm, planned.handle.located).log
-    head = log.update(False, jvm.option(), planned.handle.located.catalog_table)  # noqa: FBT003
+    located, base = planned.handle
+    if logs.continues(jvm, located.log, base):
+        return
+    head = logs.own(jvm, located.log).unsafeVolatileSnapshot()
     if str(head.metadata().id()) != planned.id or int(head.version()) < (planned.version or 0):
         raise ReplacedTableError(planned.table)
+    raise ConflictError(f"{planned.table}: its log was written again since version {base.version()}")
 
 
 def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:
@@ -197,8 +208,8 @@ def set_property(jvm: Jvm, snapshot: Snapshot, key: str, value: str) -> None:
         ConflictError: Another writer changed the table's metadata meanwhile.
         ReplacedTableError: The table was dropped and created again.
     """
-    located, base = snapshot.handle
-    transaction = located.log.startTransaction(located.catalog_table, jvm.option(base))
+    base = snapshot.handle.snapshot
+    transaction = begin(jvm, snapshot.handle)
     fields = json.loads(base.metadata().json())["metaData"]
     properties = fields.get("configuration", {}) | {key: value}
     changed = jvm.action(metaData=fields | {"configuration": properties})

@@ -12,6 +12,7 @@ from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.table import logs
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
 _SESSION_CATALOG = re.compile(r"(?i)`?spark_catalog`?\.")
@@ -24,7 +25,7 @@ class Located:
     """Log of a table, and its catalog entry if it has one.
 
     Attributes:
-        log: Delta's ``DeltaLog``.
+        log: Delta's ``DeltaLog``, to read; commits go through :func:`logs.shared`.
         catalog_table: Spark's ``Option[CatalogTable]``.
     """
 
@@ -78,7 +79,7 @@ def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     with _translated_errors(jvm, table):
-        log = log_of(jvm, path)
+        log = logs.updated(jvm, log_of(jvm, path), jvm.option())
     if not log.tableExists():
         file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         state = "has no _delta_log" if file_system.exists(log.dataPath()) else "does not exist"
@@ -109,6 +110,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
     with _translated_errors(jvm, table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
+        log = logs.updated(jvm, log, jvm.option(entry))
     if not log.tableExists():
         raise UnknownTableError(
             f"{table} is in the catalog, but {log.dataPath()} has no _delta_log",
@@ -117,15 +119,10 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     return Located(log=log, catalog_table=jvm.option(entry))
 
 
-def afresh(jvm: Jvm, located: Located) -> Located:
-    """Reload a table's log past Delta's cache: another table may have replaced it."""
-    path = located.log.dataPath()
-    jvm.delta.DeltaLog.invalidateCache(jvm.session, path)
-    if located.catalog_table.isDefined():
-        log = jvm.delta.DeltaLog.forTable(jvm.session, located.catalog_table.get())
-    else:
-        log = jvm.delta.DeltaLog.forTable(jvm.session, path)
-    return replace(located, log=log)
+def again(jvm: Jvm, located: Located) -> Located:
+    """Look up a table once more: another one may have replaced it."""
+    log = logs.shared(jvm, located.log, located.catalog_table)
+    return replace(located, log=logs.updated(jvm, log, located.catalog_table))
 
 
 def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
@@ -135,7 +132,7 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
         UnsupportedError: The table's protocol or features forbid rewrites; the message names them.
     """
     with _translated_errors(jvm, table):
-        snapshot = located.log.update(False, jvm.option(), located.catalog_table)  # noqa: FBT003
+        snapshot = located.log.unsafeVolatileSnapshot()
         protocol = snapshot.protocol()
         located.log.protocolWrite(protocol)
     _refuse(table, protocol)

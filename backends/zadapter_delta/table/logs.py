@@ -1,0 +1,64 @@
+"""The ``DeltaLog`` of a table: the one that all threads share, and one of zadapter's own.
+
+Delta keeps one ``DeltaLog`` of a folder in a cache for all threads, and its lock of commits belongs
+to that instance. So each commit goes through the one in the cache, and the cache is left alone: a
+thread with another instance would commit the same version on a store that cannot tell.
+
+The cached one may be wrong. It reads the checkpoint that it knows from memory, also after another
+process has dropped the table and created another one with a checkpoint of the same version. Then
+the log is read by an instance that no one else sees.
+"""
+
+from zadapter.base.java_errors import causes
+from zadapter_delta.calls import new
+from zadapter_delta.jvm import JavaObject, Jvm
+
+
+def shared(jvm: Jvm, log: JavaObject, catalog_table: JavaObject) -> JavaObject:
+    """Return the ``DeltaLog`` that Delta's cache has of a table now, which locks its commits."""
+    of = catalog_table.get() if catalog_table.isDefined() else log.dataPath()
+    return jvm.delta.DeltaLog.forTable(jvm.session, of)
+
+
+def updated(jvm: Jvm, log: JavaObject, catalog_table: JavaObject) -> JavaObject:
+    """Return a ``DeltaLog`` whose newest snapshot is what the folder has now."""
+    snapshot = log.update(False, jvm.option(), catalog_table)  # noqa: FBT003
+    first = next(jvm.iterate(snapshot.logSegment().checkpointProvider().topLevelFiles()), None)
+    if first is None or _written(log, first.getPath()) == int(first.getModificationTime()):
+        return log
+    return own(jvm, log)
+
+
+def own(jvm: Jvm, log: JavaObject) -> JavaObject:
+    """Return a new ``DeltaLog`` of the same table, which reads everything and is in no cache."""
+    return new(
+        jvm,
+        "DeltaLog",
+        logPath=log.logPath(),
+        dataPath=log.dataPath(),
+        options=log.options(),
+        allOptions=log.allOptions(),
+        clock=log.clock(),
+        initialCatalogTable=jvm.option(),
+    )
+
+
+def continues(jvm: Jvm, log: JavaObject, snapshot: JavaObject) -> bool:
+    """Return whether the log on the store still has the last entry of *snapshot*, as it was.
+
+    Delta's cache is not asked.
+    """
+    entry = jvm.path(f"{log.logPath()}/{int(snapshot.version()):020d}.json")
+    known = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+    return _written(log, entry) == known
+
+
+def _written(log: JavaObject, path: JavaObject) -> int | None:
+    """Return when a file of the log was written, or None if it is missing."""
+    try:
+        files = path.getFileSystem(log.newDeltaHadoopConf())
+        return int(files.getFileStatus(path).getModificationTime())
+    except Exception as error:
+        if any("FileNotFoundException" in cause for cause in causes(error)):
+            return None
+        raise
