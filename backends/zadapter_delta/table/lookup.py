@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
@@ -13,11 +12,11 @@ from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
+from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, untested
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
 _SESSION_CATALOG = re.compile(r"(?i)`?spark_catalog`?\.")
 _UNSUPPORTED = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
-_CATALOG_MANAGED = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,9 @@ def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     with _translated_errors(jvm, table):
-        log = logs.updated(jvm, log_of(jvm, path), jvm.option())
+        log = log_of(jvm, path)
+        _refuse_elsewhere(table, log, jvm.path(reachable(jvm.root, jvm.session, path)))
+        log = logs.updated(jvm, log, jvm.option())
     if not log.tableExists():
         file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         state = "has no _delta_log" if file_system.exists(log.dataPath()) else "does not exist"
@@ -110,6 +111,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
     with _translated_errors(jvm, table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
+        _refuse_elsewhere(table, log, jvm.path(entry.location().toString()))
         log = logs.updated(jvm, log, jvm.option(entry))
     if not log.tableExists():
         raise UnknownTableError(
@@ -133,19 +135,30 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     """
     with _translated_errors(jvm, table):
         snapshot = located.log.unsafeVolatileSnapshot()
-        protocol = snapshot.protocol()
-        located.log.protocolWrite(protocol)
-    _refuse(table, protocol)
+        located.log.protocolWrite(snapshot.protocol())
+    _refuse(table, snapshot)
     return snapshot
 
 
-def _refuse(table: str, protocol: JavaObject) -> None:
-    features = _features(json.loads(protocol.json())["protocol"])
-    if features & _CATALOG_MANAGED:
+def _refuse_elsewhere(table: str, log: JavaObject, asked: JavaObject) -> None:
+    """Refuse a table that Delta looks for in another folder (``redirect``), unlike its locks."""
+    there = asked.getFileSystem(log.newDeltaHadoopConf()).makeQualified(asked)
+    if not there.equals(log.dataPath()):
+        raise UnsupportedError(f"{table} redirects to {log.dataPath()}; pass that table")
+
+
+def _refuse(table: str, snapshot: JavaObject) -> None:
+    stated = json.loads(snapshot.protocol().json())["protocol"]
+    properties = json.loads(snapshot.metadata().json())["metaData"].get("configuration", {})
+    if features(stated) & CATALOG_MANAGED:
         raise UnsupportedError(
             f"{table} is a catalog-managed table; only its catalog can commit maintenance to it"
         )
-
-
-def _features(protocol: dict[str, Any]) -> set[str]:
-    return {*(protocol.get("writerFeatures") or ()), *(protocol.get("readerFeatures") or ())}
+    if any(key.startswith(REDIRECT) for key in properties):
+        raise UnsupportedError(f"{table} redirects to another table; pass that table")
+    if names := untested(stated):
+        raise UnsupportedError(
+            f"{table} has table features that zadapter was not tested with: {', '.join(names)}; "
+            "use Delta's own OPTIMIZE, or drop a feature that the table does not need by ALTER "
+            "TABLE ... DROP FEATURE"
+        )
