@@ -24,7 +24,7 @@ from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, recorded_stats, restated, rewrites
 from zadapter_delta.format import FORMAT
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.table import snapshots, specs
+from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
 from zadapter_delta.table.lookup import Located, again, current, locate
@@ -47,6 +47,7 @@ class DeltaBackend:
         self._spark = spark
         self._jvm = Jvm(spark)
         self._live = LiveFiles(self._jvm)
+        self._texts = zones.Texts(self._jvm, self._live)
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
@@ -77,6 +78,7 @@ class DeltaBackend:
     def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
         """Return the file table of the live files, with the log's stats of *columns*."""
         base = snapshot.handle.snapshot
+        self._texts.of(snapshot)
         about = self._live.about(base)
         files = snapshots.file_table(snapshot, self._live.frame(base), columns, about)
         if self._live.contradicts(base, files):
@@ -125,9 +127,8 @@ class DeltaBackend:
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*: deletion vectors are applied, row ids are kept."""
         _, base = snapshot.handle
-        rows = self._rows(
-            snapshot, self._jvm.seq_of(self._live.of(base, files["path"].to_pylist()))
-        )
+        adds = self._texts.located(snapshot, self._live.of(base, files["path"].to_pylist()))
+        rows = self._rows(snapshot, self._jvm.seq_of(adds))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
         with activated(self._spark):
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
@@ -144,8 +145,13 @@ class DeltaBackend:
         """Write *rows* with Delta's writer, which applies constraints and column mapping."""
         base = snapshot.handle.snapshot
         columns = () if layout is None else layout.request.columns
-        with self._set(_NO_STATS | encoding.settings(snapshot.physical)):
-            written = rewrites.write(self._jvm, snapshot.handle, rows, encoding.write)
+        local = not zones.zoned(snapshot)
+        settings = _NO_STATS | encoding.settings(snapshot.physical)
+        with self._set(settings if local else settings | zones.IN_UTC):
+            written = rewrites.write(
+                self._jvm, snapshot.handle, rows, encoding.write, checked=local
+            )
+        written = self._texts.stated(snapshot, written)
         if layout is not None:
             clustered = is_clustered(self._jvm, base)
             written = [

@@ -107,6 +107,14 @@ class Jvm:
         """
         return self.module(self.delta.actions, "Action").fromJson(json.dumps(content))
 
+    def copied(self, add: JavaObject, **changed: Any) -> JavaObject:
+        """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File").
+
+        The path of a live file stays as it is: under another spelling, the file would be live
+        twice.
+        """
+        return self.action(add=json.loads(add.json())["add"] | changed)
+
     def path(self, text: str) -> JavaObject:
         """Return a Hadoop path."""
         return self.root.org.apache.hadoop.fs.Path(text)

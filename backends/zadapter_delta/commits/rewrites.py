@@ -28,6 +28,7 @@ from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.commit_info import commit_info
 from zadapter_delta.table.side_files import prefix_of
 from zadapter_delta.table.snapshots import Handle
+from zadapter_delta.table.specs import CONSTRAINT, GENERATED
 
 COMMIT_TAG = "zadapter.commitId"
 
@@ -37,17 +38,27 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
-def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str) -> list[Any]:
+def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool) -> list[Any]:
     """Write each partition of *rows* as one file and return Delta's AddFile actions.
 
     The file names start with a prefix unique to this write. It identifies the files of a failed
     write, which Delta does not report.
+
+    Args:
+        jvm: The session's JVM.
+        planned: The version that the rows are of.
+        rows: The rows, in a session of zadapter's own.
+        write_id: The write's id.
+        checked: Whether Delta checks CHECK constraints and generated columns. Their expressions
+            depend on the time zone of the session.
     """
     located, base = planned
     log = located.log
     transaction = log.startTransaction(located.catalog_table, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
+    elif not checked and (unchecked := _unchecked(jvm, base.metadata())) is not None:
+        transaction.updateMetadata(unchecked, False)  # noqa: FBT003 - it is never committed
     root, prefix = str(log.dataPath()), prefix_of(write_id)
     # Delta declares it as a static setting, which Spark's public API cannot change
     settings = jvm.session.sessionState().conf()
@@ -62,6 +73,18 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str) -> list[Any]:
         settings.unsetConf(_FILE_NAME_PREFIX)
 
 
+def _unchecked(jvm: Jvm, metadata: JavaObject) -> JavaObject | None:
+    """Return *metadata* without CHECK constraints and generation expressions, if it has any."""
+    fields = json.loads(metadata.json())["metaData"]
+    schema = json.loads(fields["schemaString"])
+    generated = [column["metadata"].pop(GENERATED, None) for column in schema["fields"]]
+    properties = fields.get("configuration", {})
+    kept = {key: value for key, value in properties.items() if not key.startswith(CONSTRAINT)}
+    if not any(generated) and kept == properties:
+        return None
+    return jvm.action(metaData=fields | {"schemaString": json.dumps(schema), "configuration": kept})
+
+
 def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with its path percent-encoded to ASCII (RFC 3986, section 2.1).
 
@@ -71,7 +94,7 @@ def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
     path = str(add.path())
     if path.isascii():
         return add
-    return _copied(jvm, add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
+    return jvm.copied(add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
 
 
 def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
@@ -87,14 +110,14 @@ def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> Jav
     number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     provider = {"clusteringProvider": PROVIDER} if clustered else {}
-    return _copied(jvm, add, dataChange=False, tags=tags, **provider)
+    return jvm.copied(add, dataChange=False, tags=tags, **provider)
 
 
 def described(jvm: Jvm, add: JavaObject, stats: str) -> JavaObject:
     """Return *add* with *stats*, a JSON string, and without data change."""
     if isinstance(add, dict):
         return add | {"stats": stats}
-    return _copied(jvm, add, dataChange=False, stats=stats)
+    return jvm.copied(add, dataChange=False, stats=stats)
 
 
 def line(add: JavaObject) -> str:
@@ -104,16 +127,7 @@ def line(add: JavaObject) -> str:
 
 def as_new(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with ``dataChange=true``, for rows that are new to the table."""
-    return _copied(jvm, add, dataChange=True)
-
-
-def _copied(jvm: Jvm, add: JavaObject, **changed: Any) -> JavaObject:
-    """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File").
-
-    The path of a live file stays as it is: under another spelling, the file would be live twice.
-    """
-    fields = json.loads(add.json())["add"] | changed
-    return jvm.action(add=fields)
+    return jvm.copied(add, dataChange=True)
 
 
 def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> int:
@@ -181,7 +195,9 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
     head = logs.own(jvm, located.log).unsafeVolatileSnapshot()
     if str(head.metadata().id()) != planned.id or int(head.version()) < (planned.version or 0):
         raise ReplacedTableError(planned.table)
-    raise ConflictError(f"{planned.table}: its log was written again since version {base.version()}")
+    raise ConflictError(
+        f"{planned.table}: its log was written again since version {base.version()}"
+    )
 
 
 def sizes(jvm: Jvm, log: JavaObject) -> Callable[[str], int | None]:

@@ -34,6 +34,7 @@ KEPT = "delta.deletedFileRetentionDuration"
 MAPPING = "delta.columnMapping.mode"
 _ID = "delta.columnMapping.id"
 GENERATED = "delta.generationExpression"
+CONSTRAINT = "delta.constraints."
 _INTERVAL = re.compile(r"(?i)(?:interval )?(\d+) (second|minute|hour|day|week)s?")
 _MILLISECONDS = {
     "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000,
@@ -111,7 +112,7 @@ def _notes(fields: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
     for key in sorted(properties):
         is_kept = key in {TARGET_FILE_SIZE, MAPPING} or key.startswith("zadapter.")
         is_kept |= key == KEPT and _INTERVAL.fullmatch(properties[key]) is not None
-        if key.startswith("delta.constraints."):
+        if key.startswith(CONSTRAINT):
             yield Note(f"CHECK ({properties[key]})", Status.LOST, "new rows are not checked")
         elif key.startswith("delta.") and not is_kept and not _IGNORED.match(key):
             yield Note(f"property {key}", Status.LOST, "only Delta interprets it")

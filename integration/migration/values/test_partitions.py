@@ -87,3 +87,17 @@ def test_moments_are_partition_values_as_the_protocol_has_them(lakes):
         target = lakes.migrate("iceberg", table, "delta", mode=mode).target
         rows = QueryBuilder().register("t", DeltaTable(target)).execute("SELECT t FROM t")
         assert str(pa.table(rows.read_all())["t"][0]) == "2024-01-01 12:30:00"
+
+
+def test_an_hour_that_occurs_twice_is_two_partitions(lakes, spark):
+    """Summer time ends in the session's zone; Delta's own writer would join the two hours."""
+    moment = "timestamp_seconds(1730594400 + 1800 * (id % 16))"
+    table = lakes.make("iceberg", spark.range(64).selectExpr("id", f"{moment} AS t"), "t")
+    wanted = lakes.load("iceberg", table).selectExpr("id", "unix_micros(t) AS t").collect()
+
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        target = lakes.migrate("iceberg", table, "delta").target
+
+    rows = DeltaTable(target).to_pyarrow_table()
+    moments = rows["t"].cast(pa.int64()).to_pylist()
+    assert sorted(zip(rows["id"].to_pylist(), moments, strict=True)) == sorted(map(tuple, wanted))
