@@ -113,6 +113,7 @@ class IcebergBackend:
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),
+            rewritten=lambda since: migrated_from.rewritten(version, since),
             handle=version,
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import zadapter
+from integration.kit.lakes import settings
 from integration.migration.hooks import at_commit, lose
 from integration.migration.tables import log
 from zadapter.errors import ConflictError, UnsupportedError, UsageError
@@ -128,11 +129,83 @@ def test_a_lost_answer_doubles_nothing(lakes, spark, monkeypatch, format_, to):
     assert ids(lakes, to, target) == list(range(30))
 
 
+MAINTENANCE = {
+    "delta": [
+        "OPTIMIZE delta.`{t}`",
+        "ALTER TABLE delta.`{t}` SET TBLPROPERTIES ('a.b' = 'c')",
+        "VACUUM delta.`{t}`",
+        "REORG TABLE delta.`{t}` APPLY (PURGE)",
+    ],
+    "iceberg": [
+        "CALL ice.system.rewrite_data_files('{n}', options => map('rewrite-all', 'true'))",
+        "CALL ice.system.rewrite_manifests('{n}')",
+        "CALL ice.system.rewrite_position_delete_files('{n}')",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('a.b' = 'c')",
+    ],
+    "parquet": [],
+}
+"""Statements that change no row, for each format."""
+
+
+@pytest.mark.parametrize(("format_", "to"), PAIRS)
+def test_rewrites_of_the_old_table_are_followed(lakes, spark, format_, to):
+    """Whoever rewrites its files, and whether appended rows are among others or alone."""
+    table = versioned(lakes, format_)
+    if format_ == "delta":  # rows with deletion vectors, which REORG purges
+        lakes.sql(
+            f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES (delta.enableDeletionVectors=true)"
+        )
+        lakes.sql(f"DELETE FROM delta.`{table}` WHERE id = 5")
+    wanted = [row for row in range(20) if format_ != "delta" or row != 5]
+    target = lakes.migrate(format_, table, to).target
+
+    def append(first):
+        lakes.append(format_, table, numbers(spark, first))
+        wanted.extend(range(first, first + 10))
+
+    def optimize():
+        zadapter.optimize(table, by="id", force=True, backend=format_, spark=spark)
+
+    def follow():
+        report = lakes.migrate(format_, table, to, target, follow=True)
+        assert ids(lakes, to, target) == wanted
+        return report.proof and report.proof.rows
+
+    optimize()
+    assert follow() is None
+    append(20)
+    optimize()
+    append(30)
+    for statement in MAINTENANCE[format_]:
+        lakes.sql(statement.format(t=table, n=table.removeprefix("ice.")))
+    append(40)
+    optimize()
+    optimize()
+    append(50)
+    assert follow() == 40
+    append(60)
+    assert follow() == 10
+
+
+def test_a_rewrite_whose_old_files_are_gone_is_refused(lakes, spark):
+    """Appended rows are then in files with other rows only."""
+    table = versioned(lakes, "delta")
+    target = lakes.migrate("delta", table, "iceberg").target
+    lakes.append("delta", table, numbers(spark, 20))
+    zadapter.optimize(table, by="id", backend="delta", spark=spark)
+    with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+        lakes.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+
+    with pytest.raises(UnsupportedError, match=r"was deleted since: .*migrate to another target"):
+        lakes.migrate("delta", table, "iceberg", target, follow=True)
+
+    assert ids(lakes, "iceberg", target) == list(range(20))
+
+
 CHANGES = {
     "delete": "DELETE FROM {t} WHERE id = 3",
     "update": "UPDATE {t} SET id = -1 WHERE id = 3",
     "overwrite": "INSERT OVERWRITE {t} SELECT * FROM {t}",
-    "optimize": None,
     "schema": "ALTER TABLE {t} ADD COLUMN c int",
 }
 
@@ -164,14 +237,11 @@ def undo(lakes, format_, table):
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
-def test_more_than_appends_is_refused(lakes, spark, followed, format_, to, change):
+def test_more_than_appends_is_refused(lakes, followed, format_, to, change):
     """The new table stays as it is, even if rows were appended, too."""
     with followed(format_, to) as (table, target):
         name = f"delta.`{table}`" if format_ == "delta" else table
-        if CHANGES[change] is None:
-            zadapter.optimize(table, by="id", backend=format_, spark=spark)
-        else:
-            lakes.sql(CHANGES[change].format(t=name))
+        lakes.sql(CHANGES[change].format(t=name))
         before = commits(lakes, to, target)
 
         with pytest.raises(UnsupportedError, match="migrate to another target"):

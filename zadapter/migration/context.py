@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.arguments import resolve
 from zadapter.arguments.local_paths import check_local
@@ -15,7 +16,7 @@ from zadapter.arguments.resolve import open_table, request_of
 from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import overlap
-from zadapter.base.names import join, leaves
+from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.levels import orders
@@ -122,12 +123,7 @@ def start(context: MigrationContext) -> SourceTable:
             f"{context.table} is already a {context.to} table; use zadapter.optimize()"
         )
     before = context.source.define(snapshot)
-    columns = [
-        parts
-        for parts, type_ in leaves(snapshot.schema)
-        if parts[0] not in snapshot.partition and orders(type_)
-    ]
-    files = context.source.files(snapshot, columns)
+    files = context.source.files(snapshot, with_order(snapshot))
     kept = heaviest_request(files, snapshot.layouts)
     fields = [f.name for f in before.partition]
     unrepresentable = [
@@ -144,6 +140,15 @@ def start(context: MigrationContext) -> SourceTable:
     )
     request = kept if context.options is None else request_of(context.options, snapshot, files)
     return SourceTable(transfer=transfer, before=before, request=request)
+
+
+def with_order(snapshot: Snapshot) -> list[Parts]:
+    """Return the columns whose stats are carried."""
+    return [
+        parts
+        for parts, type_ in leaves(snapshot.schema)
+        if parts[0] not in snapshot.partition and orders(type_)
+    ]
 
 
 def _is_unrepresentable(values: pa.Array | None) -> bool:
@@ -235,16 +240,19 @@ def proof(
         VerificationError: The files hold different rows.
     """
     transfer = replace(source_table.transfer, files=old)
+    rows = transfer.rows(old)
     before = Side(
         backend=transfer.source,
         snapshot=transfer.snapshot,
         files=old,
         stats=transfer.files_as(new_snapshot),
+        rows=rows,
     )
-    after = Side(backend=transfer.target, snapshot=new_snapshot, files=new, stats=new)
-    keys = keys_of(transfer, source_table.request)
-    filters = filters_on(before.stats, transfer.rows(old), keys)
-    return prove(before, after, transfer.columns(), filters, columns)
+    names = [F.col(quote((field.name,))) for field in rows.schema]
+    read = transfer.target.read(new_snapshot, new).select(*names)
+    after = Side(backend=transfer.target, snapshot=new_snapshot, files=new, stats=new, rows=read)
+    filters = filters_on(before.stats, rows, keys_of(transfer, source_table.request))
+    return prove(before, after, filters, columns)
 
 
 def report(

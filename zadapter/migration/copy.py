@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -32,6 +34,14 @@ _DEFAULT_KEYS = 3
 """Number of columns that filters use if the table has no layout."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Files to read in a version of the old table in which they are live."""
+
+    snapshot: Snapshot
+    files: pa.Table = field(repr=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
     """The source and the target of a migration."""
@@ -42,6 +52,8 @@ class Transfer:
     """Snapshot of the old table."""
     files: pa.Table = field(repr=False)
     """Files of the old table to migrate, with stats of all columns."""
+    earlier: tuple[Lot, ...] = ()
+    """Those of the files that are live in an older version only."""
     definition: Definition
     """Definition of the new table."""
     spark: SparkSession
@@ -58,7 +70,17 @@ class Transfer:
 
     def rows(self, files: pa.Table) -> DataFrame:
         """Return the rows of *files* with the columns of the new table."""
-        return self.source.read(self.snapshot, files).select(*self.columns())
+        parts = [self.source.read(lot.snapshot, lot.files) for lot in self._lots(files)]
+        columns = self.columns()
+        return reduce(DataFrame.union, [part.select(*columns) for part in parts])
+
+    def _lots(self, files: pa.Table) -> list[Lot]:
+        """Divide *files* by the versions to read them in."""
+        lots = [Lot(lot.snapshot, _among(files, lot.files)) for lot in self.earlier]
+        lots = [lot for lot in lots if lot.files.num_rows]
+        for lot in lots:
+            files = files.filter(pc.invert(pc.is_in(files["path"], _paths(lot.files))))
+        return [*lots, Lot(self.snapshot, files)] if files.num_rows or not lots else lots
 
     def files_as(self, pending: Snapshot) -> pa.Table:
         """Return the files with the partition values and stats of the new table."""
@@ -80,6 +102,14 @@ class Transfer:
         partition_values = structs(values, fields[0].type, n, mixed if values else None)
         with_partition = file_stats.replaced(self.files, fields[0], partition_values)
         return file_stats.replaced(with_partition, fields[1], structs(stats, fields[1].type, n))
+
+
+def _among(files: pa.Table, others: pa.Table) -> pa.Table:
+    return files.filter(pc.is_in(files["path"], _paths(others)))
+
+
+def _paths(files: pa.Table) -> pa.Array:
+    return files["path"].combine_chunks()
 
 
 def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
@@ -186,7 +216,7 @@ def check_rows(transfer: Transfer, staged_files: Sequence[Staged], files: pa.Tab
         VerificationError: The numbers differ.
     """
     log_rows = live_rows(files)
-    live = transfer.source.read(transfer.snapshot, files).count() if log_rows is None else log_rows
+    live = transfer.rows(files).count() if log_rows is None else log_rows
     written = sum(total(s.files, "rows") for s in staged_files)
     if written != live:
         raise VerificationError(

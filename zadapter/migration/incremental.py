@@ -1,13 +1,16 @@
 """Incremental migration: rows appended to the old table since its migration."""
 
 from dataclasses import replace
+from itertools import compress
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.backend.commit import publish
 from zadapter.base.commit_attempts import Attempts
+from zadapter.base.locations import map_files
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
+from zadapter.migration.appended import MIGRATE_AGAIN, appended
 from zadapter.migration.context import (
     MigrationContext,
     SourceTable,
@@ -18,8 +21,10 @@ from zadapter.migration.context import (
     proof,
     report,
     start,
+    with_order,
 )
-from zadapter.migration.copy import Transfer, check_rows, plainly
+from zadapter.migration.copy import Lot, check_rows, plainly
+from zadapter.releases.java_classes import java_classes
 from zadapter.reports.migration import Migration, Mode
 from zadapter.reports.phases import phase
 from zadapter.rewrite.self_test import before_writing
@@ -28,8 +33,6 @@ from zadapter.spark.files import discarding
 from zadapter.table.file_stats import total, totals
 from zadapter.table.snapshot import Snapshot, Source, Staged
 from zadapter.table.spec import check
-
-_MIGRATE_AGAIN = "migrate to another target, and drop this one"
 
 
 def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
@@ -43,16 +46,18 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     with phase("plan", context.table, context.seconds) as step:
         new_snapshot = existing(context)
         source_table = start(context)
-        appended = _appended(context, source_table, new_snapshot)
-        step.note(version=source_table.transfer.snapshot.version, **totals([appended]))
-    plan = report(context, source_table, Mode.COPY, "", appended)
+        *earlier, newest = _appended(context, source_table, new_snapshot)
+        files = pa.concat_tables([*(lot.files for lot in earlier), newest.files])
+        step.note(version=source_table.transfer.snapshot.version, **totals([files]))
+    plan = report(context, source_table, Mode.COPY, "", files)
     plan = replace(plan, layout="none; the order of rows is kept until the next optimize")
-    if dry_run or not appended.num_rows or new_snapshot is None:
+    if dry_run or not files.num_rows or new_snapshot is None:
         return plan
     check(source_table.transfer.definition, context.table, context.to)
     before_writing(context.target.format, context.user_session)
-    transfer = replace(source_table.transfer, files=appended)
-    staged_files, version = _carried(context, source_table, new_snapshot, transfer)
+    transfer = replace(source_table.transfer, files=files, earlier=tuple(earlier))
+    source_table = replace(source_table, transfer=transfer)
+    staged_files, version = _carried(context, source_table, new_snapshot)
     # other writers may have rewritten the files since
     head = landed(context, version)
     added = listing(source_table, head)
@@ -60,7 +65,7 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     try:
         with phase("verify", context.target_table, context.seconds) as step:
             step.note(version=head.version, **totals([added]))
-            proven = proof(source_table, head, len(transfer.definition.columns), appended, added)
+            proven = proof(source_table, head, len(transfer.definition.columns), files, added)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. The rows are in version {head.version} of {context.target_table}; restore "
@@ -77,9 +82,10 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
 
 
 def _carried(
-    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, transfer: Transfer
+    context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot
 ) -> tuple[Staged, int | None]:
-    """Write and commit the files of *transfer*; return the new files, and the version if known."""
+    """Write and commit the rows; return the new files, and the version if known."""
+    transfer = source_table.transfer
     target, size = context.target_table, total(transfer.files, "size")
     with phase("write", target, context.seconds, expected=size) as step:
         written = plainly(transfer, new_snapshot, transfer.files)
@@ -100,8 +106,8 @@ def _carried(
 
 def _appended(
     context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot | None
-) -> pa.Table:
-    """Return the files added since the version that the new table contains.
+) -> list[Lot]:
+    """Return the files with the rows appended since the version that the new table contains.
 
     Raises:
         UsageError: The new table was not migrated from the old one.
@@ -122,27 +128,53 @@ def _appended(
     if recorded.version is None:
         raise UnsupportedError(
             f"{context.table} had no versions when it was migrated, so the rows appended since are "
-            f"unknown; {_MIGRATE_AGAIN}"
+            f"unknown; {MIGRATE_AGAIN}"
         )
-    old_files = context.source.files(context.source.at(context.table, recorded.version))
+    since = _at(context, recorded, recorded.version)
     _check_columns(context, source_table, new_snapshot, recorded)
-    new_files = source_table.transfer.files
-    counted = [_counted(old_files), _counted(new_files)]
-    if removed := counted[0] - counted[1]:
+    transfer = source_table.transfer
+    head = Lot(transfer.snapshot, transfer.files)
+    lots = appended(since, head, lambda version: _at(context, recorded, version))
+    for lot in lots[:-1]:
+        _check_present(context, lot)
+    return lots
+
+
+def _at(context: MigrationContext, recorded: Source, version: int) -> Lot:
+    """Return an older version of the old table, and its files.
+
+    Raises:
+        UnsupportedError: It has other columns than the version that was carried.
+    """
+    snapshot = context.source.at(context.table, version)
+    if version != recorded.version and context.source.define(snapshot).digest != recorded.columns:
         raise UnsupportedError(
-            f"{context.table} has changes other than appends since version {recorded.version}: "
-            f"{len(removed)} files were removed or lost rows, first: {min(removed)[0]}; "
-            f"{_MIGRATE_AGAIN}"
+            f"the columns of {context.table} were others in version {version}; {MIGRATE_AGAIN}"
         )
-    return new_files.filter(
-        pc.invert(pc.is_in(new_files["path"], old_files["path"].combine_chunks()))
-    )
+    return Lot(snapshot, context.source.files(snapshot, with_order(snapshot)))
 
 
-def _counted(files: pa.Table) -> set[tuple[str, str | None, int | None]]:
-    rows = files["rows"].to_pylist()
-    entries = zip(files["path"].to_pylist(), files["deletes"].to_pylist(), rows, strict=True)
-    return {(path, deletes, count) for path, deletes, count in entries}
+def _check_present(context: MigrationContext, lot: Lot) -> None:
+    """Check that the files of an older version exist.
+
+    Raises:
+        UnsupportedError: Some were deleted.
+    """
+    jvm = java_classes(context.spark)
+    conf = context.spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+
+    def is_missing(uri: str) -> bool:
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+        return not path.getFileSystem(conf).exists(path)
+
+    uris = context.source.uris(lot.snapshot, lot.files["path"].to_pylist())
+    missing = list(compress(uris, list(map_files(is_missing, uris))))
+    if missing:
+        raise UnsupportedError(
+            f"rows that were appended to {context.table} were rewritten together with others after "
+            f"version {lot.snapshot.version}, and the file that they were in was deleted since: "
+            f"{missing[0]}; follow before old files are deleted, or {MIGRATE_AGAIN}"
+        )
 
 
 def _check_columns(
@@ -155,7 +187,7 @@ def _check_columns(
     actual = [(column["name"], column["type"]) for column in definition.columns]
     if expected != actual or recorded.columns != source_table.origin.columns:
         raise UnsupportedError(
-            f"the columns of {context.table} have changed since the migration; {_MIGRATE_AGAIN}"
+            f"the columns of {context.table} have changed since the migration; {MIGRATE_AGAIN}"
         )
     expected_partition = [
         (f.source, f.transform) for f in source_table.transfer.definition.partition
@@ -163,5 +195,5 @@ def _check_columns(
     if expected_partition != [(f.source, f.transform) for f in definition.partition]:
         raise UnsupportedError(
             f"the partition spec of {context.table} or {context.target_table} has changed since "
-            f"the migration; {_MIGRATE_AGAIN}"
+            f"the migration; {MIGRATE_AGAIN}"
         )

@@ -89,6 +89,12 @@ class Snapshot:
     source: Callable[[], Source | None] = field(default=lambda: None, repr=False, compare=False)
     """Returns the table and version from which the table was migrated, or None. The call reads the
     table's history."""
+    rewritten: Callable[[int], Sequence[tuple[int, int]]] = field(
+        default=lambda _: (), repr=False, compare=False
+    )
+    """Returns the commits since an older version that state that they change no row, such as a
+    rewrite of files: the version before each, and its own, oldest first. The call reads the table's
+    history."""
     handle: Any = field(default=None, repr=False, compare=False)
     """The backend's reference to this version."""
 

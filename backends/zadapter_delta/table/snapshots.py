@@ -26,6 +26,7 @@ from zadapter_delta.columns import physical_names, with_bounds
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats import add_files
 from zadapter_delta.table.clustering import clustering
+from zadapter_delta.table.commit_info import rewritten
 from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
@@ -80,6 +81,7 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
         source=lambda: source(jvm, snapshot),
+        rewritten=lambda since: rewritten(jvm, located.log, since, int(snapshot.version())),
         handle=handle,
     )
 

@@ -30,3 +30,18 @@ def source(version: Version) -> Source | None:
             names = "format", "id", "version", "columns"
             return Source.restored(dict(zip(names, match.groups(), strict=True)))
     return None
+
+
+def rewritten(version: Version, since: int) -> list[tuple[int, int]]:
+    """Return the snapshots after *since* of operation ``replace``, each after its parent.
+
+    They exchange files or metadata, and no rows. None if *since* is no ancestor.
+    """
+    newer = list(ancestors(version.pinned, version.snapshot_id, since or None))[::-1]
+    if not newer or (newer[0].parentId() or 0) != since:
+        return []
+    return [
+        (int(snapshot.parentId() or 0), int(snapshot.snapshotId()))
+        for snapshot in newer
+        if snapshot.operation() == "replace"
+    ]

@@ -10,9 +10,13 @@ from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
-from zadapter_parquet.format.entries import UNREGISTERED, Entry, digest
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
+from zadapter_parquet.log.log import Log
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files
+
+_REWRITES = {Operation.OPTIMIZE, Operation.MOVE, Operation.PUBLISH}
+"""Operations that change no row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,11 @@ def snapshot(
         layouts=Layouts(files),
         id=entry.table,
         source=lambda: entry.source,
+        rewritten=lambda since: [
+            (found.version - 1, found.version)
+            for found in Log(files, table).between(since, entry.version)
+            if found.operation in _REWRITES
+        ],
         handle=Handle(files=files, version=version),
     )
 
