@@ -8,7 +8,7 @@ from random import Random
 
 from integration.migration.tables import Lakes
 from integration.trials import deletes, deltars, evolution, folders, size
-from integration.trials.interruptions import clocks, kills, limits
+from integration.trials.interruptions import clocks, kills, limits, threads
 from integration.trials.tally import Tally
 
 Trial = Callable[[Lakes, Random, Tally, float], None]
@@ -25,4 +25,5 @@ TRIALS: dict[str, Trial] = {
     "kills": kills.kills,
     "limits": limits.limits,
     "clocks": clocks.clocks,
+    "threads": threads.threads,
 }

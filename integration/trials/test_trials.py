@@ -12,7 +12,7 @@ OF = {"delta": ["deltars"], "iceberg": ["equality"], "parquet": ["writers"]}
 SLOW = {
     "iceberg": ["evolution", "vectors"],
     "parquet": ["files", "columns", "cells"],
-    "migration": ["kills", "limits", "clocks"],
+    "migration": ["kills", "limits", "clocks", "threads"],
 }
 """The same of those that are slow."""
 SMALL = 0.01
