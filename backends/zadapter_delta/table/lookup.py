@@ -72,7 +72,9 @@ def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
         if reason is None:
             raise
         raise UnsupportedError(
-            f"{table}: this Delta version cannot rewrite it: {reason.splitlines()[0]}"
+            f"{table}: this Delta version cannot rewrite it: {reason.splitlines()[0]}; use a "
+            "release or an engine that can, or drop the feature there by ALTER TABLE ... DROP "
+            "FEATURE"
         ) from error
 
 
