@@ -46,11 +46,26 @@ def own(jvm: Jvm, log: JavaObject) -> JavaObject:
 def continues(jvm: Jvm, log: JavaObject, snapshot: JavaObject) -> bool:
     """Return whether the log on the store still has the last entry of *snapshot*, as it was.
 
-    Delta's cache is not asked.
+    Delta's cache is not asked. The time of writing comes from a listing, as that of the snapshot:
+    a log store may have another one for the same file.
     """
-    entry = jvm.path(f"{log.logPath()}/{int(snapshot.version()):020d}.json")
+    name = f"{int(snapshot.version()):020d}.json"
+    listed = _first_from(jvm, log, name)
     known = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
-    return _written(log, entry) == known
+    if listed is None or listed.getPath().getName() != name:
+        return False
+    return int(listed.getModificationTime()) == known
+
+
+def _first_from(jvm: Jvm, log: JavaObject, name: str) -> JavaObject | None:
+    """Return the status of the first file of the log from a name on, or None if there is none."""
+    try:
+        found = log.store().listFrom(jvm.path(f"{log.logPath()}/{name}"), log.newDeltaHadoopConf())
+        return found.next() if found.hasNext() else None
+    except Exception as error:
+        if any("FileNotFoundException" in cause for cause in causes(error)):
+            return None
+        raise
 
 
 def _written(log: JavaObject, path: JavaObject) -> int | None:
