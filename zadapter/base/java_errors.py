@@ -1,12 +1,17 @@
 """Java exceptions behind exceptions of py4j and PySpark."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from zadapter.base.secrets import masked
 
 JavaObject = Any
+
+_MISMATCH = re.compile(r"Checksum error: (?P<path>file:[^\n]+?) at \d+")
+"""Message of Hadoop's ``LocalFileSystem``. HDFS, which keeps checksums elsewhere, names no scheme.
+"""
 
 _DEEPEST = 32
 """Maximum number of causes to read, since a chain may be cyclic."""
@@ -27,6 +32,30 @@ def _causes(error: BaseException) -> Iterator[str]:
     while thrown is not None:
         yield str(thrown.toString())
         thrown = thrown.getCause()
+
+
+def checksum_file(name: str) -> str:
+    """Return the name of the checksum file that Hadoop writes beside a file on local disk."""
+    return f".{name}.crc"
+
+
+def checksum_mismatch(messages: Sequence[str]) -> tuple[str, str] | None:
+    """Return the file that does not match its checksum file, and a sentence; None: there is none.
+
+    Programs other than Hadoop rewrite a file without its checksum file: it is not damaged then.
+
+    Args:
+        messages: The exceptions as text.
+    """
+    found = next(filter(None, map(_MISMATCH.search, messages)), None)
+    if found is None:
+        return None
+    path, name = found["path"], checksum_file(found["path"].rpartition("/")[2])
+    return path, (
+        f"{path} does not match {name}, the checksum file that Hadoop wrote beside it and compares "
+        f"at each read. If another program has rewritten the file since, delete {name}, and retry; "
+        "otherwise the file is damaged: restore it, or the table to a version without it"
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 from zadapter.base.failures.kinds import KINDS, Kind
 from zadapter.base.interrupts import reraise
-from zadapter.base.java_errors import causes, first_line_of, java_exception
+from zadapter.base.java_errors import causes, checksum_mismatch, first_line_of, java_exception
 from zadapter.base.secrets import masked
 from zadapter.errors import (
     DataFileError,
@@ -120,6 +120,8 @@ def explain(table: str, messages: Sequence[str]) -> ZadapterError:
             f"{table}: a Python function of the query failed: {_raised(by_python)}; fix it, and "
             "retry"
         )
+    if unmatched := checksum_mismatch(messages):
+        return DataFileError(f"{table}: {unmatched[1]}", unmatched[0])
     cause = root_cause(messages)
     for kind in KINDS:
         hit = next((text for text in reversed(messages) if kind.pattern.search(text)), None)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
 from zadapter_parquet.format.entries import LARGEST
 from zadapter_parquet.format.paths import ASIDE, checked
+from zadapter_parquet.store import checksum_files
 from zadapter_parquet.store.contract import Found, Outcome
 
 _REFUSED = {EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS}
@@ -95,6 +96,7 @@ class LocalFiles:
         """
         for path in paths:
             with self._store_errors(path, "deleted"):
+                checksum_files.remove(self._inside(path))
                 self._inside(path).unlink(missing_ok=True)
 
     def _write_temporary(self, data: bytes) -> Path:
@@ -215,6 +217,7 @@ class LocalFiles:
             source, target = self._inside(old), self._inside(new)
             with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
                 changed.update(self._make_folder(target.parent))
+                checksum_files.remove(source)
                 os.replace(source, target)  # noqa: PTH105 - a failpoint of tests
                 changed.add(source.parent)
         with self._store_errors("", "written"):
