@@ -32,7 +32,7 @@ from zadapter_parquet.format.capabilities import FORMAT
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
+from zadapter_parquet.log.snapshot import Version, folders, snapshot, with_partition
 from zadapter_parquet.operations import (
     catalog,
     external_changes,
@@ -75,7 +75,7 @@ class ParquetBackend:
         files = since.handle.files
         log = Log(files, table)
         if not log.exists():
-            return snapshot(table, files, registration.found(self._spark, files, table))
+            return catalog.current(self._spark, table)
         entry = log.head()
         entries = list(log.between(since.handle.version.entry.version, entry.version))
         aborted = (e.folder for e in entries if e.operation is Operation.ABORT and e.folder)
@@ -161,8 +161,8 @@ class ParquetBackend:
         pending = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if pending else data_folder(encoding.write)
         int96 = entry.int96 and not encoding.whole
-        columns = tuple(snapshot.partition)
-        paths = staging.write(store, rows, folder, columns, encoding, int96=int96)
+        partition = folders(store, snapshot.handle.version, snapshot.partition)
+        paths = staging.write(store, rows, folder, partition, encoding, int96=int96)
         uris = data.uris(self._spark, map(store.location, paths))
         return Written(
             paths=dict(zip(paths, uris, strict=True)),

@@ -10,7 +10,7 @@ from zadapter.errors import (
     UnsupportedError,
     VersionExpiredError,
 )
-from zadapter_parquet.operations import publishing
+from zadapter_parquet.operations import publishing, registration
 from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files
 
@@ -158,8 +158,9 @@ def test_objects_that_s3_does_not_copy_stay_where_they_are(folder, monkeypatch, 
     assert everything(folder) == before
 
 
-def test_files_in_folders_that_are_no_partitions_are_rewritten_first(tmp_path):
-    """Spark reads what lies beside one another: it would see the new files alone."""
+def test_files_in_folders_that_are_no_partitions_are_rewritten_first(tmp_path, monkeypatch):
+    """Older releases took them in. Spark reads files beside one another: the new ones alone."""
+    monkeypatch.setattr(registration, "partition_columns", lambda _: ())
     put(tmp_path / "table" / "2020" / "one.parquet", [0])
     put(tmp_path / "table" / "2021" / "two.parquet", [1])
     folder = Folder(tmp_path / "table")
@@ -172,3 +173,37 @@ def test_files_in_folders_that_are_no_partitions_are_rewritten_first(tmp_path):
     folder.publish()
     assert folder.walked() == folder.rows() == [0, 1, 2]
     assert len(visible(folder)) == 1
+
+
+def test_rows_that_spark_skips_are_not_published_with_those_that_it_reads(tmp_path, monkeypatch):
+    """An older release took in a copy in a subfolder: readers would see its rows twice."""
+    put(tmp_path / "table" / "one.parquet", [0])
+    put(tmp_path / "table" / "old" / "one.parquet", [0])
+    with monkeypatch.context() as older:
+        older.setattr(registration, "partition_columns", lambda _: ())
+        folder = Folder(tmp_path / "table")
+        folder.append([2])
+    folder.rewrite()
+
+    with pytest.raises(UnsupportedError, match=r"took in 'old/one\.parquet'.* into a new folder"):
+        folder.publish()
+    assert folder.rows() == [0, 0, 2]
+
+
+def test_a_folder_that_a_streaming_query_writes_is_not_published(folder):
+    """Spark takes its files from the query's log, which would name files that are gone."""
+    put(folder.root / "_spark_metadata" / "0", [0])
+
+    with pytest.raises(UnsupportedError, match=r"_spark_metadata.* into a new folder"):
+        folder.publish()
+
+
+def test_checksum_files_go_with_their_files(folder):
+    """One that stays would not match what another program puts there under the same name."""
+    for name in ("one.parquet", "two.parquet"):
+        (folder.root / f".{name}.crc").write_bytes(b"crc\0")
+
+    folder.publish()
+
+    assert visible(folder) >= {"one.parquet"}
+    assert [path.name for path in folder.root.rglob("*.crc")] == [".one.parquet.crc"]

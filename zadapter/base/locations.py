@@ -82,6 +82,19 @@ def overlap(first: str, second: str) -> bool:
     return shared and not distinct
 
 
+def folders_below(location: str, folder: str) -> tuple[str, ...] | None:
+    """Return the names of the folders from *folder* down to *location*, or None if it is elsewhere.
+
+    Args:
+        location: Location, with or without a scheme, unescaped; links on local disk are followed.
+        folder: Another location, in the same form; none are between a folder and itself.
+    """
+    below, above = _parsed(location), _parsed(folder)
+    same = (below.store, below.name, below.account) == (above.store, above.name, above.account)
+    inside = below.folders[: len(above.folders)] == above.folders
+    return below.folders[len(above.folders) :] if same and inside else None
+
+
 def _parsed(location: str) -> _Location:
     start = re.match(STORE, location)
     scheme, _, host = start[0].partition(":") if start else ("file", "", "")

@@ -180,6 +180,7 @@ def prepare(
     """
     with phase("plan", options.name, seconds) as step:
         snapshot = backend.snapshot(options.name)
+        snapshot.check_rewritable()
         predicate = predicate_of(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)
         if keyed is None:

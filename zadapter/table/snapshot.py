@@ -95,6 +95,9 @@ class Snapshot:
     """Returns the commits since an older version that state that they change no row, such as a
     rewrite of files: the version before each, and its own, oldest first. The call reads the table's
     history."""
+    check_rewritable: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+    """Raises :class:`~zadapter.errors.UnsupportedError` if the files of this version can be read,
+    but no rewrite of them can be right. The call may read the table's log."""
     handle: Any = field(default=None, repr=False, compare=False)
     """The backend's reference to this version."""
 

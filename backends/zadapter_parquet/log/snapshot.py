@@ -3,17 +3,21 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 
+from zadapter.errors import UnsupportedError
 from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
+from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files
+from zadapter_parquet.store.partition_folders import PartitionFolders, folders_of
 
 _REWRITES = {Operation.OPTIMIZE, Operation.MOVE, Operation.PUBLISH}
 """Operations that change no row."""
@@ -51,18 +55,20 @@ def snapshot(
     """Return the snapshot of *version*."""
     entry = version.entry
     schema = arrow_schema(json.loads(entry.schema))
+    partition = {name: schema.field(name).type for name in entry.partition}
     return Snapshot(
         table=table,
         format="parquet",
         version=None if entry.version == UNREGISTERED else entry.version,
         location=files.uri,
         schema=schema,
-        partition={name: schema.field(name).type for name in entry.partition},
+        partition=partition,
         definition=digest("\0".join([entry.table, entry.schema, *entry.partition]).encode()),
         physical={},
         without_stats=frozenset(),
         applied=applied,
         layouts=Layouts(files),
+        check_rewritable=lambda: _check_rewritable(table, files, version, partition),
         id=entry.table,
         source=lambda: entry.source,
         rewritten=lambda since: [
@@ -72,6 +78,40 @@ def snapshot(
         ],
         handle=Handle(files=files, version=version),
     )
+
+
+def folders(
+    files: Files, version: Version, partition: Mapping[str, pa.DataType]
+) -> PartitionFolders:
+    """Return the partition folders of the live files.
+
+    Raises:
+        UnsupportedError: Two folders have the same values, so a rewrite would merge them.
+    """
+    if not partition:
+        return PartitionFolders()
+    tables = (
+        [version.file_table]
+        if version.file_table is not None
+        else (stats_table.read(files, part, ["path"]) for part in version.entry.parts)
+    )
+    paths = chain.from_iterable(table["path"].to_pylist() for table in tables)
+    return folders_of(paths, partition)
+
+
+def _check_rewritable(
+    table: str, files: Files, version: Version, partition: Mapping[str, pa.DataType]
+) -> None:
+    """Check that a rewrite keeps the partition folders apart.
+
+    Raises:
+        UnsupportedError: Two folders have the same values, as ``zip=01`` and ``zip=1`` have in
+            tables of older releases, for which both were the number 1.
+    """
+    try:
+        folders(files, version, partition)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{table}: {error}") from error
 
 
 def with_partition(

@@ -20,7 +20,8 @@ def current(spark: SparkSession, table: str) -> Snapshot:
 
     Raises:
         UnknownTableError: The folder has no Parquet files.
-        UnsupportedError: Its files do not form one table, or not that of the catalog.
+        UnsupportedError: Its files do not form one table, or not that of the catalog, which has
+            the table's name or location.
         CorruptLogError: The log is damaged.
         ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
@@ -32,7 +33,8 @@ def current(spark: SparkSession, table: str) -> Snapshot:
     if log.exists():
         version = Version(entry=external_changes.looked_at(log, files, table))
     else:
-        version = registration.found(spark, files, table, listed_as)
+        owner = listed_as or catalog_tables.at(spark, files.uri)
+        version = registration.found(spark, files, table, owner)
     found = snapshot(table, files, version)
     if listed_as is None:
         return found

@@ -59,8 +59,8 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     moved = {p: size for p, size in moving.sizes.items() if not p.startswith(f"{HIDDEN}/")}
     expected = _visible(files, parts) | moved
     listed = {file.path: file for file in files.listed()}
-    visible = [file for file in hive_names.visible(listed.values()) if not stands_for(file.path)]
-    actual = {file.path: file.size for file in visible}
+    visible = [path for path in listed if not hive_names.hidden(path) and not stands_for(path)]
+    actual = {path: listed[path].size for path in visible if listed[path].size or path in expected}
     if added := sorted(actual.keys() - expected):
         advice = "move them out of the folder, and append their rows with zadapter.append()"
         raise ForeignChangeError(table, "added", added, advice)

@@ -41,8 +41,7 @@ from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import moving
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files, probe
-
-_FOLDER_TYPES = {"boolean", "byte", "short", "integer", "long", "date", "string"}
+from zadapter_parquet.store.hive_names import is_folder_type
 
 
 def define(snapshot: Snapshot) -> Definition:
@@ -76,15 +75,11 @@ def accept(definition: Definition) -> Definition:
     kept = {
         field.name
         for field in accepted.partition
-        if field.transform == "identity" and _is_folder_type(types.get(field.source))
+        if field.transform == "identity" and is_folder_type(types.get(field.source))
     }
     dropped = {field.name for field in accepted.partition} - kept
     reason = "folder names cannot represent its values; min and max of its column still prune files"
     return in_folders(without_partition(replace(accepted, columns=columns), dropped, reason))
-
-
-def _is_folder_type(type_: Any) -> bool:
-    return isinstance(type_, str) and (type_ in _FOLDER_TYPES or type_.startswith("decimal"))
 
 
 def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:

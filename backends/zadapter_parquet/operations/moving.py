@@ -128,4 +128,4 @@ def _finish(log: Log, files: Files, table: str, head: Entry, moves: Moves) -> No
         raise ForeignChangeError(table, "removed", missing, external_changes.RESTORE)
     external_changes.check_old(log, table, head, listed, moves.deletes)
     files.delete(sorted(moves.deletes.keys() & actual.keys()))
-    guard_files.remove(files, [file.path for file in hive_names.visible(listed)])
+    guard_files.remove(files, [path for path in actual if not hive_names.hidden(path)])

@@ -11,7 +11,7 @@ from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.operations import external_changes, move_plan, moving
+from zadapter_parquet.operations import external_changes, move_plan, moving, other_contents
 from zadapter_parquet.operations.move_plan import Moves
 from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files, hive_names
@@ -112,6 +112,7 @@ def _needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
     if begun.visible:
         return begun
     listed = list(files.listed())
+    other_contents.refuse_stream(files, listed)
     external_changes.check_visible(files, table, log.entry(head.visible), head)
     live = stats_table.load(files, head.parts, {}, {})
     external_changes.check_live(files, table, head, live)
@@ -120,10 +121,12 @@ def _needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
     _check_not_hidden(table, [published(path) for path in hidden])
     if files.uri.startswith("s3:"):
         _check_copied(table, {path: sizes[path] for path in hidden})
-    if hidden and not head.partition:
+    if hidden:
         _check_level(table, sorted(sizes.keys() - hidden))
     visible = [f for f in hive_names.visible(listed) if not guard_files.stands_for(f.path)]
     deletes = {file.path: file.size for file in visible if file.path not in sizes}
+    if hidden:
+        _check_seen(files, table, log.entry(head.visible))
     external_changes.check_old(log, table, head, listed, deletes)
     return Moves(
         names={published(path): path for path in hidden},
@@ -163,12 +166,42 @@ def _check_level(table: str, paths: list[str]) -> None:
     """Check that live files are not in subfolders, which Spark silently ignores beside files.
 
     Raises:
-        UnsupportedError: A file is in a subfolder.
+        UnsupportedError: A file is in a folder that is not a partition, or above partitions.
     """
-    if below := next((path for path in paths if "/" in path), None):
+    below = next(
+        (path for path in paths if "/" in path and "=" not in path.partition("/")[0]), None
+    )
+    if below:
         raise UnsupportedError(
             f"{table} cannot be published: {below!r} is in a folder that is not a partition, which "
             "Spark ignores; rewrite all files first with zadapter.optimize(force=True)"
+        )
+
+
+def _check_seen(files: Files, table: str, shown: Entry) -> None:
+    """Check that Spark reads all files of the version that the folder shows.
+
+    Older releases took in the files of subfolders, which Spark skips beside other files.
+
+    Raises:
+        UnsupportedError: It skips some, so publishing would show their rows for the first time.
+    """
+    if shown.partition:
+        return
+    paths = [
+        path
+        for part in shown.parts
+        for path in stats_table.read(files, part, ["path"])["path"].to_pylist()
+        if not path.startswith(f"{HIDDEN}/")
+    ]
+    below = next((path for path in paths if "/" in path), None)
+    beside = next((path for path in paths if "/" not in path), None)
+    if below and beside:
+        raise UnsupportedError(
+            f"{table} cannot be published: an older release took in {below!r}, which Spark does "
+            f"not read beside {beside!r}, so readers of the folder would see its rows for the "
+            "first time, perhaps twice; write the rows of zadapter.read() that you want into a new "
+            "folder"
         )
 
 

@@ -11,29 +11,25 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from zadapter.base.java_errors import first_line
+from zadapter.base.java_errors import checksum_mismatch, first_line
 from zadapter.base.locations import map_files
+from zadapter.base.translate_errors import texts
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.table.footers import Footer, file_table, parse
+from zadapter.table.snapshot import Snapshot
 from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
-from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
+from zadapter_parquet.operations import other_contents
 from zadapter_parquet.rows import rows
 from zadapter_parquet.rows.unreadable import has_int96, obstacles
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.catalog_tables import CatalogTable
 from zadapter_parquet.store.contract import Files, Found, probe
+from zadapter_parquet.store.partition_folders import folders_of, partition_columns
 
-_LOGS = {
-    "_delta_log": "Delta",
-    HIDDEN: "zadapter",
-    ".hoodie": "Hudi",
-}
-"""Metadata folders, and the formats of their tables."""
-_METADATA = ".metadata.json"
-"""Suffix of Iceberg's metadata files."""
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +61,20 @@ def found(
         UnsupportedError: Its files do not form one table.
     """
     all_files = list(files.listed())
-    _refuse_others(files, all_files)
+    other_contents.refuse(files, all_files)
     listed = hive_names.visible(all_files)
     if not listed:
         raise UnknownTableError(f"{table}: no Parquet files found")
-    partition = hive_names.partition_columns(listed)
+    partition = partition_columns(listed)
+    infer = not partition or str(spark.conf.get(_INFERENCE)).lower() == "true"
+    types = hive_names.column_types(listed, partition, infer=infer)
     footers = read_footers(files, [file.path for file in listed])
     _refuse_columns(files, footers)
     columns = _merged(_schemas(spark, files, footers))
-    schema = _with_partition(columns, partition, listed, listed_as)
+    schema = _with_partition(columns, types if listed_as is None else listed_as.types(types))
     entry = _entry(files.uri, schema, partition, listed, footers)
     unregistered = snapshot(table, files, Version(entry=entry))
+    _check_partitions(unregistered, [file.path for file in listed])
     stats = file_table(unregistered, {path: facts.footer for path, facts in footers.items()})
     return Version(
         entry=entry, file_table=with_partition(stats, unregistered.partition, layout=None)
@@ -125,25 +124,35 @@ def _entry(
 
 def _with_partition(
     columns: dict[str, Any],
-    partition: Sequence[str],
-    listed: Sequence[Found],
-    listed_as: CatalogTable | None,
+    types: Mapping[str, str],
 ) -> dict[str, Any]:
     names = {field["name"].lower(): field["name"] for field in columns["fields"]}
-    for name in partition:
+    for name in types:
         if name.lower() in names:
             raise UnsupportedError(
                 f"column {names[name.lower()]!r} of the files is also partition column {name!r}"
             )
-    values = [hive_names.partition_values(file.path) for file in listed]
-    types = {name: hive_names.column_type(v[name] for v in values) for name in partition}
-    if listed_as is not None:
-        types = listed_as.types(types)
     added = [
         {"name": name, "type": type_, "nullable": True, "metadata": {}}
         for name, type_ in types.items()
     ]
     return columns | {"fields": [*columns["fields"], *added]}
+
+
+def _check_partitions(found: Snapshot, paths: Sequence[str]) -> None:
+    """Check that the names of partition folders are values of their columns' types.
+
+    Raises:
+        UnsupportedError: They are not, or two folders have the same values.
+    """
+    try:
+        folders_of(paths, found.partition)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedError(
+            f"{found.table}: the names of its partition folders are not of the types "
+            f"{ {name: str(type_) for name, type_ in found.partition.items()} } that the session's "
+            f"catalog states: {error}; rename the folders, or correct the table in the catalog"
+        ) from error
 
 
 def _schemas(spark: SparkSession, files: Files, footers: Mapping[str, Read]) -> dict[str, str]:
@@ -156,6 +165,8 @@ def _schema(spark: SparkSession, location: str) -> str:
     try:
         return rows.schema_of(spark, location)
     except PySparkException as error:
+        if checksum_mismatch(texts(error)):  # the file's types are not the reason
+            raise
         raise UnsupportedError(
             f"Spark cannot read {location}: {first_line(error)}; rewrite the file with supported "
             "types, for example timestamps in microseconds"
@@ -224,25 +235,3 @@ def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
                     "by added columns"
                 )
     return {"type": "struct", "fields": [nullable for _, nullable in fields.values()]}
-
-
-def _refuse_others(files: Files, listed: Sequence[Found]) -> None:
-    """Check that the folder neither contains nor is within a table, whose files may not be live.
-
-    Raises:
-        UnsupportedError: There is such a table.
-    """
-    for file in listed:
-        # files that were staged here without a commit do not make a table
-        names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
-        formats = [_LOGS[name] for name in names if name in _LOGS]
-        if formats or file.path.endswith(_METADATA):
-            raise UnsupportedError(
-                f"{files.uri} contains {file.path} of a {formats[0] if formats else 'Iceberg'} "
-                "table, whose files are not all live; pass that table, or move it out of the folder"
-            )
-    parents = [] if files.root is None else files.root.resolve().parents
-    for folder in parents:
-        for name, format_ in _LOGS.items():
-            if (folder / name).is_dir():
-                raise UnsupportedError(f"{files.uri} is inside {folder}, a {format_} table")

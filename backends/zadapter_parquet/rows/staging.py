@@ -10,7 +10,7 @@ The path of a data file contains its partition values, for engines that read pat
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from zadapter.table.staged_files import remove_folder, removing
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
+from zadapter_parquet.store.partition_folders import PartitionFolders
 
 ENDING = ".rows"
 """Suffix of data files. Engines read a given path with any suffix."""
@@ -36,7 +37,7 @@ def write(
     files: Files,
     rows: DataFrame,
     folder: str,
-    partition: Sequence[str],
+    partition: PartitionFolders,
     encoding: Encoding,
     *,
     int96: bool = False,
@@ -47,7 +48,7 @@ def write(
         files: The table's files.
         rows: The rows.
         folder: Folder within the table; it may contain files of the same commit.
-        partition: Columns whose values are in the files' paths only.
+        partition: Columns whose values are in the files' paths only, and the table's folders.
         encoding: Parquet encoding of the rows.
         int96: Whether timestamps are stored as INT96.
 
@@ -60,14 +61,15 @@ def write(
     own = f"{folder}/{uuid4().hex}"
     source = f"{own}/{uuid4().hex}"
     # a pattern such as **/day=*/* must not match files that Spark is writing
-    columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition)}
+    columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition.types)}
     with _guarded(files, rows.sparkSession, own):
         data.write(rows, files.location(source), columns, encoding, int96=int96)
         paths = (file.path for file in files.listed(source))
         written = sorted(path for path in paths if path.endswith(_SPARK_SUFFIX))
+        folders = {path: _folders(path.removeprefix(f"{source}/"), columns) for path in written}
+        kept = partition.kept(folders.values())
         renamed = {
-            path: f"{own}/{_folders(path.removeprefix(f'{source}/'), columns)}{_task(path)}{ENDING}"
-            for path in written
+            path: f"{own}/{_below(kept[folders[path]])}{_task(path)}{ENDING}" for path in written
         }
         files.move(renamed)
         # removes checksum files and empty folders
@@ -83,8 +85,12 @@ def _task(path: str) -> str:
 def _folders(path: str, columns: Mapping[str, str]) -> str:
     """Return the partition folders of a file that Spark has written, with the columns' names."""
     values = [name.split("=", 1) for name in path.split("/")[:-1]]
-    named = "".join(f"{_escaped(columns[key])}={value}/" for key, value in values)
-    return f"{named}{_ROWS_FOLDER}/" if values else ""
+    return "/".join(f"{_escaped(columns[key])}={value}" for key, value in values)
+
+
+def _below(folders: str) -> str:
+    """Return the folder of files in partition folders, which ends with a slash."""
+    return f"{folders}/{_ROWS_FOLDER}/" if folders else ""
 
 
 def _escaped(column: str) -> str:

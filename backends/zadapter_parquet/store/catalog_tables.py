@@ -6,7 +6,7 @@ Readers of such a table list the folders of its partitions in the catalog, or th
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -14,15 +14,24 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
-from zadapter.base.locations import bare, unescaped, warehouse_not_created
+from zadapter.base.locations import bare, folders_below, unescaped, warehouse_not_created
 from zadapter.base.names import quote
-from zadapter.errors import EngineError, UnknownTableError, UnsupportedError, UsageError
+from zadapter.errors import (
+    EngineError,
+    UnknownTableError,
+    UnsupportedError,
+    UsageError,
+    ZadapterError,
+)
 from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
+from zadapter_parquet.store.hive_names import is_folder_type
 
 BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
 """A table that is named by its path."""
+_TABLE = re.compile(r"^Table: (.*)$", re.MULTILINE)
+_LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _SESSION_CATALOG = re.compile(r"(?i)(`spark_catalog`|spark_catalog)\.")
 _PARQUET = "parquet"
 _BUILT_IN = {"avro", "csv", "hive", "jdbc", "json", "orc", "text", "xml"}
@@ -49,14 +58,14 @@ class CatalogTable:
     def types(self, inferred: Mapping[str, str]) -> dict[str, str]:
         """Return the types of partition columns, given those inferred from folder names.
 
-        Folder names such as ``p=01`` are text if the catalog says so.
+        Folder names such as ``p=01`` are text or numbers, as the catalog says. They are text where
+        it says a type whose values have several texts, such as times.
         """
-        chosen, by_name = dict(inferred), {n.lower(): t for n, t in self.partition.items()}
-        for name, type_ in inferred.items():
-            stated = by_name.get(name.lower(), type_)
-            if stated == "string" or (stated, type_) == ("long", "integer"):
-                chosen[name] = stated
-        return chosen
+        by_name = {name.lower(): type_ for name, type_ in self.partition.items()}
+        stated = {name: by_name.get(name.lower(), type_) for name, type_ in inferred.items()}
+        return {
+            name: type_ if is_folder_type(type_) else "string" for name, type_ in stated.items()
+        }
 
 
 def named(spark: SparkSession, table: str) -> CatalogTable | None:
@@ -81,6 +90,59 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
         return _found(table, state.catalog(), identifier)
 
 
+def at(spark: SparkSession, location: str) -> CatalogTable | None:
+    """Return the Parquet table of the session's catalog whose folder is at a location, or None.
+
+    Args:
+        spark: The session.
+        location: Location of a folder, unescaped.
+
+    Raises:
+        UnsupportedError: The table is bucketed, its readers choose files by an option, or the
+            folder is one of its partitions.
+    """
+    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
+    with warehouse_not_created(spark):
+        for entry in _near(state.catalog().externalCatalog(), location):
+            name = quote(_parts(entry))
+            try:
+                _check_provider(name, entry)
+            except ZadapterError:  # its readers do not take the folder for Parquet
+                continue
+            table = _checked(name, entry)
+            below = folders_below(location, unescaped(table.location))
+            if below == ():
+                return table
+            if below and "=" in below[0]:
+                raise UnsupportedError(
+                    f"{location} is a partition of {name}, a table of the session's catalog; pass "
+                    "that table, with a condition on its partition columns"
+                )
+    return None
+
+
+def _near(catalog: Any, location: str) -> Iterator[Any]:
+    """Yield the entries of tables in whose folder a location is."""
+    for database in str(catalog.listDatabases().mkString("\n")).splitlines():
+        try:
+            names = catalog.listTables(database)
+            # one text: a call for each table would take seconds
+            entries = str(catalog.getTablesByName(database, names).mkString("\n"))
+        except Exception:  # noqa: BLE001, S112 - a database of others, which may not be listed
+            continue
+        for text in entries.split("CatalogTable(\n"):
+            name, uris = _TABLE.search(text), _LOCATION.findall(text)
+            # what is printed may be escaped or not, so the entry itself decides
+            near = (folders_below(location, each) for uri in uris for each in (uri, unescaped(uri)))
+            if name and any(folders is not None for folders in near):
+                yield catalog.getTable(database, name[1])
+
+
+def _parts(entry: Any) -> tuple[str, str]:
+    identifier = entry.identifier()
+    return str(identifier.database().get()), str(identifier.table())
+
+
 def _found(table: str, catalog: Any, identifier: Any) -> CatalogTable | None:
     if catalog.isTempView(identifier):
         raise UsageError(f"{table} is a view; pass its underlying table")
@@ -103,9 +165,8 @@ def _checked(table: str, entry: Any) -> CatalogTable:
             "rows are unknown; create the table without it"
         )
     fields = json.loads(str(entry.partitionSchema().json()))["fields"]
-    parts = (entry.identifier().database().get(), entry.identifier().table())
     return CatalogTable(
-        name=quote(tuple(map(str, parts))),
+        name=quote(_parts(entry)),
         location=str(entry.location()),
         partition={field["name"]: str(field["type"]) for field in fields},
         tracked=bool(entry.tracksPartitionsInCatalog()) and bool(fields),

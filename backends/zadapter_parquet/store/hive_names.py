@@ -1,27 +1,36 @@
 """Hive's naming rules: hidden files, and partition values in folder names."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from zadapter.errors import UnsupportedError
 from zadapter_parquet.store.contract import Found
 
-_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+"""Texts that integers print: neither ``01`` nor ``-0`` nor ``+1``."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_FOLDER_TYPES = {"boolean", "byte", "short", "integer", "long", "date", "string"}
 _BEING_COPIED = "._COPYING_"
 """Suffix of files that Hadoop's shell is copying."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """Partition value that stands for null in Hive and Spark."""
 
 
+def is_folder_type(type_: object) -> bool:
+    """Return whether folder names represent values of a type, in Spark's schema JSON."""
+    return isinstance(type_, str) and (type_ in _FOLDER_TYPES or type_.startswith("decimal"))
+
+
 def visible(files: Iterable[Found]) -> list[Found]:
-    """Return the files that Spark reads, which have no hidden part in their path."""
-    return [file for file in files if not hidden(file.path)]
+    """Return the files whose rows Spark reads: no hidden part in the path, and not empty.
+
+    Empty files include the objects that some programs create for folders.
+    """
+    return [file for file in files if file.size and not hidden(file.path)]
 
 
 def hidden(path: str) -> bool:
@@ -34,38 +43,59 @@ def _hidden(name: str) -> bool:
     return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
 
 
+def unescaped(text: str) -> str:
+    """Return a column's name or a value, as the writer of a folder's name meant it.
+
+    Escapes are bytes of UTF-8, as for pyarrow, DuckDB and Polars. Where they are not, each is a
+    character, as for Spark.
+    """
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return unquote(text, encoding="latin-1")
+
+
+def partition_folders(path: str) -> list[str]:
+    """Return the folders ``column=value`` of a path."""
+    return [name for name in path.split("/")[:-1] if "=" in name]
+
+
+def texts(path: str) -> list[tuple[str, str]]:
+    """Return the partition columns and the texts of their values, which are still escaped."""
+    pairs = (name.split("=", 1) for name in partition_folders(path))
+    return [(unescaped(column), text) for column, text in pairs]
+
+
 def partition_values(path: str) -> dict[str, str | None]:
     """Return the partition values in a path's folders ``column=value``, as strings."""
-    pairs = (name.split("=", 1) for name in path.split("/")[:-1] if "=" in name)
-    return {unquote(key): None if value == NULL else unquote(value) for key, value in pairs}
+    return {column: value(text) for column, text in texts(path)}
 
 
-def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
-    """Return the names of the partition columns.
+def value(text: str) -> str | None:
+    """Return the value that the text of a folder's name stands for; None: null."""
+    return None if text == NULL else unescaped(text)
 
-    Raises:
-        UnsupportedError: Files differ in partition columns, a folder has no value, or two columns
-            differ in case only.
+
+def column_types(
+    files: Sequence[Found], columns: Sequence[str], *, infer: bool = True
+) -> dict[str, str]:
+    """Return the types of partition columns, as in Spark's schema JSON.
+
+    A column is a number or a date only if every text of it is what that number or date prints.
+    Otherwise texts such as ``01`` and ``1`` would become one value.
+
+    Args:
+        files: The files.
+        columns: The partition columns.
+        infer: Whether to infer types as Spark does; False: all columns are texts.
     """
-    first = tuple(partition_values(files[0].path)) if files else ()
-    if len({name.lower() for name in first}) < len(first):
-        raise UnsupportedError(f"partition columns differ only in case: {', '.join(first)}")
-    for file in files:
-        values = partition_values(file.path)
-        columns = tuple(values)
-        if "" in values.values():
-            raise UnsupportedError(f"{file.path} is in a partition folder without a value")
-        if columns != first:
-            raise UnsupportedError(
-                f"{file.path} has the partition columns {list(columns)}, but {files[0].path} has "
-                f"{list(first)}"
-            )
-    return first
+    if not infer:
+        return dict.fromkeys(columns, "string")
+    by_path = [dict(texts(file.path)) for file in files]
+    return {column: _type({found[column] for found in by_path} - {NULL}) for column in columns}
 
 
-def column_type(texts: Iterable[str | None]) -> str:
-    """Infer the type of a partition column from its values, as in Spark's schema JSON."""
-    present = [text for text in texts if text is not None]
+def _type(present: Collection[str]) -> str:
     if present and all(map(_INTEGER.fullmatch, present)):
         fits = all(-(1 << 31) <= int(text) < 1 << 31 for text in present)
         long = all(-(1 << 63) <= int(text) < 1 << 63 for text in present)

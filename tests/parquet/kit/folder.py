@@ -19,6 +19,7 @@ from zadapter_parquet.format.paths import DATA, HIDDEN
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import external_changes, move_plan, registration
 from zadapter_parquet.rows import rows
+from zadapter_parquet.store import catalog_tables
 
 COLUMNS = json.dumps(
     {
@@ -44,10 +45,13 @@ def made(root):
 
 
 class Backend(ParquetBackend):
-    """Parquet backend, with fixed columns in place of Spark's schema inference."""
+    """Parquet backend, with fixed columns in place of Spark's schema inference, and no catalog."""
 
     def snapshot(self, table, since=None):
-        with patch.object(rows, "schema_of", lambda spark, location: COLUMNS):
+        with (
+            patch.object(rows, "schema_of", lambda spark, location: COLUMNS),
+            patch.object(catalog_tables, "at", lambda spark, location: None),
+        ):
             return super().snapshot(table, since)
 
 
