@@ -43,6 +43,13 @@ class Table:
             rows.write.format(table_format).save(self.name)
         self.before = data_files(self.folder)
 
+    def forget(self):
+        """Have the session read the table's log again."""
+        if self.format == "delta":
+            self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001
+        else:
+            self.spark.sql(f"REFRESH TABLE {self.name}")
+
     def files(self):
         found = zadapter.files(self.name, backend=self.format, spark=self.spark)
         return [Path(path.removeprefix("file:")) for path in found["path"].to_pylist()]
@@ -91,6 +98,46 @@ def test_flipped_bits_in_a_data_file(table, tmp_path):
     named = "(see the log of Spark)" if table.format == "iceberg" else file.name
     check_refused(table, table.optimize, DataFileError, named, "damaged", "restore")
     check_refused(table, lambda: table.migrate(tmp_path / "new"), DataFileError, named)
+
+
+def stale(file):
+    """Leave a checksum file as it is after another program has rewritten the file beside it."""
+    checksums = file.with_name(f".{file.name}.crc")
+    data = checksums.read_bytes()
+    checksums.write_bytes(data[:8] + bytes(each ^ 0x55 for each in data[8:]))
+    return checksums
+
+
+def test_a_stale_checksum_file(table, tmp_path):
+    """The message names it and says what to do, and then everything works."""
+    checksums = [stale(file) for file in table.files()]
+
+    for act in (table.optimize, lambda: table.migrate(tmp_path / "new")):
+        check_refused(table, act, DataFileError, "part-" if table.format != "iceberg" else "")
+        with pytest.raises(DataFileError, match=r"does not match \..*\.crc.* delete \..*\.crc"):
+            act()
+    for path in checksums:
+        path.unlink()
+    assert table.optimize().rows == 40_000
+
+
+def test_a_stale_checksum_file_of_a_log(table):
+    """Of Delta's log, and of Iceberg's metadata and manifests; zadapter's own log has none."""
+    logs = {"delta": "_delta_log/*.json", "iceberg": "metadata/*", "parquet": "_zadapter/log/*"}
+    read = [file for file in table.folder.glob(logs[table.format]) if file.is_file()]
+    with_checksums = [file for file in read if file.with_name(f".{file.name}.crc").exists()]
+    if table.format == "parquet":
+        table.optimize()
+        assert not list((table.folder / "_zadapter").rglob(".*.crc"))
+        return
+    checksums = [stale(file) for file in with_checksums]
+    table.forget()
+
+    with pytest.raises(ZadapterError, match=r"does not match \..*\.crc.* delete \..*\.crc"):
+        table.optimize()
+    for path in checksums:
+        path.unlink()
+    assert table.optimize().rows == 40_000
 
 
 def test_a_data_file_is_missing(table, tmp_path):

@@ -32,7 +32,7 @@ from zadapter_parquet.format.capabilities import FORMAT
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.log.snapshot import Version, folders, snapshot, with_partition
+from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
 from zadapter_parquet.operations import (
     catalog,
     external_changes,
@@ -161,7 +161,7 @@ class ParquetBackend:
         pending = entry.operation is Operation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if pending else data_folder(encoding.write)
         int96 = entry.int96 and not encoding.whole
-        partition = folders(store, snapshot.handle.version, snapshot.partition)
+        partition = snapshot.handle.folders
         paths = staging.write(store, rows, folder, partition, encoding, int96=int96)
         uris = data.uris(self._spark, map(store.location, paths))
         return Written(

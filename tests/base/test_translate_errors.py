@@ -148,6 +148,29 @@ def verb(table, failure):
     raise failure
 
 
+@pytest.mark.parametrize("at", ["512 exp: 1370695036 got: -99852141", "1536"])
+def test_a_stale_checksum_file_is_not_taken_for_a_damaged_file(at):
+    """Whatever the path, and however deep the cause."""
+    path = "file:/lake/a b/part-0.c000.parquet"
+    checksum = f"org.apache.hadoop.fs.ChecksumException: Checksum error: {path} at {at}"
+    for thrown in ([READING.format("NO_HINT"), checksum], [ABORTED.format(checksum)]):
+        made = explain("lake/t", thrown)
+
+        assert isinstance(made, DataFileError)
+        assert made.path == path
+        assert f"{path} does not match .part-0.c000.parquet.crc" in str(made)
+        assert "delete .part-0.c000.parquet.crc" in str(made)
+
+
+def test_blocks_of_hdfs_have_no_checksum_files():
+    """A block that does not match its checksum is damaged."""
+    thrown = "org.apache.hadoop.fs.ChecksumException: Checksum error: /lake/x.parquet at 0 exp: 1"
+    made = explain("lake/t", [thrown])
+
+    assert "/lake/x.parquet is damaged" in str(made)
+    assert ".crc" not in str(made)
+
+
 def raised_by(failure, table="lake/t"):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever kind
         verb(table, failure)

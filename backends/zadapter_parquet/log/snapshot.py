@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
@@ -47,6 +48,24 @@ class Handle:
 
     files: Files
     version: Version
+    partition: Mapping[str, pa.DataType]
+
+    @cached_property
+    def folders(self) -> PartitionFolders:
+        """The partition folders of the live files.
+
+        Raises:
+            UnsupportedError: Two folders have the same values, so a rewrite would merge them.
+        """
+        if not self.partition:
+            return PartitionFolders()
+        tables = (
+            [self.version.file_table]
+            if self.version.file_table is not None
+            else (stats_table.read(self.files, p, ["path"]) for p in self.version.entry.parts)
+        )
+        paths = chain.from_iterable(table["path"].to_pylist() for table in tables)
+        return folders_of(paths, self.partition)
 
 
 def snapshot(
@@ -56,6 +75,7 @@ def snapshot(
     entry = version.entry
     schema = arrow_schema(json.loads(entry.schema))
     partition = {name: schema.field(name).type for name in entry.partition}
+    handle = Handle(files=files, version=version, partition=partition)
     return Snapshot(
         table=table,
         format="parquet",
@@ -68,7 +88,7 @@ def snapshot(
         without_stats=frozenset(),
         applied=applied,
         layouts=Layouts(files),
-        check_rewritable=lambda: _check_rewritable(table, files, version, partition),
+        check_rewritable=lambda: _check_rewritable(table, handle),
         id=entry.table,
         source=lambda: entry.source,
         rewritten=lambda since: [
@@ -76,32 +96,11 @@ def snapshot(
             for found in Log(files, table).between(since, entry.version)
             if found.operation in _REWRITES
         ],
-        handle=Handle(files=files, version=version),
+        handle=handle,
     )
 
 
-def folders(
-    files: Files, version: Version, partition: Mapping[str, pa.DataType]
-) -> PartitionFolders:
-    """Return the partition folders of the live files.
-
-    Raises:
-        UnsupportedError: Two folders have the same values, so a rewrite would merge them.
-    """
-    if not partition:
-        return PartitionFolders()
-    tables = (
-        [version.file_table]
-        if version.file_table is not None
-        else (stats_table.read(files, part, ["path"]) for part in version.entry.parts)
-    )
-    paths = chain.from_iterable(table["path"].to_pylist() for table in tables)
-    return folders_of(paths, partition)
-
-
-def _check_rewritable(
-    table: str, files: Files, version: Version, partition: Mapping[str, pa.DataType]
-) -> None:
+def _check_rewritable(table: str, handle: Handle) -> None:
     """Check that a rewrite keeps the partition folders apart.
 
     Raises:
@@ -109,7 +108,7 @@ def _check_rewritable(
             tables of older releases, for which both were the number 1.
     """
     try:
-        folders(files, version, partition)
+        handle.folders  # noqa: B018 - looked up once for all writes
     except UnsupportedError as error:
         raise UnsupportedError(f"{table}: {error}") from error
 
