@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
@@ -105,14 +107,13 @@ def at(spark: SparkSession, location: str) -> CatalogTable | None:
     with warehouse_not_created(spark):
         for entry in _near(state.catalog().externalCatalog(), location):
             name = quote(_parts(entry))
+            below = folders_below(location, unescaped(str(entry.location())))
             try:
                 _check_provider(name, entry)
             except ZadapterError:  # its readers do not take the folder for Parquet
                 continue
-            table = _checked(name, entry)
-            below = folders_below(location, unescaped(table.location))
             if below == ():
-                return table
+                return _checked(name, entry)
             if below and "=" in below[0]:
                 raise UnsupportedError(
                     f"{location} is a partition of {name}, a table of the session's catalog; pass "
@@ -128,7 +129,7 @@ def _near(catalog: Any, location: str) -> Iterator[Any]:
             names = catalog.listTables(database)
             # one text: a call for each table would take seconds
             entries = str(catalog.getTablesByName(database, names).mkString("\n"))
-        except Exception:  # noqa: BLE001, S112 - a database of others, which may not be listed
+        except (Py4JJavaError, PySparkException):  # a database of others, which may not be listed
             continue
         for text in entries.split("CatalogTable(\n"):
             name, uris = _TABLE.search(text), _LOCATION.findall(text)
