@@ -43,13 +43,6 @@ class Table:
             rows.write.format(table_format).save(self.name)
         self.before = data_files(self.folder)
 
-    def forget(self):
-        """Have the session read the table's log again."""
-        if self.format == "delta":
-            self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001
-        else:
-            self.spark.sql(f"REFRESH TABLE {self.name}")
-
     def files(self):
         found = zadapter.files(self.name, backend=self.format, spark=self.spark)
         return [Path(path.removeprefix("file:")) for path in found["path"].to_pylist()]
@@ -131,7 +124,8 @@ def test_a_stale_checksum_file_of_a_log(table):
         assert not list((table.folder / "_zadapter").rglob(".*.crc"))
         return
     checksums = [stale(file) for file in with_checksums]
-    table.forget()
+    if table.format == "delta":  # the session remembers what it has read of the log
+        table.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001
 
     with pytest.raises(ZadapterError, match=r"does not match \..*\.crc.* delete \..*\.crc"):
         table.optimize()

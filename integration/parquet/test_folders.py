@@ -109,14 +109,14 @@ def test_folders_of_any_text_keep_their_names(spark, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_folders_whose_values_print_their_texts_have_types(spark, tmp_path, kind):
-    """Those of Spark, unless the session asks it for texts."""
+    """Those of Spark, whether the session asks it for them or for texts."""
     folder = make(tmp_path / "t", "p", KINDS[kind])
     before = as_texts(folder)
     assert dict(spark.read.parquet(folder).dtypes)["p"] == kind
     for inferred in ("false", "true"):
         with settings(spark, {INFERENCE: inferred}):
             rows = zadapter.read(folder, backend="parquet", spark=spark)
-            assert dict(rows.dtypes)["p"] == (kind if inferred == "true" else "string")
+            assert dict(rows.dtypes)["p"] == kind
             assert by_zadapter(spark, folder, "p") == by_spark(spark, folder, "p")
 
     work(spark, folder)
@@ -220,9 +220,16 @@ def test_the_rows_are_those_that_spark_reads(spark, tmp_path):
     folder = tmp_path / "t"
     for name in ("a.parquet", "b", "_c=1.parquet"):
         write(folder, name, [1, 2])
-    for name in ("_d.parquet", ".e.parquet", "f._COPYING_", "_old/g.parquet", "_temporary/0/h"):
+    for name in (
+        "_metadata",
+        "_d.parquet",
+        ".e.parquet",
+        "f._COPYING_",
+        "_old/g.parquet",
+        "_temporary/0/h",
+    ):
         write(folder, name, [3])
-    for name in ("z.parquet", "_SUCCESS", "_metadata"):
+    for name in ("z.parquet", "_SUCCESS"):
         (folder / name).touch()
     (folder / "empty").mkdir()
     seen = spark.read.parquet(str(folder)).count()

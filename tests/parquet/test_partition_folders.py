@@ -130,13 +130,6 @@ def test_two_folders_that_an_older_release_took_for_one_number_are_not_merged():
         folders_of(["zip=01001/1.parquet", "zip=1001/1.parquet"], integer)
 
 
-def test_all_columns_are_texts_where_the_session_infers_none():
-    files = found(["p=1/d=2024-01-01/a.parquet"])
-
-    assert hive_names.column_types(files, ["p", "d"]) == {"p": "integer", "d": "date"}
-    assert hive_names.column_types(files, ["p", "d"], infer=False) == {"p": "string", "d": "string"}
-
-
 READ = [
     (["a.parquet", "b", "c.txt", "d=1.parquet", "_e=1.parquet"], ()),
     (["p=1/a.parquet", "p=2/old/x/b.parquet"], ("p",)),

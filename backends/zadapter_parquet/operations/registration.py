@@ -29,8 +29,6 @@ from zadapter_parquet.store.catalog_tables import CatalogTable
 from zadapter_parquet.store.contract import Files, Found, probe
 from zadapter_parquet.store.partition_folders import folders_of, partition_columns
 
-_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
@@ -66,8 +64,7 @@ def found(
     if not listed:
         raise UnknownTableError(f"{table}: no Parquet files found")
     partition = partition_columns(listed)
-    infer = not partition or str(spark.conf.get(_INFERENCE)).lower() == "true"
-    types = hive_names.column_types(listed, partition, infer=infer)
+    types = hive_names.column_types(listed, partition)
     footers = read_footers(files, [file.path for file in listed])
     _refuse_columns(files, footers)
     columns = _merged(_schemas(spark, files, footers))

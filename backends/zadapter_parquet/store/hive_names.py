@@ -76,21 +76,12 @@ def value(text: str) -> str | None:
     return None if text == NULL else unescaped(text)
 
 
-def column_types(
-    files: Sequence[Found], columns: Sequence[str], *, infer: bool = True
-) -> dict[str, str]:
+def column_types(files: Sequence[Found], columns: Sequence[str]) -> dict[str, str]:
     """Return the types of partition columns, as in Spark's schema JSON.
 
     A column is a number or a date only if every text of it is what that number or date prints.
     Otherwise texts such as ``01`` and ``1`` would become one value.
-
-    Args:
-        files: The files.
-        columns: The partition columns.
-        infer: Whether to infer types as Spark does; False: all columns are texts.
     """
-    if not infer:
-        return dict.fromkeys(columns, "string")
     by_path = [dict(texts(file.path)) for file in files]
     return {column: _type({found[column] for found in by_path} - {NULL}) for column in columns}
 
