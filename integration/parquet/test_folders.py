@@ -9,16 +9,15 @@ import pytest
 
 import zadapter
 from integration.kit.lakes import settings
+from tests.kit.variants import slow
 from zadapter.errors import UnsupportedError
 from zadapter_parquet.store import hive_names
 
 INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 ROWS = 40
 TEXTS = [
-    "01001", "1001", "+1", "1.0", "1e5", "-0", "NaN", "Infinity", "0x10", "9" * 39, " 1", "1 ",
-    "1_000", "٣", "%41", "%2fa", "b:c", "b=c", "%", "%4", "true", "TRUE", "2024-1-1", "2024-02-30",
-    "2024-01-01 00%3A00%3A00", "2024-01-01T00:00:00Z", "10000-01-01", "New%20York", "a+b", "ü",
-    "[x]*?", "#", "'", '"', "__HIVE_DEFAULT_PARTITION__",
+    "01001", "1001", "1.0", "-0", "NaN", "9" * 39, " 1", "%41", "b:c", "b=c", "%", "2024-1-1",
+    "2024-01-01 00%3A00%3A00", "New%20York", "ü", "[x]*?", "'\"#", "__HIVE_DEFAULT_PARTITION__",
 ]  # fmt: skip
 """Texts of folders of one column, which is text: each is another value."""
 KINDS = {
@@ -107,7 +106,7 @@ def test_folders_of_any_text_keep_their_names(spark, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["bigint", *slow("int", "date")])
 def test_folders_whose_values_print_their_texts_have_types(spark, tmp_path, kind):
     """Those of Spark, whether the session asks it for them or for texts."""
     folder = make(tmp_path / "t", "p", KINDS[kind])
