@@ -200,7 +200,7 @@ def _check_seen(files: Files, table: str, shown: Entry) -> None:
         raise UnsupportedError(
             f"{table} cannot be published: an older release took in {below!r}, which Spark does "
             f"not read beside {beside!r}, so readers of the folder would see its rows for the "
-            "first time, perhaps twice; write the rows of zadapter.read() that you want into a new "
+            "first time; write the rows of zadapter.read() that you want into a new "
             "folder"
         )
 
