@@ -23,6 +23,7 @@ FORMAT = Format(
     recovers=True,
     external_files=True,
     field_ids=True,
+    rows_show_paths=True,
     library=Library(
         builds=tuple(
             Build(

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.builders import file_table
-from zadapter.base.locations import bare
 from zadapter.errors import VerificationError
 from zadapter.filters.pruning import matching
 from zadapter.migration.verify import (
@@ -20,41 +19,10 @@ from zadapter.migration.verify import (
     draw_ranges,
     filters_on,
 )
-from zadapter.migration.verify import _names as names
 
 
 def column(name, type_="long", *, nullable=True, **metadata):
     return {"name": name, "type": type_, "nullable": nullable, "metadata": metadata}
-
-
-@pytest.mark.parametrize(
-    ("path", "uri", "name"),
-    [
-        ("a.parquet", "file:/t/a.parquet", "file:///t/a.parquet"),
-        ("x%20y.parquet", "file:/t/x%20y.parquet", "file:///t/x%20y.parquet"),
-        ("x%20y.parquet", "file:/t/x%20y.parquet", "/t/x y.parquet"),
-        ("file:/t/p=x y/a.parquet", "file:/t/p=x%20y/a.parquet", "file:/t/p=x y/a.parquet"),
-        ("s3://b/t/a.parquet", "s3a://b/t/a.parquet", "s3a://b/t/a.parquet"),
-        ("hdfs://h:1/t/a", "hdfs://h:1/t/a", "hdfs://h:1/t/a"),
-        ("p=1%3A2/a", "file:/t/p=1%253A2/a", "file:///t/p=1%253A2/a"),
-        ("p=1%3A2/a", "file:/t/p=1%253A2/a", "/t/p=1%3A2/a"),
-    ],
-)
-def test_a_file_is_known_by_all_of_its_names(path, uri, name):
-    """Logs, URIs and Spark's ``input_file_name`` escape it or not, with and without its store."""
-    known = names(["other", path], ["file:/t/other", uri])
-
-    assert known[bare(name)] == 1
-
-
-def test_the_name_that_spark_writes_wins():
-    """One file's URI may be what another one is called: Spark says the URI."""
-    paths = ["/t/x%20y", "/t/x y"]
-
-    known = names(paths, ["file:/t/x%2520y", "file:/t/x%20y"])
-
-    assert known[bare("file:///t/x%20y")] == 1
-    assert known[bare("file:///t/x%2520y")] == 0
 
 
 numbers = st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=30)

@@ -40,6 +40,11 @@ def bare(uri: str) -> str:
     return re.sub(STORE, "", uri)
 
 
+def path_of(uri: str) -> str:
+    """Return the path of a file's URI: without scheme, host and escapes, for comparisons."""
+    return bare(unescaped(uri))
+
+
 @dataclass(frozen=True, slots=True)
 class _Location:
     """A location in normalised form."""

@@ -26,7 +26,7 @@ from zadapter.insight.comparison import (
 )
 from zadapter.insight.corrected import corrected
 from zadapter.inspection import file_values
-from zadapter.inspection.opened import Opened, location, opening
+from zadapter.inspection.opened import Opened, opening
 from zadapter.spark import footers
 
 _DELETES = "the file has row-level deletes, which its stats may include"
@@ -100,8 +100,7 @@ def _footers(opened: Opened, recorded: pa.Table) -> tuple[pa.Table, pa.Table, pa
 
 def _values(opened: Opened, recorded: pa.Table) -> pa.Table:
     rows = opened.backend.read(opened.snapshot, recorded)
-    names = [location(uri) for uri in opened.uris(recorded)]
-    return file_values.of_files(rows, opened.columns, names, recorded)
+    return file_values.of_files(rows, opened.columns, opened.row_files(recorded), recorded)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import pyarrow as pa
 from zadapter.backend.contract import is_inspected
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line_of
+from zadapter.base.locations import path_of
 from zadapter.base.translate_errors import texts
 from zadapter.filters.column_bounds import Mask
 from zadapter.insight.explanation import EngineRead, differences
 from zadapter.insight.reads import totals
-from zadapter.inspection.opened import Opened, location
+from zadapter.inspection.opened import Opened
 from zadapter.spark.clone import planned
 from zadapter.table.spark_scans import leaves_of
 
@@ -49,12 +50,12 @@ def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Pla
     try:
         plan = opened.backend.scan(opened.snapshot)._jdf.queryExecution().analyzed()  # noqa: SLF001
         rows = planned(opened.session, plan).where(where)
-        found = {location(uri) for uri in opened.backend.scanned(rows)}
+        found = {path_of(uri) for uri in opened.backend.scanned(rows)}
         operators = [str(leaf.nodeName()).strip() for leaf in leaves_of(rows)]
     except Exception as error:  # noqa: BLE001 - the rest of the explanation stands without it
         reraise(error)
         return _unknown(f"Spark cannot plan the query: {first_line_of(texts(error)[-1])}")
-    names = [location(uri) for uri in opened.uris(files)]
+    names = [path_of(uri) for uri in opened.uris(files)]
     mask = np.array([name in found for name in names], np.bool_)
     strange = len(found - set(names))
     note = f"{strange:,} files of the plan are not in this version" if strange else ""

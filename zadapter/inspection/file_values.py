@@ -1,15 +1,15 @@
 """Stats of files from all of their live values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.backend.row_files import RowFiles
 from zadapter.base.names import Parts, quote
 from zadapter.errors import UnsupportedError
-from zadapter.inspection.opened import location
 from zadapter.releases.spark_api import to_arrow
 from zadapter.table.file_stats import schema, stats_of_values, structs
 
@@ -19,7 +19,7 @@ _STATS = ("low", "high", "nulls", "nans")
 def of_files(
     rows: DataFrame,
     columns: Mapping[Parts, pa.DataType],
-    names: Sequence[str],
+    files: RowFiles,
     recorded: pa.Table,
 ) -> pa.Table:
     """Return a file table of all values, in one pass over the rows.
@@ -27,7 +27,7 @@ def of_files(
     Args:
         rows: The rows of the files.
         columns: Columns with an order, and their types.
-        names: Location of each file, as ``location`` shows it.
+        files: The files by their names in rows.
         recorded: Their file table in the log.
 
     Raises:
@@ -40,27 +40,27 @@ def of_files(
     ]
     file = F.input_file_name().alias("file")
     found = to_arrow(rows.groupBy(file).agg(F.count(F.lit(1)).alias("rows"), *expressions))
-    places = {location(uri): at for at, uri in enumerate(found["file"].to_pylist())}
-    if len(places) < found.num_rows or len(set(names)) < len(names):
+    if files.is_ambiguous:
         raise UnsupportedError(
             "files of different stores have the same path, so their values cannot be told apart; "
             "omit deep= (--deep)"
         )
-    found = found.take(pa.array([places.get(name) for name in names], pa.int64()))
+    numbers = pa.array([files.number(name) for name in found["file"].to_pylist()], pa.int64())
+    found = found.take(pc.index_in(pa.array(range(files.count), pa.int64()), numbers))
     counts = found["rows"].combine_chunks().cast(pa.int64())
     # a file of which no row was read has none only if the log says so
     none = pc.and_(counts.is_null(), pc.equal(recorded["rows"].combine_chunks(), 0))
     table_schema = schema(columns, {})
     stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]
     arrays = {
-        "path": pa.array(names, pa.string()),
+        "path": recorded["path"].combine_chunks(),
         "size": recorded["size"].combine_chunks(),
         "rows": pc.if_else(none.fill_null(False), 0, counts),  # noqa: FBT003
-        "stats": structs(stats, table_schema.field("stats").type, len(names)),
-        "partition": structs([], table_schema.field("partition").type, len(names)),
+        "stats": structs(stats, table_schema.field("stats").type, files.count),
+        "partition": structs([], table_schema.field("partition").type, files.count),
     }
     return pa.table(
-        [arrays.get(field.name, pa.nulls(len(names), field.type)) for field in table_schema],
+        [arrays.get(field.name, pa.nulls(files.count, field.type)) for field in table_schema],
         schema=table_schema,
     )
 

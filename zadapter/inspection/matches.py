@@ -27,7 +27,7 @@ from zadapter.filters.predicate import (
 )
 from zadapter.filters.predicate import columns as columns_of
 from zadapter.insight.reads import Footers
-from zadapter.inspection.opened import Opened, location
+from zadapter.inspection.opened import Opened
 from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import items
 from zadapter.releases.spark_api import metadata_column, to_arrow
@@ -155,13 +155,13 @@ def _numbers(opened: Opened, files: pa.Table, counts: pa.Table) -> Ints:
     Raises:
         UnsupportedError: Two files have the same location in different stores.
     """
-    places = {location(uri): at for at, uri in enumerate(opened.uris(files))}
-    if len(places) < files.num_rows:
+    of_rows = opened.row_files(files)
+    if of_rows.is_ambiguous:
         raise UnsupportedError(
             "files of different stores have the same path, so their rows cannot be told apart; "
             "omit matches= (--matches)"
         )
-    return np.array([places[location(uri)] for uri in counts[_FILE].to_pylist()], np.int64)
+    return np.array([of_rows.number(name) for name in counts[_FILE].to_pylist()], np.int64)
 
 
 def _parted(rows: DataFrame, borders: Ints) -> DataFrame:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from zadapter.arguments.resolve import open_table
 from zadapter.arguments.where import Condition, condition, without_rows
 from zadapter.backend.contract import Backend, Factory
-from zadapter.base.locations import bare, unescaped
+from zadapter.backend.row_files import RowFiles, row_files
 from zadapter.base.names import Parts, leaves
 from zadapter.layout.levels import orders
 from zadapter.reports.phases import phase
@@ -41,6 +41,10 @@ class Opened:
         """Return the URIs of *files*."""
         return self.backend.uris(self.snapshot, files["path"].to_pylist())
 
+    def row_files(self, files: pa.Table) -> RowFiles:
+        """Return *files* by their names in rows."""
+        return row_files(self.backend, self.snapshot, files["path"].to_pylist())
+
     @property
     def columns(self) -> dict[Parts, pa.DataType]:
         """The columns that have an order, and are no partition columns."""
@@ -67,8 +71,3 @@ def opening(
         snapshot = opened.snapshot(table)
         step.note(version=snapshot.version)
         yield Opened(backend=opened, snapshot=snapshot, session=session)
-
-
-def location(uri: str) -> str:
-    """Return a file's URI without scheme, host and escapes, for comparisons."""
-    return bare(unescaped(uri))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend
+from zadapter.backend.row_files import row_files
 from zadapter.base.key_text import texts
-from zadapter.base.locations import bare
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
@@ -91,20 +90,22 @@ def prove(source: Side, target: Side, filters: Sequence[Filter], column_count: i
 def _read_side(side: Side, filters: Sequence[Filter]) -> tuple[Totals, float]:
     """Return the totals of the rows, and the mean share of rows that the filters read."""
     paths = side.files["path"].to_pylist()
-    of_file = _names(paths, side.backend.uris(side.snapshot, paths))
+    of_rows = row_files(side.backend, side.snapshot, paths)
     totals_by_file = by_file(side.rows, [f.condition for f in filters]) if paths else {}
     rows_of, shares = np.zeros(len(paths), np.int64), []
-    if unknown := [name for name in totals_by_file if bare(name) not in of_file]:
+    found = {name: of_rows.number(name) for name in totals_by_file}
+    numbers = {name: number for name, number in found.items() if number is not None}
+    if unknown := sorted(found.keys() - numbers.keys()):
         raise VerificationError(
             f"{side.snapshot.table}: Spark read {unknown[0]}, which is not a file of the snapshot"
         )
     for name, totals in totals_by_file.items():
-        rows_of[of_file[bare(name)]] = totals.rows
+        rows_of[numbers[name]] = totals.rows
     for number, f in enumerate(filters):
         kept = matching(f.predicate, side.stats)
         shares.append(rows_of[kept].sum() / max(1, rows_of.sum()))
         for name, totals in totals_by_file.items():
-            at = of_file[bare(name)]
+            at = numbers[name]
             if totals.matches[number] and not kept[at]:
                 raise VerificationError(
                     f"{paths[at]} of {side.snapshot.table}: {totals.matches[number]} rows match a "
@@ -112,14 +113,6 @@ def _read_side(side: Side, filters: Sequence[Filter]) -> tuple[Totals, float]:
                 )
     share = float(np.mean(shares)) if shares else 1.0
     return together(list(totals_by_file.values()), len(filters)), share
-
-
-def _names(paths: Sequence[str], uris: Sequence[str]) -> dict[str, int]:
-    """Return the number of each file by all names that Spark may use, escaped or not."""
-    pairs = list(enumerate(zip(paths, uris, strict=True)))
-    escaped = {bare(unquote(uri)): number for number, (_, uri) in pairs}
-    plain = {bare(path): number for number, (path, _) in pairs}
-    return {**escaped, **plain, **{bare(uri): number for number, (_, uri) in pairs}}
 
 
 def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[Filter]:

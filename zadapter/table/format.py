@@ -71,3 +71,6 @@ class Format:
     """Whether written files are renamed, which object stores bill as copies."""
     field_ids: bool = False
     """Whether the format reads columns by field ids where files have them."""
+    rows_show_paths: bool = False
+    """Whether Spark's ``input_file_name`` shows the path of a file as the log has it. If not, it
+    shows the file's URI, which is escaped."""
