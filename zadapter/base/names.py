@@ -15,7 +15,7 @@ from zadapter.errors import UnknownColumnError, UsageError
 
 Parts = tuple[str, ...]
 
-_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -24,6 +24,8 @@ def split(text: str) -> Parts:
 
     >>> split("a.`b.c`")
     ('a', 'b.c')
+    >>> split("``")
+    ('',)
 
     Raises:
         UsageError: The text is not a column name.
@@ -32,11 +34,13 @@ def split(text: str) -> Parts:
     position = 0
     while (match := _PART.match(text, position)) is not None:
         quoted, plain = match.groups()
-        parts.append(quoted.replace("``", "`") if quoted else plain.strip())
+        if plain is not None and not plain.strip():
+            break
+        parts.append(plain.strip() if quoted is None else quoted.replace("``", "`"))
         position = match.end()
-        if position == len(text) and all(parts):
+        if position == len(text):
             return tuple(parts)
-        if text[position : position + 1] != ".":
+        if text[position] != ".":
             break
         position += 1
     raise UsageError(f"{text!r} is not a column name; pass a, a.b or `odd name`")

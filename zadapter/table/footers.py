@@ -88,8 +88,9 @@ def file_table(
     ambiguous = {path for path, count in Counter(paths.values()).items() if count > 1}
     for parts, type_ in columns.items():
         # a column "a.b" and the field b of a share a path, so its stats are ambiguous
-        path = "" if paths[parts] in ambiguous else paths[parts]
-        stats.append(_stats([footer.columns.get(path, _UNKNOWN) for footer in parsed], type_))
+        path = paths[parts]
+        known = [{} if path in ambiguous else footer.columns for footer in parsed]
+        stats.append(_stats([of_file.get(path, _UNKNOWN) for of_file in known], type_))
     table_schema = schema(columns, {})
     arrays = {
         "path": list(footers),
