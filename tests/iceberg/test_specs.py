@@ -71,14 +71,35 @@ def test_common_properties_get_their_names():
 
 
 @pytest.mark.parametrize(
-    "key", ["write.format.default", "gc.enabled", "zadapter.source", "owner", "format-version"]
-)
+    "key",
+    [
+        "write.format.default", "gc.enabled", "zadapter.source", "owner", "format-version", "uuid",
+        "write.delete.parquet.page-size-bytes", "write.metadata.metrics.column.a.b", "location",
+        "write.parquet.bloom-filter-enabled.column.a", "comment", "sort-order", "provider",
+    ],
+)  # fmt: skip
 def test_properties_that_iceberg_would_obey_are_lost(key):
     """An owner's wish for another format is none for this one."""
     made = accept(of("long", properties={key: "x", f"x.{key}": "y"}))
 
     assert made.properties == {f"x.{key}": "y"}
     assert [(item.what, item.status) for item in made.items] == [(f"property {key}", Status.LOST)]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "owner.team", "owner-email", "schema.registry", "format.source", "engine.x", "read.me",
+        "commit.sha", "write.me", "history", "gc", "Owner", "write.format.default ", "encryption",
+        "write.parquet", "write.metadata.metrics.column", "compatibility.matrix",
+    ],
+)  # fmt: skip
+def test_properties_of_the_same_first_word_stay(key):
+    """Iceberg itself keeps them."""
+    made = accept(of("long", properties={key: ""}))
+
+    assert made.properties == {key: ""}
+    assert made.items == ()
 
 
 def test_columns_may_come_and_go_and_move():

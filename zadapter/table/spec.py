@@ -99,7 +99,13 @@ COMMON = frozenset({FILE_SIZE, RETENTION})
 """Properties that several formats have, under names of their own."""
 
 COMMENT = "comment"
-"""Key of a column's comment in the metadata of Spark's field."""
+"""Key of a column's comment in its metadata, and of a table's comment in its properties."""
+OWN = frozenset(f"zadapter.{key}" for key in ("adopted", "columns", "curve", "layout-id", "source"))
+"""Properties by which zadapter describes a table's layout and source; the new table has its own."""
+_OF_SPARK = {
+    COMMENT, "collation", "external", "is_managed_location", "location", "owner", "provider",
+}  # fmt: skip
+"""Spark's reserved names of properties (``CatalogV2Util.TABLE_RESERVED_PROPERTIES``)."""
 _STORED = {
     "boolean", "byte", "short", "integer", "long", "float", "double", "date",
     "timestamp", "timestamp_ntz", "string", "binary",
@@ -217,6 +223,31 @@ def in_folders(definition: Definition) -> Definition:
     return without_partition(kept, {kept.partition[-1].name}, "files need at least one column")
 
 
+def owner_of(key: str) -> str | None:
+    """Return who reserves the name of a property in tables of every format; None: nobody."""
+    if key in COMMON or key.startswith("zadapter."):
+        return "zadapter"
+    return "Spark" if key in _OF_SPARK else None
+
+
+def reserved(key: str, owner: str | None) -> Note:
+    """Return the note that a property is not carried, because of its name."""
+    return Note(f"property {key}", Status.LOST, f"its name is reserved by {owner}")
+
+
+def with_users_properties(definition: Definition, owner: Callable[[str], str | None]) -> Definition:
+    """Return *definition* without properties of reserved names, and with a note on each of them.
+
+    Args:
+        definition: A table of another format.
+        owner: Returns who reserves a name in the new format; common properties stay.
+    """
+    owners = {key: owner(key) for key in sorted(definition.properties.keys() - COMMON)}
+    notes = (reserved(key, by) for key, by in owners.items() if by is not None)
+    kept = {k: v for k, v in definition.properties.items() if owners.get(k) is None}
+    return replace(definition, properties=kept).with_items(*notes)
+
+
 def stored(type_: str) -> str | None:
     """Return the type that represents *type_* in files that Spark writes, or None."""
     if type_.startswith(("varchar", "char")):
@@ -249,8 +280,8 @@ def carried(before: Definition, definition: Definition) -> list[Note]:
     cut_by = [f for f in before.partition if f in definition.partition]
     items += [Note(f"partition field {_shown(f)}", Status.CARRIED) for f in cut_by]
     lost = {item.what for item in definition.items}
-    properties = [f"property {key}" for key in sorted(before.properties)]
-    items += [Note(part, Status.CARRIED) for part in properties if part not in lost]
+    properties = [Note(f"property {key}", Status.CARRIED) for key in sorted(before.properties)]
+    items += [item for item in properties if item.what not in lost]
     return items + ([Note("table comment", Status.CARRIED)] if definition.comment else [])
 
 

@@ -14,6 +14,7 @@ from zadapter.errors import UsageError
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
     FILE_SIZE,
+    OWN,
     RETENTION,
     Definition,
     Json,
@@ -22,9 +23,12 @@ from zadapter.table.spec import (
     Status,
     in_folders,
     optional,
+    owner_of,
     plain,
+    reserved,
     retyped,
     stored,
+    with_users_properties,
     without_partition,
 )
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -63,7 +67,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     fields: list[Json] = json.loads(metadata.schemaString())["fields"]
     mapped = properties.get(MAPPING, "none") != "none"
     changed = any("delta.typeChanges" in json.dumps(field) for field in fields)
-    custom = {k: v for k, v in properties.items() if not k.startswith(("delta.", "zadapter."))}
+    custom = {key: value for key, value in properties.items() if _is_users(key)}
     return Definition(
         columns=plain(fields),
         ids=tuple(_ids(fields)),
@@ -75,6 +79,16 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
             else "older files have other column types (type widening)" if changed else None
         ),
     ).with_items(*_clustering(snapshot), *_notes(fields, properties))  # fmt: skip
+
+
+def _is_users(key: str) -> bool:
+    """Return whether a property may be carried; formats that reserve its name drop it."""
+    return owner(key) in {None, "Spark"}
+
+
+def owner(key: str) -> str | None:
+    """Return whose name a property has in a Delta table; None: the user's."""
+    return "Delta" if key.lower().startswith("delta.") else owner_of(key)
 
 
 def _ids(node: Any) -> Iterator[str]:
@@ -109,20 +123,26 @@ def _notes(fields: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
         for key, reason in _LOST_FEATURES.items():
             if key in text:
                 yield Note(f"column {join((field['name'],))}", Status.LOST, reason)
-    for key in sorted(properties):
-        is_kept = key in {TARGET_FILE_SIZE, MAPPING} or key.startswith("zadapter.")
-        is_kept |= key == KEPT and _INTERVAL.fullmatch(properties[key]) is not None
-        if key.startswith(CONSTRAINT):
-            yield Note(f"CHECK ({properties[key]})", Status.LOST, "new rows are not checked")
-        elif key.startswith("delta.") and not is_kept and not _IGNORED.match(key):
-            yield Note(f"property {key}", Status.LOST, "only Delta interprets it")
+    yield from _lost(properties)
     if properties.get(MAPPING, "none") != "none":
         yield Note("column mapping", Status.TRANSLATED, "columns are resolved by name")
 
 
+def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
+    for key, value in sorted(properties.items()):
+        is_kept = key in {TARGET_FILE_SIZE, MAPPING, *OWN} or _is_users(key)
+        is_kept |= key == KEPT and _INTERVAL.fullmatch(value) is not None
+        if key.startswith(CONSTRAINT):
+            yield Note(f"CHECK ({value})", Status.LOST, "new rows are not checked")
+        elif owner(key) == "Delta" and not is_kept and not _IGNORED.match(key):
+            yield Note(f"property {key}", Status.LOST, "only Delta interprets it")
+        elif not is_kept and owner(key) == "zadapter":
+            yield reserved(key, owner(key))
+
+
 def accept(definition: Definition) -> Definition:
     """Adapt *definition* to what a Delta table supports, with a note on each change."""
-    accepted = retyped(definition, stored)
+    accepted = with_users_properties(retyped(definition, stored), owner)
     columns = tuple(column | {"type": optional(column["type"])} for column in accepted.columns)
     if columns != accepted.columns:
         detail = "Delta does not enforce it for nested values"
@@ -143,13 +163,7 @@ def accept(definition: Definition) -> Definition:
     binary = {field.name for field in accepted.partition if field.source[0] in binary}
     accepted = without_partition(accepted, binary, "Delta stores partition values as strings")
     accepted = _with_mapping(in_folders(accepted))
-    return replace(accepted, properties=dict(_delta_properties(accepted.properties))).with_items(
-        *(
-            Note(f"property {key}", Status.LOST, "its name is reserved by Delta")
-            for key in sorted(accepted.properties)
-            if key.startswith("delta.") and key != MAPPING
-        )
-    )
+    return replace(accepted, properties=dict(_delta_properties(accepted.properties)))
 
 
 def _with_generated(definition: Definition) -> Definition:
@@ -225,7 +239,7 @@ def _delta_properties(properties: Mapping[str, str]) -> Iterator[tuple[str, str]
             yield TARGET_FILE_SIZE, value
         elif key == RETENTION:
             yield KEPT, f"interval {int(value) // 1_000} seconds"
-        elif key == MAPPING or not key.startswith("delta."):
+        else:
             yield key, value
 
 

@@ -1,7 +1,6 @@
 """Definitions of Iceberg tables: columns, partitioning and properties."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,29 +11,29 @@ from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
     COMMENT,
     FILE_SIZE,
+    OWN,
     RETENTION,
     Definition,
     Note,
     PartitionField,
     Status,
+    owner_of,
     plain,
+    reserved,
     retyped,
     stored,
+    with_users_properties,
 )
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.table.reserved_properties import is_reserved
 from zadapter_iceberg.table.snapshots import Version
 
 _COMMON = {
     "write.target-file-size-bytes": FILE_SIZE,
     "history.expire.max-snapshot-age-ms": RETENTION,
 }
-_RESERVED = re.compile(
-    r"(write|read|commit|history|gc|zadapter|schema|compatibility|encryption|engine|format"
-    r"|format-version|current-schema|owner)(\.|-|\Z)"
-)
-"""Properties that only Iceberg interprets."""
-_IGNORED = re.compile(r"zadapter\.|format-version\Z|owner\Z|write\.parquet\.compression-codec\Z")
-"""Properties of these whose loss is not reported."""
+_CODEC = ("write.parquet.compression-codec", "zstd")
+"""Property and value that Iceberg adds to every new table."""
 _AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
 _METADATA_COLUMNS = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
@@ -52,8 +51,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
     names = {column.id: parts for parts, column in version.columns.items()}
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
     properties = dict(pinned.properties())
-    custom = {key: value for key, value in properties.items() if not _RESERVED.match(key)}
-    comment = custom.pop(COMMENT, None)
+    custom = {key: value for key, value in properties.items() if owner(key) is None}
     common = {_COMMON[key]: value for key, value in properties.items() if _is_common(key, value)}
     return Definition(
         columns=plain(spark["fields"]),
@@ -66,7 +64,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
             if field["transform"] != "void"
         ),
         properties={**custom, **common},
-        comment=comment,
+        comment=properties.get(COMMENT),
         whole=True,
         renamed=_renamed(map(to_json, pinned.schemas().values())),
     ).with_items(*_type_notes(version), *_notes(pinned, str(to_json(pinned.schema())), properties))
@@ -85,10 +83,7 @@ def _type_notes(version: Version) -> Iterator[Note]:
 
 
 def _notes(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Note]:
-    for key in sorted(properties):
-        is_kept = _is_common(key, properties[key]) or _IGNORED.match(key)
-        if _RESERVED.match(key) and not is_kept:
-            yield Note(f"property {key}", Status.LOST, "only Iceberg interprets it")
+    yield from _lost(properties)
     if not pinned.sortOrder().isUnsorted():
         yield Note("WRITE ORDERED BY", Status.LOST, "the layout determines the order of rows")
     if not pinned.schema().identifierFieldIds().isEmpty():
@@ -99,6 +94,23 @@ def _notes(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> It
     if "-default" in schema:
         yield Note("column defaults", Status.LOST, "existing rows keep their values")
     yield Note("field ids", Status.TRANSLATED, "columns are resolved by name")
+
+
+def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
+    for key, value in sorted(properties.items()):
+        # Spark states an owner, and Iceberg a codec and a format version, for every table
+        by_all = key in {*OWN, COMMENT, "owner", "format-version"} or (key, value) == _CODEC
+        if by_all or _is_common(key, value):
+            continue
+        if is_reserved(key):
+            yield Note(f"property {key}", Status.LOST, "only Iceberg interprets it")
+        elif other := owner_of(key):
+            yield reserved(key, other)
+
+
+def owner(key: str) -> str | None:
+    """Return whose name a property has in an Iceberg table; None: the user's."""
+    return "Iceberg" if is_reserved(key) else owner_of(key)
 
 
 def _renamed(schemas: Iterable[str]) -> str | None:
@@ -132,21 +144,17 @@ def _numbered(type_: Any, parent: Parts) -> Iterator[tuple[Parts, int]]:
 def accept(definition: Definition) -> Definition:
     """Adapt *definition* to what an Iceberg table supports, with a note on each change."""
     accepted = retyped(definition, _type)
+    accepted = with_users_properties(accepted, owner)
     properties = {
         next((own for own, common in _COMMON.items() if common == key), key): value
         for key, value in accepted.properties.items()
     }
-    reserved = sorted(key for key in accepted.properties if _RESERVED.match(key))
-    lost = [
-        Note(f"property {key}", Status.LOST, "its name is reserved by Iceberg") for key in reserved
-    ]
-    kept = {key: value for key, value in properties.items() if key not in reserved}
     refused = [
         Note(f"column {column['name']}", Status.REFUSED, "its name is reserved by Iceberg")
         for column in accepted.columns
         if column["name"] in _METADATA_COLUMNS
     ]
-    return replace(accepted, properties=kept).with_items(*lost, *refused)
+    return replace(accepted, properties=properties).with_items(*refused)
 
 
 def _type(type_: str) -> str | None:

@@ -28,9 +28,11 @@ from zadapter.table.spec import (
     Status,
     in_folders,
     optional,
+    owner_of,
     plain,
     retyped,
     stored,
+    with_users_properties,
     without_partition,
 )
 from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation
@@ -58,7 +60,7 @@ def define(snapshot: Snapshot) -> Definition:
 
 def accept(definition: Definition) -> Definition:
     """Adapt *definition* to what plain Parquet files support, with a note on each change."""
-    accepted = retyped(definition, stored)
+    accepted = with_users_properties(retyped(definition, stored), _owner)
     columns = tuple(
         column | {"nullable": True, "type": optional(column["type"], deep=True)}
         for column in accepted.columns
@@ -80,6 +82,11 @@ def accept(definition: Definition) -> Definition:
     dropped = {field.name for field in accepted.partition} - kept
     reason = "folder names cannot represent its values; min and max of its column still prune files"
     return in_folders(without_partition(replace(accepted, columns=columns), dropped, reason))
+
+
+def _owner(key: str) -> str | None:
+    """Return whose name a property has in the log, which has the table's comment among them."""
+    return "zadapter" if key == COMMENT or owner_of(key) == "zadapter" else None
 
 
 def pending(table: str, files: Files, definition: Definition, source: Source) -> Snapshot:
