@@ -55,7 +55,8 @@ class DeltaBackend:
         Raises:
             UnknownTableError: There is no such table, or it is not a Delta table.
             UnsupportedError: A catalog-managed table, a protocol that this Delta version cannot
-                write, or a clustering column whose stats zadapter cannot write.
+                write, a clustering column whose stats zadapter cannot write, or a partition column
+                by which Delta finds no rows.
         """
         located = locate(self._jvm, table) if since is None else self._again(since)
         snapshot = current(self._jvm, table, located)
@@ -65,7 +66,8 @@ class DeltaBackend:
                 0 if since.version is None else since.version + 1, int(snapshot.version()) + 1
             )
             applied = rewrites.commit_ids(self._jvm, located.log, versions)
-        return check(snapshots.of(self._jvm, table, Handle(located, snapshot), applied))
+        found = snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
+        return check(specs.check_names(found))
 
     def _again(self, since: Snapshot) -> Located:
         """Return the table of *since*, or the table that has its name now."""

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import snapshot
+from zadapter.errors import UnsupportedError
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, PartitionField, Status
-from zadapter_delta.table.specs import MAPPING, accept, define
+from zadapter_delta.table.specs import MAPPING, accept, check_names, define
 
 TYPES = [
     "boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp",
@@ -230,6 +231,22 @@ def test_files_whose_names_or_types_differ_cannot_be_read_by_others():
     assert "column mapping" in defined(properties={MAPPING: "id"}).renamed
     assert "type widening" in defined([widened]).renamed
     assert defined(properties={MAPPING: "none"}).renamed is None
+
+
+@pytest.mark.parametrize("name", ["`", "`a", "a`"])
+def test_a_partition_column_by_which_delta_finds_no_rows(name):
+    """Delta strips backticks from the names in filters."""
+    made = accept(
+        Definition(
+            columns=(column("long", name), column("long", "b`c")),
+            partition=(PartitionField(name, (name,)), PartitionField("b`c", ("b`c",))),
+        )
+    )
+
+    assert [each.name for each in made.partition] == ["b`c"]
+    with pytest.raises(UnsupportedError, match="find no rows"):
+        check_names(snapshot(pa.schema([]), {name: pa.int64()}))
+    assert check_names(snapshot(pa.schema([]), {"b`c": pa.int64()}))
 
 
 def test_files_are_not_cut_by_bytes():

@@ -10,7 +10,7 @@ from typing import Any
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.sizes import parse
-from zadapter.errors import UsageError
+from zadapter.errors import UnsupportedError, UsageError
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
     FILE_SIZE,
@@ -162,6 +162,8 @@ def accept(definition: Definition) -> Definition:
     binary = {column["name"] for column in columns if column["type"] == "binary"}
     binary = {field.name for field in accepted.partition if field.source[0] in binary}
     accepted = without_partition(accepted, binary, "Delta stores partition values as strings")
+    stripped = {f.name for f in accepted.partition if is_stripped(f.name)}
+    accepted = without_partition(accepted, stripped, "Delta's filters strip its backticks")
     accepted = _with_mapping(in_folders(accepted))
     return replace(accepted, properties=dict(_delta_properties(accepted.properties)))
 
@@ -202,6 +204,29 @@ def _with_generated(definition: Definition) -> Definition:
             for field in days
         )
     )
+
+
+def is_stripped(name: str) -> bool:
+    """Return whether filters of Delta look for a partition column under another name.
+
+    Delta strips backticks at both ends (``DeltaLog.rewritePartitionFilters``), so it finds no rows.
+    """
+    return name.strip("`") != name
+
+
+def check_names(snapshot: Snapshot) -> Snapshot:
+    """Return *snapshot*, after checking that Delta finds rows by its partition columns.
+
+    Raises:
+        UnsupportedError: Delta's filters look for a column of another name.
+    """
+    stripped = [join((name,)) for name in snapshot.partition if is_stripped(name)]
+    if stripped:
+        raise UnsupportedError(
+            f"{snapshot.table}: filters on partition column {stripped[0]} find no rows, because "
+            "Delta strips backticks from its name; rename the column (column mapping)"
+        )
+    return snapshot
 
 
 def _is_derived(field: PartitionField) -> bool:
