@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from zadapter.base.names import Parts, quote
+from zadapter.base.names import Parts, join, quote
 from zadapter.errors import UnsupportedError
 
 FUNCTIONS = "zadapter_iceberg"
@@ -42,6 +42,40 @@ def _columns(struct: Mapping[str, Any], parent: Parts) -> Iterator[tuple[Parts, 
         yield parts, Column(field["id"], type_name)
         if type_name == "struct":
             yield from _columns(type_, parts)
+
+
+def check_names(schema: Mapping[str, Any]) -> None:
+    """Refuse names that Spark cannot tell apart, or Iceberg cannot write.
+
+    Args:
+        schema: Schema in the spec's JSON serialization (Appendix C), parsed.
+
+    Raises:
+        UnsupportedError: A name is empty, or two differ only in case.
+    """
+    seen: dict[Parts, Parts] = {}
+    for parts in _names(schema, ()):
+        if not parts[-1]:
+            raise UnsupportedError(
+                f"column {join(parts)} has an empty name, which Iceberg cannot write; rename it"
+            )
+        twin = seen.setdefault(tuple(map(str.lower, parts)), parts)
+        if twin != parts:
+            raise UnsupportedError(
+                f"columns {join(twin)} and {join(parts)} differ only in case, so Spark cannot tell "
+                "them apart; rename one"
+            )
+
+
+def _names(type_: Any, parent: Parts) -> Iterator[Parts]:
+    """Yield the name of each field at any depth; elements, keys and values are called so."""
+    if isinstance(type_, str):
+        return
+    children = [(field["name"], field["type"]) for field in type_.get("fields", ())]
+    children += [(key, type_[key]) for key in ("element", "key", "value") if key in type_]
+    for name, child in children:
+        yield (*parent, name)
+        yield from _names(child, (*parent, name))
 
 
 class Field(NamedTuple):

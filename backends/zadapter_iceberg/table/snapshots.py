@@ -14,7 +14,7 @@ from zadapter.base.printable import listed
 from zadapter.errors import UnsupportedError
 from zadapter.releases.scala import each
 from zadapter.table.spark_schema import arrow_schema
-from zadapter_iceberg.columns import Column, Field, columns, fields
+from zadapter_iceberg.columns import Column, Field, check_names, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import scan_tasks
 from zadapter_iceberg.table.lookup import Located
@@ -157,11 +157,14 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
     """Return a version of the loaded table, with its current schema and partition spec.
 
     Raises:
-        UnsupportedError: A partition field is unsupported, or its name equals a column's name
-            except for case.
+        UnsupportedError: A partition field is unsupported, or a name is empty, that of a metadata
+            column, or differs from another one only in case.
     """
     pinned = with_properties(jvm, located.table, {})
-    table_columns = columns(json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema())))
+    schema_json = json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema()))
+    check_names(schema_json)
+    table_columns = columns(schema_json)
+    _refuse_metadata(jvm, table_columns)
     spec = json.loads(jvm.iceberg.PartitionSpecParser.toJson(pinned.spec()))
     spec_fields = fields(spec, table_columns)
     _refuse_twins(spec_fields, table_columns)
@@ -173,6 +176,16 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
         columns=table_columns,
         fields=spec_fields,
     )
+
+
+def _refuse_metadata(jvm: Jvm, table_columns: Mapping[Parts, Column]) -> None:
+    is_metadata = jvm.iceberg.MetadataColumns.isMetadataColumn
+    for name, *below in table_columns:
+        if not below and name.startswith("_") and is_metadata(name):
+            raise UnsupportedError(
+                f"column {name} has the name of a metadata column of Iceberg, so Spark cannot read "
+                "it; rename it"
+            )
 
 
 def _refuse_twins(spec_fields: Sequence[Field], table_columns: Mapping[Parts, Column]) -> None:
