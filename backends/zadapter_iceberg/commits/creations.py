@@ -10,7 +10,7 @@ import pyarrow as pa
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import check_present, reachable
-from zadapter.base.names import Parts, quote, split
+from zadapter.base.names import Parts, join, quote, split
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -22,7 +22,7 @@ from zadapter.errors import (
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls
-from zadapter_iceberg.commits.rewrites import COMMIT, Files, created_snapshot, size_of
+from zadapter_iceberg.commits.rewrites import COMMIT, Files, created_snapshot, sizes
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table import migrated_from, snapshots
 from zadapter_iceberg.table.lookup import Located, by_path, catalogs
@@ -132,7 +132,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
         _set_properties(jvm, transaction, change, source, adopted)
         _append(jvm, transaction, change, source, added)
         if version.creation is None:
-            check_present(change.sizes, lambda uri: size_of(version.located, uri))
+            check_present(change.sizes, sizes(version.located, change))
         transaction.commitTransaction()
     except (StaleRewriteError, VerificationError):
         raise
@@ -154,7 +154,7 @@ def _set_properties(
 ) -> None:
     properties: dict[str, Any] = {migrated_from.PROPERTY: migrated_from.text(source)}
     for layout in change.layouts[:1]:
-        properties["zadapter.columns"] = ",".join(".".join(c) for c in layout.request.columns)
+        properties["zadapter.columns"] = ",".join(map(join, layout.request.columns))
         properties["zadapter.curve"] = layout.request.curve.value
         properties["zadapter.layout-id"] = layout.id
     if adopted is not None:

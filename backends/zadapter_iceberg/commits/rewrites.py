@@ -12,7 +12,7 @@ deletes each file that a commit removed, even if a commit added it again.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 from uuid import uuid4
@@ -20,7 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import check_present, unescaped
+from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import (
     ConflictError,
@@ -81,7 +81,7 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
         for layout in change.layouts[:1]:
             _name_layout(transaction, layout)
         late = _exchange(jvm, transaction, located, change)
-        check_present(change.sizes, lambda uri: size_of(located, uri))
+        check_present(change.sizes, sizes(located, change))
         if late:
             _commit_staged(transaction, located, change, late)
         else:
@@ -180,14 +180,19 @@ def _commit_staged(
     operations.commit(transaction.startMetadata(), metadata)
 
 
-def size_of(located: Located, uri: str) -> int | None:
-    """Return the size of a file in bytes, or None if it does not exist."""
-    try:
-        return int(located.table.io().newInputFile(unescaped(uri)).getLength())
-    except Exception as error:
-        if any(_NOT_FOUND.search(cause) for cause in causes(error)):
-            return None
-        raise
+def sizes(located: Located, change: Change) -> Callable[[str], int | None]:
+    """Return a function from a new file's URI to its bytes, or None if it is missing."""
+    paths = {uri: path for staged in change.staged for path, uri in staged.paths.items()}
+
+    def size_of(uri: str) -> int | None:
+        try:
+            return int(located.table.io().newInputFile(paths[uri]).getLength())
+        except Exception as error:
+            if any(_NOT_FOUND.search(cause) for cause in causes(error)):
+                return None
+            raise
+
+    return size_of
 
 
 def _removed(change: Change) -> list[str]:
