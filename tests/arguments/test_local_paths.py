@@ -56,11 +56,17 @@ def test_identifiers_and_stores_are_left_to_spark(table):
     check_local([table], {})
 
 
-@pytest.mark.parametrize("table", ["lake/events", "lake/a%20b", "file:{0}/lake/a%2520b"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "lake/events", "lake/a%20b", "file:{0}/lake/a%2520b", "file:{0}/lake/a%20b",
+        "file://{0}/lake/a#b?c", "file://localhost{0}/lake/a#b?c",
+    ],
+)  # fmt: skip
 def test_a_folder_that_exists_is_accepted(table, tmp_path):
-    """With the escapes of a URI, where there is one."""
-    (tmp_path / "lake" / "events").mkdir(parents=True)
-    (tmp_path / "lake" / "a%20b").mkdir()
+    """As Spark reads a URI, which takes it as it is written, or with the escapes of one."""
+    for name in ("events", "a%20b", "a#b?c"):
+        (tmp_path / "lake" / name).mkdir(parents=True)
 
     check_local([table.format(tmp_path)], {})
 

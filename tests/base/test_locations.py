@@ -149,6 +149,19 @@ def test_what_lies_within_a_folder(location, is_relative):
     assert locations.is_relative(location) == is_relative
 
 
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:/t/a%20b%252F%23", "/t/a b%2F#"),
+        ("file:///t/p=%C3%BC", "/t/p=\u00fc"),
+        ("s3a://b/t/a+b;c", "/t/a+b;c"),
+    ],
+)
+def test_a_uri_is_unescaped_once(uri, path):
+    """A plus is no blank, and a semicolon ends nothing."""
+    assert locations.path_of(uri) == path
+
+
 def test_files_that_went_or_changed_are_named(tmp_path):
     """On disk, where names may have any character, and in a store that is asked."""
     kept, gone, cut = (tmp_path / f"{name} ä%.parquet" for name in ("kept", "gone", "cut"))

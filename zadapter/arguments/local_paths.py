@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from zadapter.errors import UnknownTableError
 
 _BY_PATH = re.compile(r"\w+\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
+_FILE = re.compile(r"file:(//(localhost)?(?=/)|(?!//))(?P<path>.*)", re.DOTALL)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PATTERN = re.compile(r"[*?\[{\\]")
 """Characters with which Hadoop may read a path as a pattern."""
@@ -36,22 +37,21 @@ def check_local(tables: Iterable[str], conf: Mapping[str, str]) -> None:
         UnknownTableError: A path does not exist.
     """
     for table in tables:
-        path = _local(table, by_default=_is_local_by_default(conf))
-        if path is not None and not os.path.lexists(path):
+        paths = _local(table, by_default=_is_local_by_default(conf))
+        if paths and not any(map(os.path.lexists, paths)):
             raise UnknownTableError(f"{table}: path not found; check its spelling")
 
 
-def _local(table: str, *, by_default: bool) -> Path | None:
-    """Return the local path that *table* certainly is, or None."""
+def _local(table: str, *, by_default: bool) -> tuple[str, ...]:
+    """Return the local path that *table* certainly is, in each way to read it; none: not local."""
     match = _BY_PATH.fullmatch(table)
     text = match["path"].replace("``", "`") if match else table
     if _PATTERN.search(text) or "\0" in text:
-        return None
-    if text.startswith("file:"):
-        parsed = urlsplit(text)
-        return Path(unquote(parsed.path)) if parsed.netloc in {"", "localhost"} else None
+        return ()
+    if written := _FILE.fullmatch(text):
+        return (written["path"], unquote(written["path"]))
     plain = "/" in text and (match is not None or "`" not in text)
-    return Path(text) if by_default and plain and not _SCHEME.match(text) else None
+    return (text,) if by_default and plain and not _SCHEME.match(text) else ()
 
 
 def _is_local_by_default(conf: Mapping[str, str]) -> bool:

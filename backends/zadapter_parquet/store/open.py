@@ -1,8 +1,10 @@
 """Selection of the store of a table."""
 
+from pathlib import Path
+
 from pyspark.sql import SparkSession
 
-from zadapter.base.locations import reachable, unescaped
+from zadapter.base.locations import path_of, reachable, unescaped
 from zadapter.errors import MissingBackendError, extra
 from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.store import catalog_tables, s3
@@ -25,9 +27,11 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     by_path = catalog_tables.BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table
     listed = None if by_path or make else catalog_tables.named(spark, table)
-    if listed is not None:
-        is_local = listed.location.startswith("file:")  # a local URI is escaped
-        location = listed.location if is_local else unescaped(listed.location)
+    if listed is not None:  # a catalog has an escaped URI
+        location = listed.location
+        if location.startswith("file:"):
+            return LocalFiles(Path(path_of(location)), make=make)
+        location = unescaped(location)
     root = local_path(location)
     if root is not None:
         return LocalFiles(root, make=make)
