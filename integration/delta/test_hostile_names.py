@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import zadapter
-from integration.kit.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.kit.hostile import HELPERS, QUOTED, RESERVED, VALUES, numbers, sql
 from zadapter import errors
 
 
@@ -22,11 +22,11 @@ def by_deltalake(path):
     return text(deltalake.DeltaTable(path).to_pyarrow_table().to_pylist())
 
 
-def check(lake, path, where, matches):
+def check(lake, path, where, matches, by=("key",)):
     """Optimize, and read by zadapter what others saw before."""
     before = by_spark(lake, path)
     assert zadapter.read(path, where=where, spark=lake.spark).count() == matches
-    report = lake.optimize(path, by=["key"])
+    report = lake.optimize(path, by=[*by])
     assert report.rows == len(before)
     assert by_spark(lake, path) == before
     assert text(zadapter.read(path, spark=lake.spark).toArrow().to_pylist()) == before
@@ -38,7 +38,7 @@ def check(lake, path, where, matches):
 @pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     """Of helpers, of metadata, and such as have to be quoted, with and without row ids."""
-    names = ("key", *HELPERS, *QUOTED, *RESERVED[1:-2])
+    names = ("key", "", *HELPERS, *QUOTED, *RESERVED[1:-2])
     table = pa.table(numbers(names, 2_000))
     properties = {"columnMapping.mode": "name", "enableRowTracking": str(tracking).lower()}
     path = lake.make(spark.createDataFrame(table), **properties)
@@ -46,7 +46,7 @@ def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     asked = (sql(name) for name in names if name != "${env}")
     where = "key < 100 AND " + " AND ".join(f"{name} >= 0" for name in asked)
 
-    check(lake, path, where, 100)
+    check(lake, path, where, 100, by=("key", "``"))
 
 
 @pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -72,6 +72,30 @@ def test_partitions_of_any_name_keep_their_rows(lake, spark):
     path = lake.make(rows, partition_by=partition, **{"columnMapping.mode": "name"})
 
     check(lake, path, "key < 100 AND `zadapter path` >= 'x' AND `a.b` < 'zz'", 100)
+
+
+def test_partition_values_of_any_text_keep_their_rows(lake, spark):
+    """Spark escapes them for folders, and Delta once more for the log."""
+    values = [*VALUES, "back\\slash", ".."]
+    rows = pa.table({"key": range(20 * len(values)), "p": values * 20})
+    path = lake.make(spark.createDataFrame(rows), partition_by=["p"], files=1)
+
+    check(lake, path, "key < 100 AND p >= ''", 100)
+
+    assert by_deltalake(path) == text(rows.to_pylist())
+    found = zadapter.analyze(path, by=["key"], queries=["key >= 0"], matches=True, spark=spark)
+    assert found.queries[0].matches.rows == rows.num_rows
+    assert zadapter.audit(path, deep=True, spark=spark).findings.num_rows == 0
+
+
+def test_a_partition_column_by_which_delta_finds_no_rows_is_refused(lake, spark):
+    """Its filters look for the name without backticks."""
+    rows = spark.range(10).selectExpr("id AS key", "id % 2 AS ```p`")
+    path = lake.make(rows, partition_by=["`p"], **{"columnMapping.mode": "name"})
+    assert lake.load(path).where("```p` = 1").count() == 0
+
+    with pytest.raises(errors.UnsupportedError, match="partition column ```p` find no rows"):
+        lake.plan(path, by=["key"])
 
 
 def test_no_table_of_plain_parquet_moves_to_another_one_by_its_names(lake, spark, tmp_path):

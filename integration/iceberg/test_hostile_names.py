@@ -1,14 +1,16 @@
 """No column of the user's is taken for a helper's, whatever its name."""
 
+import re
 from contextlib import suppress
 
 import pyarrow as pa
 import pytest
 
 import zadapter
-from integration.kit.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.kit.hostile import HELPERS, QUOTED, RESERVED, VALUES, numbers, sql
 from tests.kit.variants import slow
 from zadapter import errors
+from zadapter_iceberg.table.reserved_properties import is_reserved
 
 
 def text(rows):
@@ -74,6 +76,40 @@ def test_partition_fields_of_any_name_keep_their_rows(lake, spark):
     lake.sql(f"ALTER TABLE {name} ADD PARTITION FIELD bucket(2, `a.b`) AS `Place-1`")
 
     check(lake, name, "key < 100 AND `a.b` >= 0", 100)
+
+
+def test_partition_values_of_any_text_keep_their_rows(lake, spark):
+    """Iceberg escapes folders, and Spark shows the paths as the manifests have them."""
+    values = [*VALUES, "back\\\\slash", "..", ""]
+    rows = pa.table({"key": range(20 * len(values)), "p": values * 20})
+    name = lake.make(spark.createDataFrame(rows), partition_by="p", files=1)
+
+    check(lake, name, "key < 100 AND p >= ''", 100)
+
+    found = zadapter.analyze(
+        name, by=["key"], queries=["key >= 0", "p = 'a/b'"], matches=True, spark=spark
+    )
+    assert [query.matches.rows for query in found.queries] == [rows.num_rows, 20]
+    assert zadapter.audit(name, deep=True, spark=spark).findings.num_rows == 0
+
+
+def test_the_names_that_iceberg_reserves_are_known(spark):
+    """A further release has no property that a migration would take for the user's."""
+    java = spark._jvm.java.lang  # noqa: SLF001
+    loader = java.Thread.currentThread().getContextClassLoader()
+    properties = java.Class.forName("org.apache.iceberg.TableProperties", True, loader)  # noqa: FBT003
+    names = [
+        str(each.get(None))
+        for each in properties.getFields()
+        if each.getType().getSimpleName() == "String"
+    ]
+    names = [name for name in names if re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)+\.?", name)]
+
+    assert len(names) > 80
+    # a prefix is followed by a column
+    assert [
+        name for name in names if not is_reserved(f"{name}a" if name[-1] == "." else name)
+    ] == []
 
 
 def test_a_column_that_comes_later_is_not_its_partition_field(lake, spark):

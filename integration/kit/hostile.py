@@ -26,6 +26,41 @@ RESERVED = (
 )
 """Names of the formats' metadata columns."""
 
+VALUES = (
+    *(
+        "a",
+        "a b",
+        " lead",
+        "a+b",
+        "50%",
+        "%25",
+        "%2F",
+        "a%20b",
+        "#",
+        "?",
+        "\u00fc",
+        "u\u0308",
+        "\U0001f600",
+    ),
+    *(
+        "it's",
+        'q"q',
+        "n\nl",
+        "t\tb",
+        "a:b",
+        "a=b",
+        "a/b",
+        "dot.",
+        "[x]",
+        "{a,b}",
+        "*",
+        "\x01",
+        "\x7f",
+    ),
+    *("file:/x", "~", "$", "a;b", "&", "`", "null"),
+)
+"""Values of a partition column, for which writers escape folders in several ways."""
+
 
 def sql(name):
     """Quote a name for Spark SQL."""

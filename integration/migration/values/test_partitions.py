@@ -4,8 +4,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from integration.kit.hostile import VALUES
 from integration.kit.lakes import settings
 from integration.migration.tables import texts
+from zadapter.table.spec import Status
 
 TYPES = {
     "truth": "id % 2 = 0",
@@ -45,6 +47,26 @@ def test_m04_values_of_every_type_arrive(lakes, spark, format_, to, mode):
     for name, value in types.items():
         assert found.where(f"{name} IS NULL").count() == 1
         assert [row.id for row in found.where(f"{name} = {value}").collect()] != []
+
+
+@pytest.mark.parametrize(("format_", "to", "mode"), WAYS)
+def test_texts_of_partitions_and_properties_arrive(lakes, spark, format_, to, mode):
+    """Whatever characters they have: paths of shared files are escaped in one log alone."""
+    rows = pa.table({"id": range(2 * len(VALUES)), "p": [*VALUES] * 2})
+    table = lakes.make(format_, spark.createDataFrame(rows), "p", files=1)
+    properties = {"owner.team": "x", "commit.sha": "\u00fc", "a b": "$ {x}", "Schema.Registry": "q"}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    name = f"delta.`{table}`" if format_ == "delta" else table
+    lakes.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+
+    report = lakes.migrate(format_, table, to, mode=mode)
+
+    assert lakes.read(to, report.target) == texts(rows)
+    assert {f"property {key}" for key in properties} <= {
+        item.what for item in report.items if item.status is Status.CARRIED
+    }
+    if to == "iceberg":
+        assert properties.items() <= lakes.iceberg(report.target).properties.items()
 
 
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])

@@ -1,5 +1,7 @@
 """No column of the user's is taken for a helper's, whatever its name."""
 
+from datetime import timedelta
+from pathlib import Path
 from urllib.parse import quote
 
 import duckdb
@@ -9,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import zadapter
-from integration.kit.hostile import HELPERS, QUOTED, RESERVED, numbers, sql
+from integration.kit.hostile import HELPERS, QUOTED, RESERVED, VALUES, numbers, sql
 from integration.parquet.lake import live
 from tests.kit.variants import slow
 
-NAMES = (*HELPERS, *QUOTED, *RESERVED[:-2], "_change_type")
+NAMES = ("", *HELPERS, *QUOTED, *RESERVED[:-2], "_change_type")
 
 
 def write(folder, table, partition=(), files=3):
@@ -34,7 +36,7 @@ def text(table):
     return sorted(str(sorted(row.items())) for row in table.to_pylist())
 
 
-def check(spark, folder, wanted, where, mask):
+def check(spark, folder, wanted, where, mask, by=("key",)):
     """Do everything to a folder that zadapter can, and look at it by pyarrow and DuckDB."""
     asked = {"backend": "parquet", "spark": spark}
     for _ in range(2):
@@ -45,7 +47,7 @@ def check(spark, folder, wanted, where, mask):
         found = zadapter.files(folder, where=where, **asked)["path"].to_pylist()
         kept = duckdb.sql(f"SELECT count(*) FROM read_parquet({found}) WHERE key < 9")
         assert kept.fetchall()[0] == (pc.sum(pc.less(wanted["key"], 9)).as_py(),)
-        report = zadapter.optimize(folder, by=["key"], target_file_size="2KB", **asked)
+        report = zadapter.optimize(folder, by=[*by], target_file_size="2KB", **asked)
         assert text(live(folder)) == text(wanted)
     assert report.nothing_to_do
     assert zadapter.delete(folder, where, **asked) == pc.sum(mask).as_py()
@@ -62,7 +64,7 @@ def test_columns_of_any_name_keep_their_rows(spark, tmp_path):
     some = pc.less(table["zadapter path"], 55)
     mask = pc.and_(pc.and_(pc.less(table["key"], 9), some), pc.greater(table["_metadata"], 1))
 
-    check(spark, folder, table, where, mask)
+    check(spark, folder, table, where, mask, by=("key", "``"))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,32 @@ def test_partitions_of_any_name_keep_their_rows(spark, tmp_path, partition):
     where = f"key < 9 AND {sql(partition[0])} = 'only' AND path >= 0"
 
     check(spark, folder, table, where, pc.less(table["key"], 9))
+
+
+def test_partition_values_of_any_text_keep_their_rows(spark, tmp_path):
+    """In a folder whose own name has escapes, patterns and quotes; after a publish, too."""
+    values = [*VALUES]
+    rows = pa.table({"key": range(4 * len(values)), "p": values * 4})
+    folder = str(tmp_path / "a b%20c+#?[x]{y}*\u00fc'\"=")
+    spark.createDataFrame(rows).coalesce(1).write.partitionBy("p").parquet(folder)
+    asked = {"backend": "parquet", "spark": spark}
+
+    found = zadapter.analyze(folder, by=["key"], queries=["key >= 0"], matches=True, **asked)
+    assert found.queries[0].matches.rows == rows.num_rows
+    assert zadapter.audit(folder, deep=True, **asked).findings.num_rows == 0
+    zadapter.optimize(folder, by=["key"], force=True, **asked)
+    assert text(zadapter.read(folder, **asked).toArrow()) == text(rows)
+    assert zadapter.delete(folder, "key < 9 AND p >= ''", **asked) == 9
+    zadapter.publish(folder, **asked)
+    zadapter.vacuum(folder, timedelta(0), **asked)
+
+    files = [str(path) for path in Path(folder).glob("p=*/*.parquet")]
+    wanted = sorted(rows.to_pylist(), key=lambda row: row["key"])[9:]
+    seen = duckdb.sql(f"SELECT key FROM read_parquet({files}, hive_partitioning=false) ORDER BY 1")
+    assert [key for (key,) in seen.fetchall()] == [row["key"] for row in wanted]
+    assert text(live(folder).select(["key", "p"])) == sorted(
+        str(sorted(row.items())) for row in wanted
+    )
 
 
 def test_a_struct_like_sparks_metadata_stays(spark, tmp_path):
