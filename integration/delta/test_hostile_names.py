@@ -80,7 +80,7 @@ def test_partition_values_of_any_text_keep_their_rows(lake, spark):
     rows = pa.table({"key": range(20 * len(values)), "p": values * 20})
     path = lake.make(spark.createDataFrame(rows), partition_by=["p"], files=1)
 
-    check(lake, path, "key < 100 AND p >= ''", 100)
+    check(lake, path, "p = 'a/b' AND key >= 0", 20)
 
     assert by_deltalake(path) == text(rows.to_pylist())
     found = zadapter.analyze(path, by=["key"], queries=["key >= 0"], matches=True, spark=spark)

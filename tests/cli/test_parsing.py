@@ -3,9 +3,12 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zadapter.arguments.ages import parse_age
-from zadapter.cli.options import parse_by, parse_pairs, parse_version
+from zadapter.base.names import join, split
+from zadapter.cli.options import parse_by, parse_columns, parse_pairs, parse_tiers, parse_version
 from zadapter.errors import UsageError
 
 
@@ -86,3 +89,20 @@ def test_other_ages_are_refused(typed):
     """A slip must not delete files."""
     with pytest.raises(UsageError, match="--older-than: "):
         parse_age(typed, "--older-than")
+
+
+columns = st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple)
+
+
+@given(st.lists(columns, min_size=1, max_size=4, unique=True), st.booleans())
+def test_any_columns_are_parsed_as_they_are_shown(names, weighted):
+    """Whatever their names hold: commas, equal signs, colons, backticks, or nothing."""
+    shown = [join(parts) for parts in names]
+    text = ", ".join(f"{name}={2 + at}" if weighted else name for at, name in enumerate(shown))
+
+    parsed = parse_by([text])
+
+    assert [split(name) for name in parsed] == names
+    assert [*parsed.values()] == [2.0 + at if weighted else 1.0 for at in range(len(names))]
+    assert [split(name) for name in parse_columns([",".join(shown)])] == names
+    assert parse_tiers(f"{shown[0]}:hot=2d") == {shown[0]: {"hot": "2d"}}

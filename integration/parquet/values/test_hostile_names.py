@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import duckdb
 import pyarrow as pa
@@ -104,15 +104,15 @@ def test_partition_values_of_any_text_keep_their_rows(spark, tmp_path):
     assert text(zadapter.read(folder, **asked).toArrow()) == text(rows)
     assert zadapter.delete(folder, "key < 9 AND p >= ''", **asked) == 9
     zadapter.publish(folder, **asked)
-    zadapter.vacuum(folder, timedelta(0), **asked)
+    zadapter.vacuum(folder, older_than=timedelta(0), **asked)
 
-    files = [str(path) for path in Path(folder).glob("p=*/*.parquet")]
+    seen = [
+        {"key": key, "p": unquote(path.parent.name.removeprefix("p="))}
+        for path in Path(folder).glob("p=*/*.parquet")
+        for key in pq.ParquetFile(path).read()["key"].to_pylist()
+    ]
     wanted = sorted(rows.to_pylist(), key=lambda row: row["key"])[9:]
-    seen = duckdb.sql(f"SELECT key FROM read_parquet({files}, hive_partitioning=false) ORDER BY 1")
-    assert [key for (key,) in seen.fetchall()] == [row["key"] for row in wanted]
-    assert text(live(folder).select(["key", "p"])) == sorted(
-        str(sorted(row.items())) for row in wanted
-    )
+    assert sorted(seen, key=lambda row: row["key"]) == wanted
 
 
 def test_a_struct_like_sparks_metadata_stays(spark, tmp_path):
