@@ -26,6 +26,9 @@ WAYS = [
     ("iceberg", "delta", "in_place"),
     ("iceberg", "parquet", "copy"),
 ]
+IN_PLACE_OR_SLOW = [
+    way if way[2] == "in_place" else pytest.param(*way, marks=pytest.mark.slow) for way in WAYS
+]
 
 
 @pytest.mark.parametrize(("format_", "to", "mode"), WAYS)
@@ -49,7 +52,7 @@ def test_m04_values_of_every_type_arrive(lakes, spark, format_, to, mode):
         assert [row.id for row in found.where(f"{name} = {value}").collect()] != []
 
 
-@pytest.mark.parametrize(("format_", "to", "mode"), WAYS)
+@pytest.mark.parametrize(("format_", "to", "mode"), IN_PLACE_OR_SLOW)
 def test_texts_of_partitions_and_properties_arrive(lakes, spark, format_, to, mode):
     """Whatever characters they have: paths of shared files are escaped in one log alone."""
     rows = pa.table({"id": range(2 * len(VALUES)), "p": [*VALUES] * 2})
