@@ -31,10 +31,9 @@ from zadapter_iceberg.table.lookup import (
     again,
     ancestors,
     locate,
-    refuse,
-    refuse_other_branch,
 )
 from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
+from zadapter_iceberg.table.refusals import refuse, refuse_other_branch
 from zadapter_iceberg.table.side_files import Store, remove_from, side_files
 from zadapter_iceberg.table.snapshots import (
     Version,

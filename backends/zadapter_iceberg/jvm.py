@@ -88,6 +88,12 @@ class Jvm:
         identifiers = self.root.org.apache.spark.sql.connector.catalog.Identifier
         return identifiers.of(self.texts(namespace), name)
 
+    def table_identifier(self, parts: Sequence[str]) -> JavaObject:
+        """Return Iceberg's ``TableIdentifier`` of a table within its catalog."""
+        *levels, name = parts
+        namespace = self.iceberg.catalog.Namespace.of(self.texts(levels))
+        return self.iceberg.catalog.TableIdentifier.of(namespace, name)
+
     def texts(self, items: Sequence[str]) -> JavaObject:
         """Return a Java array of strings."""
         return self.array(self.root.java.lang.String, items)

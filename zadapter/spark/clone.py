@@ -15,6 +15,7 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.interrupts import ignoring_errors
+from zadapter.releases import spark_names
 from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import add_all, module
 from zadapter.releases.spark_api import error_loggers
@@ -91,6 +92,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     clone = SparkSession(spark.sparkContext, java_clone)
     # PySpark binds RDD.toDF to the session that was created last
     RDD.toDF = to_df  # type: ignore[method-assign]
+    spark_names.follow(spark, clone)  # Spark clones settings and views, but not USE
     user_values = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
     _reset(clone, expressions=expressions)
     kept = {rebase_settings.USER_PREFIX + key: value for key, value in user_values.items()}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import check_present, reachable
-from zadapter.base.names import Parts, join, quote, split
+from zadapter.base.names import Parts, join, quote
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -19,6 +19,7 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
+from zadapter.releases import spark_names
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls
@@ -69,43 +70,63 @@ def _to_java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
 
 
 def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, JavaObject]:
-    path = by_path(table)
+    parts = spark_names.table_name(jvm.spark, table)
+    path = by_path(table, parts)
     if path is not None:
         conf = jvm.session.sessionState().newHadoopConf()
         if "#" in path:
             raise UsageError(f"{table}: Spark cannot read Iceberg tables at paths with a #")
         location = reachable(jvm.root, jvm.session, path)
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(location, schema)
-    name = _qualified(jvm, table)
+    name = _qualified(jvm, table, parts)
     *namespace, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *namespace))}")
-    return name, catalog.icebergCatalog().buildTable(_identifier(jvm, name), schema)
+    return name, catalog.icebergCatalog().buildTable(jvm.table_identifier(name[1:]), schema)
 
 
-def _identifier(jvm: Jvm, name: Parts) -> JavaObject:
-    *levels, last = name[1:]
-    namespace = jvm.iceberg.catalog.Namespace.of(jvm.texts(levels))
-    return jvm.iceberg.catalog.TableIdentifier.of(namespace, last)
-
-
-def _qualified(jvm: Jvm, table: str) -> Parts:
+def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
     """Return the name of *table* with its catalog.
 
     Raises:
         UsageError: There is no Iceberg catalog, the catalog is ambiguous, or the name has no
-            namespace.
+            namespace, or is that of another table.
     """
-    parts, names = split(table), catalogs(jvm)
+    names = catalogs(jvm)
+    if parts is None:
+        raise UsageError(
+            f"{table} is no name of a table; quote its parts in backticks, as in db.`my-table`"
+        )
     if not names:
         raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
-    if parts[0] not in names:
-        if len(names) > 1:
-            raise UsageError(f"{table}: specify one of the catalogs {', '.join(names)}")
-        parts = (names[0], *parts)
-    if len(parts) == len(("catalog", "table")):
+    if spark_names.is_temporary_view(jvm.spark, parts):
+        raise UsageError(f"{table} is a temporary view; pass another target")
+    read = spark_names.resolved(jvm.spark, parts)
+    name = (read.catalog, *read.parts)
+    if read.catalog not in names:
+        name = _in_only_catalog(jvm, table, parts, names)
+        _refuse_other(jvm, table, read, name)
+    if len(name) == len(("catalog", "table")):
         raise UsageError(f"{table}: specify a namespace, as in {names[0]}.db.{parts[-1]}")
-    return parts
+    return name
+
+
+def _in_only_catalog(jvm: Jvm, table: str, parts: Parts, names: Sequence[str]) -> Parts:
+    if spark_names.has_catalog(jvm.spark, parts):
+        raise UsageError(f"{table}: {parts[0]} is not an Iceberg catalog")
+    if len(names) > 1:
+        raise UsageError(f"{table}: specify one of the catalogs {', '.join(names)}")
+    return (names[0], *parts)
+
+
+def _refuse_other(jvm: Jvm, table: str, read: spark_names.Name, name: Parts) -> None:
+    provider = spark_names.provider(jvm.spark, read)
+    if provider is not None:
+        kind = "view" if provider == "view" else f"{provider} table"
+        raise UsageError(
+            f"by the name {table} Spark reads a {kind} in {read.catalog}; name the Iceberg "
+            f"catalog, as in {join(name)}"
+        )
 
 
 def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
@@ -216,7 +237,7 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     purge = located.table.properties().get(_GC_ENABLED) != "false"
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
-        catalog.icebergCatalog().dropTable(_identifier(jvm, located.name), purge)
+        catalog.icebergCatalog().dropTable(jvm.table_identifier(located.name[1:]), purge)
         return
     # HadoopTables.dropTable would delete the folder with all files in it
     root = jvm.root.org.apache.hadoop.fs.Path(located.table.location())

@@ -6,24 +6,31 @@ from dataclasses import dataclass
 
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
-from zadapter.base.names import Parts, quote, split
-from zadapter.errors import ConflictError, SessionError, UnknownTableError, UnsupportedError
+from zadapter.base.names import Parts
+from zadapter.errors import (
+    ConflictError,
+    SessionError,
+    UnknownTableError,
+    UnsupportedError,
+    ZadapterError,
+)
+from zadapter.releases import spark_names
 from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter.releases.spark_api import settings as all_settings
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
-NEWEST = 3
-"""Highest supported format version of the Iceberg spec."""
-
-_BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>.+)`\Z")
+_BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>(?:[^`]|``)+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
 _INTERNAL_CATALOGS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
 """Catalogs that Iceberg and zadapter define for paths, staged tables and functions."""
 _ABSENT = re.compile(
-    r"NoSuch(Table|Namespace|Database|Catalog)|(TABLE|SCHEMA)\w*_NOT_FOUND|REQUIRES_SINGLE_PART"
+    r"NoSuch(Table|Namespace|Database|Catalog)|Cannot create table identifier without a table name"
 )
+_PAST = re.compile(r"tag_.*|(snapshot_id|at_timestamp)_\d+")
+"""Selectors of a past snapshot (``SparkCatalog``)."""
+_METADATA_TABLE = "org.apache.iceberg.BaseMetadataTable"
 _TOO_NEW = re.compile(r"unsupported (format )?version|Cannot read unsupported", re.IGNORECASE)
 
 
@@ -41,15 +48,12 @@ class Located:
     name: Parts | None
     branch: str | None = None
 
-    def metadata(self, kind: str) -> str:
-        """Return the name or path by which Spark loads a metadata table."""
-        if self.name is None:
-            return f"{self.table.location()}#{kind}"
-        return quote((*self.name, kind))
-
 
 def locate(jvm: Jvm, table: str) -> Located:
-    """Find *table*: a path, ``iceberg.`path```, or an identifier, optionally ``.branch_<name>``.
+    """Find *table*: an identifier, optionally ``.branch_<name>``, a path or ``iceberg.`path```.
+
+    An identifier is what Spark reads by it. If Spark finds nothing, and it names no catalog, it is
+    looked up in all Iceberg catalogs.
 
     Raises:
         UnknownTableError: There is no such table or branch, it is no Iceberg table, or several
@@ -57,18 +61,14 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnsupportedError: This Iceberg version does not support its format version.
         SessionError: The session lacks the jar of a file system.
     """
-    path = by_path(table)
-    if path is not None:
-        return _at_path(jvm, table, path)
-    parts = split(table)
-    with warehouse_not_created(jvm.spark):
-        parent = _named(jvm, table, parts[:-1]) if len(parts) > 1 else None
-        located = _named(jvm, table, parts) if parent is None else None
-    if parent is not None:
-        return _branch_of(jvm, table, parts[-1], parent)
-    if located is None:
+    parts = spark_names.table_name(jvm.spark, table)
+    path = by_path(table, parts)
+    located = None if parts is None else _by_name(jvm, table, parts, path)
+    if located is not None:
+        return located
+    if path is None:
         raise _absent(jvm, table, parts)
-    return located
+    return _at_path(jvm, table, path)
 
 
 def again(jvm: Jvm, table: str, located: Located) -> Located:
@@ -79,32 +79,17 @@ def again(jvm: Jvm, table: str, located: Located) -> Located:
     return locate(jvm, table)
 
 
-def by_path(table: str) -> str | None:
-    """Return the path that *table* names, or None if it is an identifier."""
+def by_path(table: str, parts: Parts | None) -> str | None:
+    """Return the path that *table* may name, or None if it can only be an identifier.
+
+    Args:
+        table: The table as the caller named it.
+        parts: Its parts as an identifier; None: it is none.
+    """
     match = _BY_PATH.match(table)
     if match:
-        return match["path"]
-    return table if re.search(r"[/\\:]", table) else None
-
-
-def _branch_of(jvm: Jvm, table: str, last: str, parent: Located) -> Located:
-    if last.startswith("branch_"):
-        branch = last.removeprefix("branch_")
-        refs = dict(parent.table.refs())
-        branches = sorted(name for name, ref in refs.items() if ref.isBranch())
-        if branch in branches:
-            return Located(table=parent.table, name=parent.name, branch=branch)
-        raise UnknownTableError(
-            f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}",
-            exists=True,
-        )
-    if last.startswith(("tag_", "snapshot_id_", "at_timestamp_")):
-        raise UnknownTableError(
-            f"{table} is a past snapshot; pass the table or a branch", exists=True
-        )
-    if getattr(jvm.iceberg.MetadataTableType, "from")(last) is not None:
-        raise UnknownTableError(f"{table} is a metadata table; pass the table itself", exists=True)
-    raise UnknownTableError(f"{table}: table not found")
+        return match["path"].replace("``", "`")
+    return table if parts is None and re.search(r"[/\\:]", table) else None
 
 
 def catalogs(jvm: Jvm) -> list[str]:
@@ -121,28 +106,84 @@ def catalogs(jvm: Jvm) -> list[str]:
     return sorted(names, key=lambda name: (name != current, name))
 
 
+def _by_name(jvm: Jvm, table: str, parts: Parts, path: str | None) -> Located | None:
+    try:
+        with warehouse_not_created(jvm.spark):
+            return _named(jvm, table, parts)
+    except ZadapterError:
+        raise
+    except Exception:
+        if path is None:
+            raise
+        return None  # a catalog may refuse a name that is a path
+
+
 def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
-    """Look up a table in the catalog that *parts* names, or in all Iceberg catalogs."""
-    names = catalogs(jvm)
-    candidates = [parts] if parts[0] in names else [(name, *parts) for name in names]
-    candidates = [name for name in candidates if not _is_empty(jvm, name[0])]
-    tables = [
-        Located(table=loaded, name=name)
-        for name in candidates
-        if (loaded := _loaded(jvm, table, name)) is not None
-    ]
-    if len(tables) > 1:
-        homes = ", ".join(str(located.name[0]) for located in tables if located.name)
+    """Look up the table that Spark reads, or else the one in another Iceberg catalog."""
+    spark = jvm.spark
+    if spark_names.is_temporary_view(spark, parts):
+        raise UnknownTableError(
+            f"{table} is a temporary view; pass its underlying table", exists=True
+        )
+    names, first = catalogs(jvm), spark_names.resolved(spark, parts)
+    if first.catalog in names:
+        located = _in_catalog(jvm, table, (first.catalog, *first.parts))
+        if located is not None:
+            return located
+    elif provider := spark_names.provider(spark, first):
+        kind = "view" if provider == "view" else f"{provider} table"
+        raise UnknownTableError(f"{table} is a {kind} in {first.catalog}, not an Iceberg table")
+    if spark_names.has_catalog(spark, parts):
+        return None
+    others = [(name, *parts) for name in names if name != first.catalog]
+    found = [each for name in others if (each := _in_catalog(jvm, table, name)) is not None]
+    if len(found) > 1:
+        homes = ", ".join(str(located.name[0]) for located in found if located.name)
         raise UnknownTableError(
             f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name",
             exists=True,
         )
-    return tables[0] if tables else None
+    return found[0] if found else None
+
+
+def _in_catalog(jvm: Jvm, table: str, name: Parts) -> Located | None:
+    """Look up a table, or else a branch of its namespace as a table (``SparkCatalog.load``)."""
+    if _is_empty(jvm, name[0]):
+        return None
+    loaded = _loaded(jvm, table, name)
+    if loaded is None:
+        *parent, selector = name
+        within = _loaded(jvm, table, tuple(parent)) if len(name) > len("cdt") else None
+        return None if within is None else _selected(table, within, tuple(parent), selector)
+    if jvm.is_a(loaded, _METADATA_TABLE):
+        raise UnknownTableError(f"{table} is a metadata table; pass the table itself", exists=True)
+    return Located(table=loaded, name=name)
+
+
+def _selected(table: str, parent: JavaObject, name: Parts, selector: str) -> Located | None:
+    if selector.startswith("branch_"):
+        branch = selector.removeprefix("branch_")
+        refs = dict(parent.refs())
+        branches = sorted(name for name, ref in refs.items() if ref.isBranch())
+        if branch in branches:
+            return Located(table=parent, name=name, branch=branch)
+        raise UnknownTableError(
+            f"{table}: unknown branch {branch!r}; expected one of: {', '.join(branches)}",
+            exists=True,
+        )
+    if _PAST.fullmatch(selector):
+        raise UnknownTableError(
+            f"{table} is a past snapshot; pass the table or a branch", exists=True
+        )
+    if selector.lower() == "changes":
+        raise UnknownTableError(f"{table} is a changelog; pass the table itself", exists=True)
+    return None
 
 
 def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
+    catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     try:
-        loaded = jvm.iceberg.spark.Spark3Util.loadIcebergTable(jvm.session, quote(name))
+        loaded = catalog.icebergCatalog().loadTable(jvm.table_identifier(name[1:]))
         loaded.refresh()
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
@@ -180,16 +221,23 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
         raise _refused(jvm, table, error) from error
 
 
-def _absent(jvm: Jvm, table: str, parts: Parts) -> UnknownTableError:
+def _absent(jvm: Jvm, table: str, parts: Parts | None) -> UnknownTableError:
     names = catalogs(jvm)
     if not names:
         return UnknownTableError(
             f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<name>"
         )
-    views = [name for name in names if not _is_empty(jvm, name) and _is_view(jvm, name, parts)]
-    if views:
+    if parts is None:
         return UnknownTableError(
-            f"{table}: it is a view in catalog {views[0]}; pass its underlying table", exists=True
+            f"{table} is neither a path nor a name that Spark can read; quote the parts of the "
+            "name in backticks, as in db.`my-table`"
+        )
+    places = [spark_names.resolved(jvm.spark, parts), *((name, parts) for name in names)]
+    for catalog, name in places:
+        if catalog not in names or _is_empty(jvm, catalog) or not _is_view(jvm, catalog, name):
+            continue
+        return UnknownTableError(
+            f"{table}: it is a view in catalog {catalog}; pass its underlying table", exists=True
         )
     return UnknownTableError(
         f"{table}: table not found in the Iceberg catalogs of this session: "
@@ -210,51 +258,12 @@ def _described(jvm: Jvm, names: Sequence[str]) -> str:
     return ", ".join(name if folder is None else f"{name} ({folder})" for name, folder in pairs)
 
 
-def _is_view(jvm: Jvm, catalog: str, parts: Parts) -> bool:
-    name = parts[1:] if parts[0] == catalog else parts
+def _is_view(jvm: Jvm, catalog: str, name: Parts) -> bool:
     plugin = jvm.session.sessionState().catalogManager().catalog(catalog)
     try:
         return bool(plugin.viewExists(jvm.identifier(name)))
     except Exception:  # noqa: BLE001 - a catalog without views, or without the namespace
         return False
-
-
-def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
-    """Refuse the main branch if Spark redirects it to another branch.
-
-    Raises:
-        UnsupportedError: The session sets ``spark.wap.branch``, and the table enables
-            write-audit-publish (``SparkTableUtil.wapSession``).
-    """
-    branch = jvm.spark.conf.get("spark.wap.branch", None)
-    enabled = located.table.properties().getOrDefault("write.wap.enabled", "false").lower()
-    if branch and enabled == "true" and located.branch is None:
-        raise UnsupportedError(
-            f"{table}: this session has spark.wap.branch={branch}, so Spark reads and writes that "
-            f"branch; pass {table}.branch_{branch}, or unset it to use the main branch"
-        )
-
-
-def refuse(table: str, iceberg_table: JavaObject) -> None:
-    """Refuse a table with features that zadapter does not support.
-
-    Raises:
-        UnsupportedError: The table has a newer format version, is encrypted, or does not write
-            Parquet files.
-    """
-    version = int(iceberg_table.operations().current().formatVersion())
-    if version > NEWEST:
-        raise UnsupportedError(
-            f"{table} has format version {version}; zadapter supports versions up to {NEWEST}"
-        )
-    properties = iceberg_table.properties()
-    if properties.containsKey("encryption.key-id"):
-        raise UnsupportedError(f"{table} is encrypted; zadapter cannot verify encrypted files")
-    written_as = properties.getOrDefault("write.format.default", "parquet").lower()
-    if written_as != "parquet":
-        raise UnsupportedError(
-            f"{table} has write.format.default={written_as}; zadapter supports Parquet files only"
-        )
 
 
 def ancestors(

@@ -1,0 +1,122 @@
+"""Names of tables, split and resolved as Spark does.
+
+Spark's parser splits a name. A temporary view comes first. A name of one part lies in the current
+namespace, and a longer one in the catalog that its first part names, or else in the current catalog
+(``LookupCatalog``, ``RelationResolution``).
+"""
+
+import re
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from zadapter.releases.java_classes import java_classes
+from zadapter.releases.scala import items, java_list, seq
+
+Parts = tuple[str, ...]
+
+SESSION = "spark_catalog"
+"""Spark's built-in catalog."""
+_QUOTED = re.compile(r"`[^`]*`")
+_OF_PATHS = re.compile(r"[/\\:]")
+"""Characters of paths and URIs, which names have in backticks only."""
+
+
+class Name(NamedTuple):
+    """A table's name in the session's catalogs.
+
+    Attributes:
+        catalog: Name of the catalog.
+        parts: Namespace and name within the catalog.
+    """
+
+    catalog: str
+    parts: Parts
+
+
+def table_name(spark: Any, text: str) -> Parts | None:
+    """Return the parts of a table's name, or None if the text is none, such as a path."""
+    if _OF_PATHS.search(_QUOTED.sub("", text)):
+        return None  # an exception of Java takes milliseconds
+    try:
+        parsed = _state(spark).sqlParser().parseMultipartIdentifier(text)
+    except Exception:  # noqa: BLE001 - no name
+        return None
+    return tuple(map(str, items(java_classes(spark), parsed)))
+
+
+def is_temporary_view(spark: Any, parts: Parts) -> bool:
+    """Return whether a name is that of a temporary view, which comes before all tables."""
+    jvm = java_classes(spark)
+    return bool(_state(spark).catalog().isTempView(seq(jvm, java_list(jvm, parts))))
+
+
+def has_catalog(spark: Any, parts: Parts) -> bool:
+    """Return whether a name begins with that of a catalog; the catalog is not loaded."""
+    first = parts[0]
+    is_set = spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
+    return len(parts) > 1 and (is_set or first.lower() == SESSION)
+
+
+def resolved(spark: Any, parts: Parts) -> Name:
+    """Return the name that Spark looks up."""
+    if has_catalog(spark, parts):
+        catalog = SESSION if parts[0].lower() == SESSION else parts[0]
+        return Name(catalog, parts[1:])
+    manager = _state(spark).catalogManager()
+    current = str(manager.currentCatalog().name())
+    if len(parts) > 1:
+        return Name(current, parts)
+    return Name(current, (*map(str, manager.currentNamespace()), *parts))
+
+
+def provider(spark: Any, name: Name) -> str | None:
+    """Return the provider of a table, ``view`` for a view, or None if there is neither."""
+    if name.catalog == SESSION:
+        entry = session_entry(spark, name)
+        return None if entry is None else _provider(entry)
+    *namespace, last = name.parts
+    jvm = java_classes(spark)
+    array = spark.sparkContext._gateway.new_array(jvm.java.lang.String, len(namespace))  # noqa: SLF001
+    for at, level in enumerate(namespace):
+        array[at] = level
+    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(array, last)
+    catalog = _state(spark).catalogManager().catalog(name.catalog)
+    with suppress(Exception):  # there is no such table
+        properties = catalog.loadTable(identifier).properties()
+        return str(properties.getOrDefault("provider", "unknown")).lower()
+    with suppress(Exception):  # a catalog without views, or without the namespace
+        return "view" if catalog.viewExists(identifier) else None
+    return None
+
+
+def session_entry(spark: Any, name: Name) -> Any:
+    """Return Spark's ``CatalogTable`` in its built-in catalog; None: there is none."""
+    if name.catalog != SESSION or len(name.parts) != len(("schema", "table")):
+        return None
+    jvm, catalog = java_classes(spark), _state(spark).catalog()
+    database, table = name.parts
+    schema = jvm.scala.Option.apply(database)
+    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table, schema)
+    return catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+
+
+def _provider(entry: Any) -> str:
+    if str(entry.tableType().name()) == "VIEW":
+        return "view"
+    return str(entry.provider().get()).lower() if entry.provider().isDefined() else "hive"
+
+
+def _state(spark: Any) -> Any:
+    return spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
+
+
+def follow(spark: Any, session: Any) -> None:
+    """Make the current catalog and namespace of *session* those of *spark*."""
+    target, source = _state(session).catalogManager(), _state(spark).catalogManager()
+    name = source.currentCatalog().name()
+    if target.currentCatalog().name() != name:
+        target.setCurrentCatalog(name)
+    namespace = source.currentNamespace()
+    if list(target.currentNamespace()) != list(namespace):
+        with suppress(Exception):  # it was dropped since
+            target.setCurrentNamespace(namespace)
