@@ -11,6 +11,8 @@ FUNCTIONS = "zadapter_iceberg"
 """Catalog that provides Iceberg's partition transforms as Spark functions."""
 
 _PARAMETER = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_UUID_BYTES = "unhex(replace({}, '-', ''))"
+"""The bytes of a uuid, whose hash is that of the uuid (spec, Appendix B); Spark has its text."""
 _TIME_TRANSFORMS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
@@ -85,11 +87,17 @@ class Field(NamedTuple):
         name: Name, which equals a column's name only for an identity transform of that column.
         source: Source column.
         expression: Spark SQL expression that computes its value.
+        id: Field id.
+        position: Position in the spec.
+        is_uuid: Whether its values are uuids.
     """
 
     name: str
     source: Parts
     expression: str
+    id: int
+    position: int
+    is_uuid: bool
 
 
 def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field]:
@@ -100,36 +108,44 @@ def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field
         table: The table's columns.
 
     Raises:
-        UnsupportedError: A transform is unknown, its source column was dropped, or Spark cannot
-            compute it, as for a uuid.
+        UnsupportedError: A transform is unknown, or its source column was dropped.
     """
-    field_ids = {column.id: parts for parts, column in table.items()}
+    columns_by_id = {column.id: parts for parts, column in table.items()}
     partition_fields = []
-    for field in spec["fields"]:
-        source = field_ids.get(field["source-id"])
-        if field["transform"] == "void":
+    for position, field in enumerate(spec["fields"]):
+        name, transform = field["name"], field["transform"]
+        if transform == "void":
             continue
+        source = columns_by_id.get(field["source-id"])
         if source is None:
             raise UnsupportedError(
-                f"the source column of partition field {field['name']!r} was dropped; "
+                f"the source column of partition field {name!r} was dropped; "
                 "run ALTER TABLE ... DROP PARTITION FIELD first"
             )
-        if table[source].type == "uuid" and field["transform"] != "identity":
-            raise UnsupportedError(
-                f"partition field {field['name']!r} transforms a uuid, which Spark's functions "
-                "treat as a string"
+        is_uuid = table[source].type == "uuid"
+        column = _UUID_BYTES.format(quote(source)) if is_uuid else quote(source)
+        partition_fields.append(
+            Field(
+                name=name,
+                source=source,
+                expression=_expression(name, transform, quote(source), column),
+                id=field["field-id"],
+                position=position,
+                is_uuid=is_uuid and transform == "identity",
             )
-        expression = _expression(field["name"], field["transform"], quote(source))
-        partition_fields.append(Field(field["name"], source, expression))
+        )
     return partition_fields
 
 
-def _expression(name: str, transform: str, source: str) -> str:
+def _expression(name: str, transform: str, source: str, transformed: str) -> str:
     if transform == "identity":
         return source
     if transform in _TIME_TRANSFORMS:
         return f"{FUNCTIONS}.system.{_TIME_TRANSFORMS[transform]}({source})"
     parameter = _PARAMETER.fullmatch(transform)
     if parameter is None:
-        raise UnsupportedError(f"partition field {name!r} has the unknown transform {transform!r}")
-    return f"{FUNCTIONS}.system.{parameter[1]}({parameter[2]}, {source})"
+        raise UnsupportedError(
+            f"partition field {name!r} has the unknown transform {transform!r}; run ALTER TABLE "
+            "... DROP PARTITION FIELD first"
+        )
+    return f"{FUNCTIONS}.system.{parameter[1]}({parameter[2]}, {transformed})"

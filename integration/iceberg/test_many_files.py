@@ -65,7 +65,7 @@ def test_deletes_of_files_are_those_of_the_plan(lake, spark, table, monkeypatch)
         for task in every
     }
 
-    monkeypatch.setattr("zadapter_iceberg.stats.row_deletes.AT_ONCE", 2)
+    monkeypatch.setattr("zadapter_iceberg.stats.facts.AT_ONCE", 2)
     with closing(IcebergBackend(spark)) as backend:
         files = backend.files(backend.snapshot(table))
 

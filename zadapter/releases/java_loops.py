@@ -9,6 +9,7 @@ from typing import Any
 JavaObject = Any
 
 _ITEM = "java.lang.Object"
+_BOXED = {"int": "java.lang.Integer", "long": "java.lang.Long", "boolean": "java.lang.Boolean"}
 
 
 class Loops:
@@ -117,8 +118,8 @@ class Loops:
         return self._class(class_).getMethod(name, types)
 
     def _class(self, name: str) -> JavaObject:
-        """Return a class by its name, or the primitive type ``long`` or ``boolean``."""
-        boxed = {"long": "java.lang.Long", "boolean": "java.lang.Boolean"}.get(name)
+        """Return a class by its name, or a primitive type."""
+        boxed = _BOXED.get(name)
         if boxed is not None:
             return self._class(boxed).getField("TYPE").get(None)
         loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()

@@ -4,19 +4,16 @@ Deletion vectors state the data file and how many of its rows they delete. Other
 apply to many data files: to those of their partition, or whose bounds include their values.
 """
 
-import json
 from collections.abc import Mapping
-from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.stats.facts import facts
 from zadapter_iceberg.stats.scan_tasks import DELETE_FILE, FILE, POSITIONS, SCAN, TASK, Since
 
-AT_ONCE = 100_000
-"""Number of files whose facts leave the JVM as one text."""
 _COLLECTION = "java.util.Collection"
 _OF_DATA = ("location", "specId", "recordCount")
 _OF_DELETE = ("location", "content", "format", "recordCount", "dataSequenceNumber")
@@ -53,11 +50,11 @@ def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
     file, lists = loops.method(SCAN, "file"), loops.method(TASK, "deletes")
     data = {name: loops.then(file, loops.method(FILE, name)) for name in _OF_DATA}
     counted = {"deletes": loops.then(lists, loops.method(_COLLECTION, "size"))}
-    data_files = _facts(jvm, tasks, data | counted)
+    data_files = facts(jvm, tasks, data | counted)
     add = loops.method(_COLLECTION, "addAll", _COLLECTION).bindTo(flat)
     loops.mapped(tasks, loops.then(lists, add))
     offset = {"contentOffset": loops.method(DELETE_FILE, "contentOffset")}
-    deletes = _facts(jvm, flat, {name: loops.method(FILE, name) for name in _OF_DELETE} | offset)
+    deletes = facts(jvm, flat, {name: loops.method(FILE, name) for name in _OF_DELETE} | offset)
     return _by_path(data_files, deletes, since)
 
 
@@ -108,19 +105,3 @@ def _shares(
     applies_to = np.bincount(delete_of, weights=np.array(rows, np.float64)[file_of])
     each = np.array(records, np.float64) / np.maximum(applies_to[delete_of], 1)
     return np.minimum(np.bincount(file_of, weights=each), 1)
-
-
-def _facts(jvm: Jvm, items: JavaObject, handles: Mapping[str, JavaObject]) -> dict[str, list[Any]]:
-    """Return what handles return for each item of a ``java.util.List``, by the handle's name.
-
-    The values leave the JVM as texts, not one by one, and in parts: there may be millions.
-    """
-    found: dict[str, list[Any]] = {name: [] for name in handles}
-    for start in range(0, items.size(), AT_ONCE):
-        end = min(start + AT_ONCE, items.size())
-        part = jvm.root.java.util.ArrayList(items.subList(start, end))
-        for name, handle in handles.items():
-            values = json.loads(jvm.json.writeValueAsString(jvm.loops.mapped(part, handle)))
-            # a delete file applies to many data files
-            found[name] += [intern(each) if isinstance(each, str) else each for each in values]
-    return found

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, resolve
@@ -12,10 +11,10 @@ from zadapter.table.file_stats import joined
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.jvm import Jvm
-from zadapter_iceberg.stats import row_deletes
+from zadapter_iceberg.stats import row_deletes, uuid_partitions
 from zadapter_iceberg.stats.manifest_stats import Wanted, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
-from zadapter_iceberg.table.lookup import Located
+from zadapter_iceberg.table import metadata_tables
 from zadapter_iceberg.table.snapshots import Version
 
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
@@ -29,32 +28,26 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.
         version: A version of the table.
         wanted: Columns whose stats are read.
     """
-    reader = jvm.spark.read
-    if version.snapshot_id is not None:
-        reader = reader.option(jvm.version_option, str(version.snapshot_id))
-    rows = _metadata(reader, version.located, "files")
-    if version.snapshot_id is None:  # another writer may have added files since
+    table = metadata_tables.of_version(version)
+    rows = metadata_tables.rows(jvm, table, "FILES")
+    if version.snapshot_id is None:  # the metadata may have a later snapshot
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
-    chosen = rows.where("content = 0").selectExpr(
+    chosen = rows.where("content = 0").select(
         "file_path", "spec_id", "record_count", "file_size_in_bytes",
-        *(["partition"] if version.fields else []),
-        *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
+        *metadata_tables.partition(table, version),
+        *(F.expr(f"map_filter({name}, (k, v) -> k IN ({ids}))").alias(name) for name in _MAPS),
     )  # fmt: skip
-    return arrow_parts(chosen, version.about)
+    positions = {field.name: field.position for field in version.fields if field.is_uuid}
+    uuids = uuid_partitions.of(jvm, version.pinned, version.snapshot_id, positions)
+    for part in arrow_parts(chosen, version.about):
+        yield uuid_partitions.added(part, uuids)
 
 
 def is_in_any_snapshot(version: Version, folder: str) -> bool:
     """Return whether a data file of any snapshot that is kept has *folder* in its path."""
-    rows = _metadata(version.jvm.spark.read, version.located, "all_data_files")
+    rows = metadata_tables.rows(version.jvm, metadata_tables.of_all(version), "ALL_DATA_FILES")
     return bool(rows.where(F.col("file_path").contains(folder)).head(1))
-
-
-def _metadata(reader: DataFrameReader, located: Located, kind: str) -> DataFrame:
-    """Return the rows of a metadata table."""
-    name = located.metadata(kind)
-    by_name = located.name is not None
-    return reader.table(name) if by_name else reader.format("iceberg").load(name)
 
 
 def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:

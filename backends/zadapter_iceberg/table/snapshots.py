@@ -207,6 +207,11 @@ def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) 
         for key, value in properties.items():
             merged.put(key, value)
         metadata = metadata.replaceProperties(merged)
+    return pinned_to(jvm, table, metadata)
+
+
+def pinned_to(jvm: Jvm, table: JavaObject, metadata: JavaObject) -> JavaObject:
+    """Return a copy of *table*, fixed to other metadata of it."""
     locations = jvm.iceberg.LocationProviders.locationsFor(
         metadata.location(), metadata.properties()
     )
