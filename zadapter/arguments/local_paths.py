@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from zadapter.errors import UnknownTableError
 
-_BY_PATH = re.compile(r"\w+\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
+_BY_PATH = re.compile(r"(?i)(?:delta|iceberg|parquet)\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
 _FILE = re.compile(r"file:(//(localhost)?(?=/)|(?!//))(?P<path>.*)", re.DOTALL)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PATTERN = re.compile(r"[*?\[{\\]")

@@ -9,11 +9,16 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from zadapter.releases.java_classes import java_classes
 from zadapter.releases.scala import items, java_list, seq
 
 Parts = tuple[str, ...]
 
+JVM_ERRORS = (Py4JError, PySparkException)
+"""Errors of calls to the JVM, unlike exceptions of the caller, such as that of a time limit."""
 SESSION = "spark_catalog"
 """Spark's built-in catalog."""
 _QUOTED = re.compile(r"`[^`]*`")
@@ -39,7 +44,7 @@ def table_name(spark: Any, text: str) -> Parts | None:
         return None  # an exception of Java takes milliseconds
     try:
         parsed = _state(spark).sqlParser().parseMultipartIdentifier(text)
-    except Exception:  # noqa: BLE001 - no name
+    except JVM_ERRORS:
         return None
     return tuple(map(str, items(java_classes(spark), parsed)))
 
@@ -72,8 +77,9 @@ def resolved(spark: Any, parts: Parts) -> Name:
 def provider(spark: Any, name: Name) -> str | None:
     """Return the provider of a table, ``view`` for a view, or None if there is neither."""
     if name.catalog == SESSION:
-        entry = session_entry(spark, name)
-        return None if entry is None else _provider(entry)
+        identifier, catalog = session_identifier(spark, name), _state(spark).catalog()
+        is_there = identifier is not None and catalog.tableExists(identifier)
+        return _provider(catalog.getTableMetadata(identifier)) if is_there else None
     *namespace, last = name.parts
     jvm = java_classes(spark)
     array = spark.sparkContext._gateway.new_array(jvm.java.lang.String, len(namespace))  # noqa: SLF001
@@ -81,23 +87,60 @@ def provider(spark: Any, name: Name) -> str | None:
         array[at] = level
     identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(array, last)
     catalog = _state(spark).catalogManager().catalog(name.catalog)
-    with suppress(Exception):  # there is no such table
+    with suppress(*JVM_ERRORS):  # there is no such table
         properties = catalog.loadTable(identifier).properties()
         return str(properties.getOrDefault("provider", "unknown")).lower()
-    with suppress(Exception):  # a catalog without views, or without the namespace
+    with suppress(*JVM_ERRORS):  # a catalog without views, or without the namespace
         return "view" if catalog.viewExists(identifier) else None
     return None
 
 
-def session_entry(spark: Any, name: Name) -> Any:
-    """Return Spark's ``CatalogTable`` in its built-in catalog; None: there is none."""
-    if name.catalog != SESSION or len(name.parts) != len(("schema", "table")):
+class Reading(NamedTuple):
+    """What Spark reads by a text, beside tables of its built-in catalog.
+
+    Attributes:
+        identifier: Spark's ``TableIdentifier`` in its built-in catalog; None: the text is no name
+            in it, and may be a path.
+        other: What else Spark reads, such as a view; None: nothing.
+    """
+
+    identifier: Any
+    other: str | None
+
+
+def in_session_catalog(spark: Any, text: str) -> Reading:
+    """Look up a text as Spark does, for a format whose tables are in Spark's built-in catalog.
+
+    Where the current catalog is another one and has no such table, the built-in one is looked at.
+    """
+    parts = table_name(spark, text)
+    if parts is None:
+        return Reading(None, None)
+    if is_temporary_view(spark, parts):
+        return Reading(None, "a view of this session")
+    name = resolved(spark, parts)
+    if name.catalog == SESSION or has_catalog(spark, parts):
+        return Reading(session_identifier(spark, name), None)
+    if (other := provider(spark, name)) is not None:
+        return Reading(None, described(other, name.catalog))
+    database = str(_state(spark).catalog().getCurrentDatabase())
+    whole = parts if len(parts) > 1 else (database, *parts)
+    return Reading(session_identifier(spark, Name(SESSION, whole)), None)
+
+
+def described(provider: str, catalog: str) -> str:
+    """Return a table of another provider, or a view, as a part of a sentence."""
+    return f"{'a view' if provider == 'view' else f'a table of {provider}'} in {catalog}"
+
+
+def session_identifier(spark: Any, name: Name) -> Any:
+    """Return a name as Spark's ``TableIdentifier``; None: it is not in the built-in catalog."""
+    if name.catalog != SESSION or len(name.parts) != len(("database", "table")):
         return None
-    jvm, catalog = java_classes(spark), _state(spark).catalog()
     database, table = name.parts
-    schema = jvm.scala.Option.apply(database)
-    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table, schema)
-    return catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+    jvm = java_classes(spark)
+    identifiers = jvm.org.apache.spark.sql.catalyst.TableIdentifier
+    return identifiers(table, jvm.scala.Option.apply(database))
 
 
 def _provider(entry: Any) -> str:
@@ -118,5 +161,5 @@ def follow(spark: Any, session: Any) -> None:
         target.setCurrentCatalog(name)
     namespace = source.currentNamespace()
     if list(target.currentNamespace()) != list(namespace):
-        with suppress(Exception):  # it was dropped since
+        with suppress(*JVM_ERRORS):  # it was dropped since
             target.setCurrentNamespace(namespace)

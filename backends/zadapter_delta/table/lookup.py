@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
+from zadapter.releases import spark_names
 from zadapter.releases.s3a import connector, hadoop_of_jvm
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
 from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, untested
 
-_BY_PATH = re.compile(r"(?i)delta\.`(?P<path>.+)`\Z")
-_SESSION_CATALOG = re.compile(r"(?i)`?spark_catalog`?\.")
+_BY_PATH = re.compile(r"(?i)delta\.`(?P<path>(?:[^`]|``)+)`\Z")
+_OF_PATHS = re.compile(r"[/\\:]")
 _UNSUPPORTED = re.compile(r"DELTA_\w*(PROTOCOL|FEATURE|CATALOG_MANAGED)|min(Reader|Writer)Version")
 
 
@@ -40,7 +41,7 @@ def locate(jvm: Jvm, table: str) -> Located:
     """
     path = by_path(table)
     with warehouse_not_created(jvm.spark):
-        located = _in_catalog(jvm, table) if path is None else None
+        located = None if path and _OF_PATHS.search(path) else _in_catalog(jvm, table)
     return _at_path(jvm, table, path or table) if located is None else located
 
 
@@ -49,7 +50,7 @@ def by_path(table: str) -> str | None:
     match = _BY_PATH.match(table)
     if match:
         return match["path"].replace("``", "`")
-    return table if re.search(r"[/\\:]", table) else None
+    return table if _OF_PATHS.search(table) else None
 
 
 @contextmanager
@@ -98,11 +99,11 @@ def log_of(jvm: Jvm, path: str) -> JavaObject:
 
 def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     state = jvm.session.sessionState()
-    try:
-        identifier = state.sqlParser().parseTableIdentifier(_SESSION_CATALOG.sub("", table))
-    except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
-        return None
-    if not state.catalog().tableExists(identifier):
+    identifier, other = spark_names.in_session_catalog(jvm.spark, table)
+    if other is not None:
+        is_view = "view" in other
+        raise UnknownTableError(f"{table} is {other}, not a Delta table", exists=is_view)
+    if identifier is None or not state.catalog().tableExists(identifier):
         return None
     entry = state.catalog().getTableMetadata(identifier)
     table_type = entry.tableType().name()

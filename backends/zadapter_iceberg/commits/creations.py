@@ -100,7 +100,7 @@ def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
     if not names:
         raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
     if spark_names.is_temporary_view(jvm.spark, parts):
-        raise UsageError(f"{table} is a temporary view; pass another target")
+        raise UsageError(f"{table} is a view of this session; pass another target")
     read = spark_names.resolved(jvm.spark, parts)
     name = (read.catalog, *read.parts)
     if read.catalog not in names:
@@ -122,10 +122,9 @@ def _in_only_catalog(jvm: Jvm, table: str, parts: Parts, names: Sequence[str]) -
 def _refuse_other(jvm: Jvm, table: str, read: spark_names.Name, name: Parts) -> None:
     provider = spark_names.provider(jvm.spark, read)
     if provider is not None:
-        kind = "view" if provider == "view" else f"{provider} table"
         raise UsageError(
-            f"by the name {table} Spark reads a {kind} in {read.catalog}; name the Iceberg "
-            f"catalog, as in {join(name)}"
+            f"by the name {table} Spark reads {spark_names.described(provider, read.catalog)}; "
+            f"name the Iceberg catalog, as in {join(name)}"
         )
 
 

@@ -12,7 +12,6 @@ from zadapter.errors import (
     SessionError,
     UnknownTableError,
     UnsupportedError,
-    ZadapterError,
 )
 from zadapter.releases import spark_names
 from zadapter.releases.s3a import connector, hadoop_of_jvm
@@ -110,9 +109,7 @@ def _by_name(jvm: Jvm, table: str, parts: Parts, path: str | None) -> Located | 
     try:
         with warehouse_not_created(jvm.spark):
             return _named(jvm, table, parts)
-    except ZadapterError:
-        raise
-    except Exception:
+    except spark_names.JVM_ERRORS:
         if path is None:
             raise
         return None  # a catalog may refuse a name that is a path
@@ -123,7 +120,7 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     spark = jvm.spark
     if spark_names.is_temporary_view(spark, parts):
         raise UnknownTableError(
-            f"{table} is a temporary view; pass its underlying table", exists=True
+            f"{table} is a view of this session; pass its underlying table", exists=True
         )
     names, first = catalogs(jvm), spark_names.resolved(spark, parts)
     if first.catalog in names:
@@ -131,8 +128,8 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
         if located is not None:
             return located
     elif provider := spark_names.provider(spark, first):
-        kind = "view" if provider == "view" else f"{provider} table"
-        raise UnknownTableError(f"{table} is a {kind} in {first.catalog}, not an Iceberg table")
+        other = spark_names.described(provider, first.catalog)
+        raise UnknownTableError(f"{table} is {other}, not an Iceberg table")
     if spark_names.has_catalog(spark, parts):
         return None
     others = [(name, *parts) for name in names if name != first.catalog]
@@ -262,7 +259,7 @@ def _is_view(jvm: Jvm, catalog: str, name: Parts) -> bool:
     plugin = jvm.session.sessionState().catalogManager().catalog(catalog)
     try:
         return bool(plugin.viewExists(jvm.identifier(name)))
-    except Exception:  # noqa: BLE001 - a catalog without views, or without the namespace
+    except spark_names.JVM_ERRORS:  # a catalog without views, or without the namespace
         return False
 
 

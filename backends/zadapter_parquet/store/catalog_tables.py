@@ -4,7 +4,6 @@ Readers of such a table list the folders of its partitions in the catalog, or th
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import bare, folders_below, unescaped, warehouse_not_created
-from zadapter.base.names import quote
+from zadapter.base.names import quote, split
 from zadapter.errors import (
     EngineError,
     UnknownTableError,
@@ -25,16 +24,16 @@ from zadapter.errors import (
     UsageError,
     ZadapterError,
 )
+from zadapter.releases import spark_names
 from zadapter.releases.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
 from zadapter_parquet.store.hive_names import is_folder_type
 
-BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>.+)`\Z")
+BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>(?:[^`]|``)+)`\Z")
 """A table that is named by its path."""
 _TABLE = re.compile(r"^Table: (.*)$", re.MULTILINE)
 _LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
-_SESSION_CATALOG = re.compile(r"(?i)(`spark_catalog`|spark_catalog)\.")
 _PARQUET = "parquet"
 _BUILT_IN = {"avro", "csv", "hive", "jdbc", "json", "orc", "text", "xml"}
 """Providers of Spark that no format of zadapter reads."""
@@ -73,23 +72,21 @@ class CatalogTable:
 def named(spark: SparkSession, table: str) -> CatalogTable | None:
     """Return the table of the session's catalog with a name, or None if it can only be a path.
 
-    A local folder of the same name takes precedence.
-
     Raises:
-        UnknownTableError: The table has the format of another backend.
+        UnknownTableError: The table has the format of another backend, or is in another catalog.
         UnsupportedError: It is bucketed, or its readers choose files by an option.
         UsageError: It is a view, or no backend supports its provider.
     """
-    is_path = "/" in table or "\\" in table or BY_PATH.match(table)
-    if is_path or os.path.isdir(table):  # noqa: PTH112 - any text
-        return None
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
-    try:
-        identifier = state.sqlParser().parseTableIdentifier(_SESSION_CATALOG.sub("", table))
-    except Exception:  # noqa: BLE001 - no identifier, so it can only be a path
-        return None
     with warehouse_not_created(spark):
-        return _found(table, state.catalog(), identifier)
+        identifier, other = spark_names.in_session_catalog(spark, table)
+        if other is not None and "view" in other:
+            raise UsageError(f"{table} is {other}; pass its underlying table, or its path")
+        if other is not None:
+            raise UnknownTableError(f"{table} is {other}, not a Parquet table")
+        if identifier is None or not state.catalog().tableExists(identifier):
+            return None
+        return _checked(table, state.catalog().getTableMetadata(identifier))
 
 
 def at(spark: SparkSession, location: str) -> CatalogTable | None:
@@ -139,17 +136,9 @@ def _near(catalog: Any, location: str) -> Iterator[Any]:
                 yield catalog.getTable(database, name[1])
 
 
-def _parts(entry: Any) -> tuple[str, str]:
+def _parts(entry: Any) -> tuple[str, str, str]:
     identifier = entry.identifier()
-    return str(identifier.database().get()), str(identifier.table())
-
-
-def _found(table: str, catalog: Any, identifier: Any) -> CatalogTable | None:
-    if catalog.isTempView(identifier):
-        raise UsageError(f"{table} is a view; pass its underlying table")
-    if not catalog.tableExists(identifier):
-        return None
-    return _checked(table, catalog.getTableMetadata(identifier))
+    return spark_names.SESSION, str(identifier.database().get()), str(identifier.table())
 
 
 def _checked(table: str, entry: Any) -> CatalogTable:
@@ -221,7 +210,8 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
     """
     jvm = java_classes(spark)
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
-    identifier = state.sqlParser().parseTableIdentifier(table.name)
+    name = spark_names.Name(spark_names.SESSION, split(table.name)[1:])
+    identifier = spark_names.session_identifier(spark, name)
     partitions = state.catalog().listPartitions(identifier, jvm.scala.Option.empty())
     root = f"{_path(unescaped(table.location))}/"
     known = set[tuple[str, ...]]()

@@ -1,5 +1,6 @@
 """Selection of the store of a table."""
 
+import re
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -26,7 +27,8 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     """
     by_path = catalog_tables.BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table
-    listed = None if by_path or make else catalog_tables.named(spark, table)
+    is_path = by_path and re.search(r"[/\\:]", location)  # else a database may have that name
+    listed = None if is_path or make else catalog_tables.named(spark, table)
     if listed is not None:  # a catalog has an escaped URI
         location = listed.location
         if location.startswith("file:"):
