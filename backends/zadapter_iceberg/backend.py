@@ -32,7 +32,7 @@ from zadapter_iceberg.table.lookup import (
     ancestors,
     locate,
 )
-from zadapter_iceberg.table.read_options import no_rows, split_size, with_fields
+from zadapter_iceberg.table.read_options import no_rows, scan, split_size, with_fields
 from zadapter_iceberg.table.refusals import refuse, refuse_other_branch
 from zadapter_iceberg.table.side_files import Store, remove_from, side_files
 from zadapter_iceberg.table.snapshots import (
@@ -75,7 +75,7 @@ class IcebergBackend:
         located = previous or locate(self._jvm, table)
         refuse_other_branch(self._jvm, table, located)
         version = self._newest(table, located, since)
-        refuse(table, version.pinned)
+        refuse(table, version)
         applied = frozenset[str]() if since is None else self._applied(version, since)
         return self._snapshot(table, version, applied)
 
@@ -107,6 +107,7 @@ class IcebergBackend:
             field_ids={parts: column.id for parts, column in version.columns.items()},
             without_stats=without_stats(self._jvm, version, columns),
             without_bounds=without_bounds(version, columns),
+            stored_types=version.stored_types,
             target_file_size=version.target_file_size,
             sort_order=version.sort_order,
             applied=applied,
@@ -230,7 +231,7 @@ class IcebergBackend:
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of the table, read as queries on it are."""
-        return self._spark.read.format("iceberg").load(snapshot.identifier or snapshot.location)
+        return scan(self._jvm, snapshot)
 
     def scanned(self, rows: DataFrame) -> list[str]:
         """Return the URIs of the data files in the tasks that Iceberg plans."""

@@ -80,6 +80,24 @@ def _names(type_: Any, parent: Parts) -> Iterator[Parts]:
         yield from _names(child, (*parent, name))
 
 
+def types(type_: Any, parts: Parts = ()) -> Iterator[tuple[Parts, str]]:
+    """Yield the name of each type within a type, without parameters, with the column's parts.
+
+    Args:
+        type_: Schema or type in the spec's JSON serialization (Appendix C), parsed.
+        parts: Parts of the column.
+    """
+    if isinstance(type_, str):
+        yield parts, re.split(r"\W", type_, maxsplit=1)[0]
+        return
+    yield parts, type_["type"]
+    for field in type_.get("fields", ()):
+        yield from types(field["type"], (*parts, field["name"]))
+    for within in ("element", "key", "value"):
+        if within in type_:
+            yield from types(type_[within], (*parts, within))
+
+
 class Field(NamedTuple):
     """Partition field.
 

@@ -1,42 +1,72 @@
-"""Names of an Iceberg table's columns that cannot be kept right are refused."""
+"""Columns and partition fields, from the spec's JSON."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from zadapter.errors import UnsupportedError
-from zadapter_iceberg.columns import check_names
+from zadapter_iceberg.columns import Column, fields, types
+
+TABLE = {("u",): Column(1, "uuid"), ("n",): Column(2, "long")}
 
 
-def struct(*names, type_="long"):
-    return {"type": "struct", "fields": [{"name": name, "type": type_} for name in names]}
+def spec(*transforms, source=1):
+    return {
+        "fields": [
+            {"name": f"f{at}", "transform": each, "source-id": source, "field-id": 1000 + at}
+            for at, each in enumerate(transforms)
+        ]
+    }
 
 
-WRAPPED = [
-    lambda inner: inner,
-    lambda inner: struct("a", type_=inner),
-    lambda inner: struct("a", type_={"type": "list", "element": inner}),
-    lambda inner: struct("a", type_={"type": "map", "key": "long", "value": inner}),
-]
+def test_the_bucket_of_a_uuid_is_that_of_its_bytes():
+    """Spark's text of it has another hash."""
+    (field,) = fields(spec("bucket[4]"), TABLE)
+
+    assert field.expression == "zadapter_iceberg.system.bucket(4, unhex(replace(`u`, '-', '')))"
+    assert not field.is_uuid
 
 
-@pytest.mark.parametrize("wrap", WRAPPED)
-def test_an_empty_name_is_refused(wrap):
-    with pytest.raises(
-        UnsupportedError, match=r"column (a\.(element\.|value\.)?)?`` has an empty name"
-    ):
-        check_names(wrap(struct("b", "")))
+def test_fields_keep_their_ids_and_places_beside_void_ones():
+    """By these their values are found in manifests."""
+    found = fields(spec("void", "identity", "bucket[4]"), TABLE)
+
+    assert [(each.id, each.position, each.is_uuid) for each in found] == [
+        (1001, 1, True),
+        (1002, 2, False),
+    ]
 
 
-@pytest.mark.parametrize("wrap", WRAPPED)
-@pytest.mark.parametrize("twins", [("Key", "kEY"), ("k", "\u212a"), ("\u00fc", "\u00dc")])
-def test_names_that_differ_in_case_only_are_refused(wrap, twins):
-    with pytest.raises(UnsupportedError, match="differ only in case"):
-        check_names(wrap(struct("b", *twins)))
+@pytest.mark.parametrize("transform", ["zorder", "bucket", "truncate[x]", "sorted_bucket[4]"])
+def test_an_unknown_transform_is_refused(transform):
+    """By the field's name, with what to do."""
+    with pytest.raises(UnsupportedError, match=r"'f0' has the unknown transform .* DROP"):
+        fields(spec(transform), TABLE)
 
 
-@given(st.lists(st.text(min_size=1), unique_by=str.lower))
-def test_other_names_are_accepted(names):
-    """Beside the same names within a struct."""
-    for name in names:
-        check_names(struct(*names, f"{''.join(names)} {name}", type_=struct(*names)))
+def test_types_are_found_at_any_depth():
+    """Without their parameters."""
+    schema = {
+        "type": "struct",
+        "fields": [
+            {"name": "d", "type": "decimal(9, 2)"},
+            {"name": "l", "type": {"type": "list", "element": "geometry(srid:1)"}},
+            {
+                "name": "m",
+                "type": {
+                    "type": "map",
+                    "key": "fixed[4]",
+                    "value": {"type": "struct", "fields": [{"name": "t", "type": "time"}]},
+                },
+            },
+        ],
+    }
+
+    assert dict(types(schema)) == {
+        (): "struct",
+        ("d",): "decimal",
+        ("l",): "list",
+        ("l", "element"): "geometry",
+        ("m",): "map",
+        ("m", "key"): "fixed",
+        ("m", "value"): "struct",
+        ("m", "value", "t"): "time",
+    }

@@ -162,7 +162,8 @@ SCHEMA = {
 
 
 def spec(transform, source=1):
-    return {"spec-id": 0, "fields": [{"name": "f", "transform": transform, "source-id": source}]}
+    field = {"name": "f", "transform": transform, "source-id": source, "field-id": 1000}
+    return {"spec-id": 0, "fields": [field]}
 
 
 def test_columns_have_ids_down_to_the_fields():

@@ -35,7 +35,10 @@ _NO_KEYS = (
     (pa.types.is_struct, "a struct; pass one of its fields"),
     (pa.types.is_list, "an array; pass other columns"),
     (pa.types.is_map, "a map; pass other columns"),
-    (lambda type_: not orders(type_), "of a type without min and max; pass other columns"),
+    (
+        lambda type_: not orders(type_),
+        "of the type {type}, without min and max; pass other columns",
+    ),
 )
 
 
@@ -235,12 +238,14 @@ def _key(name: str, snapshot: Snapshot) -> Parts:
             f"{join(parts)!r} is a partition column, so each file contains one value of it "
             "already; pass other columns"
         )
+    name_of_type = snapshot.stored_types.get(parts, type_)
     for is_a, reason in _NO_KEYS:
         if is_a(type_):
-            raise UsageError(f"{join(parts)!r} cannot be a key: it is {reason}")
+            stated = reason.format(type=name_of_type)
+            raise UsageError(f"{join(parts)!r} cannot be a key: it is {stated}")
     if parts in snapshot.without_bounds:
         raise UsageError(
             f"{join(parts)!r} cannot be a key: {snapshot.format} stores no min and max of its type "
-            f"({type_}), so clustering by it would not prune any files; pass other columns"
+            f"({name_of_type}), so clustering by it would not prune any files; pass other columns"
         )
     return parts

@@ -76,6 +76,8 @@ class Snapshot:
     """Leaf columns for which the table's log collects no stats."""
     without_bounds: frozenset[Parts] = frozenset()
     """Leaf columns of types for which the format keeps no usable min and max."""
+    stored_types: Mapping[Parts, str] = field(default_factory=dict[Parts, str])
+    """Types of columns in the format, where Spark reads them as another type."""
     target_file_size: int | None = None
     """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
     sort_order: str = ""

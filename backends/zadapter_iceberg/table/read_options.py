@@ -28,6 +28,17 @@ def no_rows(jvm: Jvm, version: Version) -> DataFrame:
     return DataFrame(jvm.session.createDataFrame(jvm.list([]), columns), jvm.spark)
 
 
+def scan(jvm: Jvm, snapshot: Snapshot) -> DataFrame:
+    """Return the rows of a table as queries on it read them."""
+    version: Version = snapshot.handle
+    reader = jvm.spark.read.format("iceberg")
+    if version.located.branch is not None:  # the branch's name may be that of a table
+        reader = reader.option(jvm.version_option, str(version.snapshot_id))
+    if snapshot.identifier is None:
+        return reader.load(snapshot.location)
+    return reader.table(snapshot.identifier)  # load takes a name with a slash for a path
+
+
 def with_fields(spark: SparkSession, rows: DataFrame, snapshot: Snapshot) -> DataFrame:
     """Append partition fields that are not table columns."""
     fields = snapshot.handle.computed

@@ -1,11 +1,28 @@
 """Refusal of tables that cannot be rewritten safely."""
 
-from zadapter.errors import UnsupportedError
-from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.table.lookup import Located
+import json
+from collections.abc import Iterator, Mapping
 
-NEWEST = 3
-"""Highest supported format version of the Iceberg spec."""
+from zadapter.base.names import join
+from zadapter.errors import UnsupportedError
+from zadapter_iceberg.columns import types
+from zadapter_iceberg.jvm import Jvm
+from zadapter_iceberg.table.lookup import Located
+from zadapter_iceberg.table.snapshots import Version
+
+FORMAT_VERSIONS = frozenset({1, 2, 3})
+"""Tested format versions of the Iceberg spec."""
+TYPES = frozenset(
+    {"boolean", "int", "long", "float", "double", "decimal", "date", "timestamp", "timestamptz"}
+    | {"string", "uuid", "fixed", "binary", "variant", "struct", "list", "map"}
+)
+"""Tested types of the Iceberg spec, which Spark reads."""
+PROPERTIES: Mapping[str, frozenset[str]] = {
+    "write.format.default": frozenset({"parquet"}),
+    "write.location-provider.impl": frozenset(),
+    "write.parquet.shred-variants": frozenset({"false"}),
+}
+"""Properties that change how files are written, with the tested values in lower case."""
 
 
 def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
@@ -24,23 +41,34 @@ def refuse_other_branch(jvm: Jvm, table: str, located: Located) -> None:
         )
 
 
-def refuse(table: str, iceberg_table: JavaObject) -> None:
-    """Refuse a table with features that zadapter does not support.
+def refuse(table: str, version: Version) -> None:
+    """Refuse a table with features that zadapter was not tested with.
 
     Raises:
-        UnsupportedError: The table has a newer format version, is encrypted, or does not write
-            Parquet files.
+        UnsupportedError: The table has such a feature.
     """
-    version = int(iceberg_table.operations().current().formatVersion())
-    if version > NEWEST:
-        raise UnsupportedError(
-            f"{table} has format version {version}; zadapter supports versions up to {NEWEST}"
-        )
-    properties = iceberg_table.properties()
-    if properties.containsKey("encryption.key-id"):
-        raise UnsupportedError(f"{table} is encrypted; zadapter cannot verify encrypted files")
-    written_as = properties.getOrDefault("write.format.default", "parquet").lower()
-    if written_as != "parquet":
-        raise UnsupportedError(
-            f"{table} has write.format.default={written_as}; zadapter supports Parquet files only"
-        )
+    for what, advice in _untested(version):
+        raise UnsupportedError(f"{table} has {what}, which zadapter was not tested with; {advice}")
+
+
+def _untested(version: Version) -> Iterator[tuple[str, str]]:
+    """Yield features that were not tested, each with what the user can do."""
+    pinned, metadata = version.pinned, version.pinned.operations().current()
+    number = int(metadata.formatVersion())
+    if number not in FORMAT_VERSIONS:
+        versions = ", ".join(map(str, sorted(FORMAT_VERSIONS)))
+        yield f"format version {number}", f"pass a table of format version {versions}"
+    properties = pinned.properties()
+    if properties.containsKey("encryption.key-id") or not metadata.encryptionKeys().isEmpty():
+        yield "encrypted files", "their content cannot be verified, so pass another table"
+    for key, tested in PROPERTIES.items():
+        value = properties.get(key)
+        if value is not None and str(value).lower() not in tested:
+            yield f"the property {key}={value}", "remove it, or use Iceberg's rewrite_data_files"
+    schema = json.loads(version.jvm.iceberg.SchemaParser.toJson(pinned.schema()))
+    for parts, type_ in types(schema):
+        if type_ not in TYPES:
+            yield (
+                f"column {join(parts)} of the type {type_}",
+                "drop the column, or pass another table",
+            )

@@ -1,6 +1,7 @@
 """Versions of Iceberg tables, pinned against later commits."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,6 +26,9 @@ WITHOUT_BOUNDS = frozenset(
     {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
 )
 """Types without usable bounds: Spark has no matching type, or a row has several values."""
+
+_AS_SPARK = re.compile(r"uuid|fixed")
+"""Types that Spark reads as text or as binary."""
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 """Property for the size of written files."""
@@ -55,6 +59,12 @@ class Version:
     def computed(self) -> list[Field]:
         """Partition fields that are not table columns."""
         return [spec_field for spec_field in self.fields if (spec_field.name,) not in self.columns]
+
+    @property
+    def stored_types(self) -> dict[Parts, str]:
+        """Types that Spark reads as another one, by column."""
+        types = {parts: column.type for parts, column in self.columns.items()}
+        return {parts: type_ for parts, type_ in types.items() if _AS_SPARK.match(type_)}
 
     @property
     def sequence(self) -> int:
