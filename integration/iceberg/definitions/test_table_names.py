@@ -123,7 +123,7 @@ def test_a_name_in_backticks(spark, tables, name):
 
         assert by_zadapter(spark, text) == text
         with using(spark, "ice.n"):
-            assert by_zadapter(spark, text.removeprefix("`ice`.`n`.")) == text
+            assert by_zadapter(spark, text.removeprefix("`ice`.")) == text
         target = f"{text[:-1]}2`"
         with closing(IcebergBackend(spark)) as backend:
             definition = backend.define(backend.snapshot(text))
