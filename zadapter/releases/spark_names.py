@@ -38,9 +38,14 @@ class Name(NamedTuple):
     parts: Parts
 
 
+def is_path(text: str) -> bool:
+    """Return whether a text has characters that only paths have; others may be paths, too."""
+    return _OF_PATHS.search(_QUOTED.sub("", text)) is not None
+
+
 def table_name(spark: Any, text: str) -> Parts | None:
     """Return the parts of a table's name, or None if the text is none, such as a path."""
-    if _OF_PATHS.search(_QUOTED.sub("", text)):
+    if is_path(text):
         return None  # an exception of Java takes milliseconds
     try:
         parsed = _state(spark).sqlParser().parseMultipartIdentifier(text)

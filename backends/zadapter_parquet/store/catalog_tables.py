@@ -77,6 +77,8 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
         UnsupportedError: It is bucketed, or its readers choose files by an option.
         UsageError: It is a view, or no backend supports its provider.
     """
+    if spark_names.is_path(table):
+        return None
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
     with warehouse_not_created(spark):
         identifier, other = spark_names.in_session_catalog(spark, table)
