@@ -30,9 +30,8 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 def local_path(uri: str) -> Path | None:
     """Return the local folder that *uri* names, or None if it names another store."""
     if uri.startswith("file:"):
-        # not urlparse, which ends the path at an unescaped # or ?
+        # Spark reads a path as it is written, even a # or ?, while others write a URI
         path = _normal(re.sub(r"^file:(//[^/]*)?", "", uri))
-        # Spark reads a path as it is written, while others write a URI
         return path if path.exists() else _normal(unquote(str(path)))
     return _normal(uri) if not _SCHEME.match(uri) else None
 
