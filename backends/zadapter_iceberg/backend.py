@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.commit_attempts import before_sending
+from zadapter.base.interrupts import reraise
 from zadapter.base.locations import by_hadoop, uris
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
@@ -26,12 +27,7 @@ from zadapter_iceberg.stats import content_file_json, scan_tasks
 from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.table import migrated_from, specs
 from zadapter_iceberg.table.files_table import listed, live, wanted_of
-from zadapter_iceberg.table.lookup import (
-    Located,
-    again,
-    ancestors,
-    locate,
-)
+from zadapter_iceberg.table.lookup import Located, again, ancestors, locate
 from zadapter_iceberg.table.read_options import no_rows, scan, split_size, with_fields
 from zadapter_iceberg.table.refusals import refuse, refuse_other_branch
 from zadapter_iceberg.table.side_files import Store, remove_from, side_files
@@ -84,7 +80,8 @@ class IcebergBackend:
             return newest(self._jvm, located, None)
         try:
             return newest(self._jvm, located, since.handle)
-        except Exception:  # noqa: BLE001 - Iceberg never refreshes to another uuid
+        except Exception as error:  # noqa: BLE001 - Iceberg never refreshes to another uuid
+            reraise(error)
             return newest(self._jvm, again(self._jvm, table, located), since.handle)
 
     def _snapshot(

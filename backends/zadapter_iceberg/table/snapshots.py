@@ -9,6 +9,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, leaves
 from zadapter.base.printable import listed
@@ -247,7 +248,8 @@ def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
     for column in iceberg_schema.columns():
         try:
             jvm.iceberg.spark.SparkSchemaUtil.convert(column.type())
-        except Exception:  # noqa: BLE001, PERF203 - finds the columns that fail
+        except Exception as error:  # noqa: BLE001, PERF203 - finds the columns that fail
+            reraise(error)
             yield join((str(column.name()),))
 
 
