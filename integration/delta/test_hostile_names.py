@@ -131,3 +131,17 @@ def test_a_partition_value_that_is_not_ascii(lake, spark, tmp_path):
     lake.optimize(path, by=["id"], force=True)
     assert by_spark(lake, path) == by_deltalake(path)
     assert lake.load(path).count() == 350
+
+
+def test_a_table_of_the_catalog_may_lie_in_any_folder(lake, spark):
+    """The catalog has its location as a URI with escapes."""
+    path = lake.make(spark.range(300).selectExpr("id * 7 % 300 AS a"), name="a b%20c+ü")
+    before = lake.rows(path)
+    spark.sql(f"CREATE TABLE default.anywhere USING delta LOCATION '{path}'")
+    try:
+        report = lake.optimize("default.anywhere")
+    finally:
+        spark.sql("DROP TABLE default.anywhere")
+
+    assert report.rows == 300
+    assert lake.rows(path) == before

@@ -12,7 +12,14 @@ from tests.kit.memory_log import MemoryLog, Time, rewrite_of
 from zadapter.backend.commit import publish
 from zadapter.base.commit_attempts import Attempts, Backoff, before_sending
 from zadapter.base.interrupts import callers_exception, ignoring_errors
-from zadapter.errors import StoreError, UnknownOutcomeError, UnsentCommitError, ZadapterError
+from zadapter.errors import (
+    ConflictError,
+    StoreError,
+    UnknownOutcomeError,
+    UnsentCommitError,
+    VerificationError,
+    ZadapterError,
+)
 
 OURS = str(Path(zadapter.__file__).parent)
 CLOSED = {"<genexpr>", "_causes", "waits"}
@@ -85,6 +92,50 @@ def test_files_that_may_be_live_are_known_at_every_return(fates, error, rival):
         log.catch_up()
         landed = change.id in {version.commit for version in log.versions}
         assert attempts.may_have_landed or not landed, f"return {at} of {whole}"
+
+
+@pytest.mark.parametrize("kind", [ConflictError, VerificationError])
+def test_a_lost_race_counts_only_when_the_table_shows_it(kind):
+    """A client may have retried and lost to its own first request, which has landed."""
+    log, change, attempts = a_race([kind("lost")], rival=False)
+
+    def snapshot(table, since=None):
+        raise OSError("no network")
+
+    log.snapshot = snapshot
+
+    with pytest.raises(UnknownOutcomeError):
+        publish(log, change, attempts)
+
+    assert attempts.may_have_landed
+
+
+def test_an_exception_that_the_caller_handles_is_not_one_of_the_call():
+    """Who calls in an ``except`` or ``finally`` gets what the call itself meets."""
+    try:
+        raise TimeLimit("handled")  # noqa: TRY301 - what the caller has met before
+    except TimeLimit:
+        with ignoring_errors():
+            raise OSError("ignored")  # noqa: B904 - its context is what this is about
+        log, change, attempts = a_race(["fine"], rival=True)
+        landed = publish(log, change, attempts)
+
+    assert landed.attempts == 2
+
+
+def test_a_conflict_of_another_backend_is_a_conflict():
+    """Whatever exception of its own led to it, it is tried again."""
+    log, change, attempts = a_race(["fine"], rival=False)
+    commit, conflicts = log.commit, iter([ConflictError("lost")])
+
+    def lost_once(each):
+        for conflict in conflicts:
+            raise conflict from TimeLimit("the backend's own")
+        return commit(each)
+
+    log.commit = lost_once
+
+    assert publish(log, change, attempts).attempts == 2
 
 
 @pytest.mark.parametrize("wrap", [UnknownOutcomeError("t", "1"), UnsentCommitError("no")])

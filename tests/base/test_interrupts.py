@@ -261,6 +261,57 @@ def test_a_time_limit_during_a_commit_waits_for_its_outcome(context, limit):
         assert "versions committed by this call: 7" in limit.__notes__
 
 
+def test_a_limit_while_handlers_are_replaced_leaves_none_of_ours(context, limit, monkeypatch):
+    """Else Ctrl-C would be recorded for ever, by a run that has ended."""
+    replace, before = signal.signal, signal.getsignal(signal.SIGINT)
+
+    def replaced(number, handler):
+        if number == signal.SIGALRM:
+            monkeypatch.undo()
+            raise limit
+        return replace(number, handler)
+
+    def run():
+        with interruptible(context):
+            context.job()
+
+    monkeypatch.setattr(signal, "signal", replaced)
+    with pytest.raises(type(limit)):
+        run()
+
+    assert signal.getsignal(signal.SIGINT) is before
+    assert interrupts._watches == []  # noqa: SLF001 - what the next call would find
+
+
+def test_a_limit_while_handlers_are_restored_is_raised_after_them(context, limit, monkeypatch):
+    """All of them are the caller's again."""
+    replace, before = signal.signal, signal.getsignal(signal.SIGTERM)
+    mine = replace(signal.SIGTERM, terminate)
+
+    def replaced(number, handler):
+        found = replace(number, handler)
+        if number == signal.SIGALRM and handler is not limit and not raised:
+            raised.append(handler)
+            raise limit
+        return found
+
+    raised = []
+
+    def run():
+        with interruptible(context):
+            monkeypatch.setattr(signal, "signal", replaced)
+
+    try:
+        with pytest.raises(type(limit)):
+            run()
+        assert raised
+        assert signal.getsignal(signal.SIGTERM) is terminate
+    finally:
+        monkeypatch.undo()
+        replace(signal.SIGTERM, mine)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 def test_a_time_limit_within_a_call_within_a_call_ends_both(context, limit):
     """The outer call records it, and cancels what the inner one has started."""
 

@@ -108,3 +108,14 @@ def test_spellings_of_one_moment_are_one_value():
     known = zoneless("t", {"c": "c"}, table_of(found))
 
     assert set(known["c"].values()) == {written(moment)}
+
+
+def test_a_moment_that_is_stated_both_ways_keeps_its_zone():
+    """Delta stated times without a zone once, and states them with one today."""
+    moment = datetime(2024, 1, 1, tzinfo=UTC)
+    found = [("2024-01-01 00:00:00", moment), (written(moment), moment)]
+
+    known = zoneless("t", {"c": "c"}, table_of(found))
+
+    assert {with_zone({"c": text}, known)["c"] for text, _ in found} == {written(moment)}
+    assert as_stated({"c": written(moment)}, known) == {"c": written(moment)}

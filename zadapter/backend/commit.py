@@ -62,7 +62,7 @@ def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
         log: The table.
         change: The change.
         attempts: The attempts that are left. Before each one, ``may_have_landed`` is set; it is
-            reset by an error of ``NOT_COMMITTED`` alone, and so holds for any exception.
+            reset only when the table or an error of ``NOT_COMMITTED`` has shown that none landed.
 
     Raises:
         StaleRewriteError: Other writers changed all its files; nothing was committed.
@@ -88,6 +88,7 @@ def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
         with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
+            attempts.may_have_landed = doubtful
             if start.version is not None and start.id != head.id:
                 raise ReplacedTableError(start.table)
             if attempts.are_over() or tried.final:
@@ -111,12 +112,12 @@ def _try(log: Log, change: Change, attempts: Attempts, *, doubtful: bool) -> _At
     try:
         with _doubts(change, doubtful=doubtful):
             return _Attempt(version=log.commit(change))
+    except (ConflictError, VerificationError) as failure:
+        return _Attempt(failure=failure, final=isinstance(failure, VerificationError))
     except NOT_COMMITTED as failure:
         attempts.may_have_landed = doubtful
         reraise(failure)
-        if not isinstance(failure, ConflictError | VerificationError):
-            raise
-        return _Attempt(failure=failure, final=isinstance(failure, VerificationError))
+        raise
     except UnknownOutcomeError as failure:
         reraise(failure)
         return _Attempt(failure=failure)

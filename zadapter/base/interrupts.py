@@ -10,7 +10,7 @@ any failure. During a commit nothing is cancelled, so that its outcome is known.
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -19,7 +19,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 from zadapter.base.printable import listed
-from zadapter.errors import UnknownOutcomeError
+from zadapter.errors import ConflictError, UnknownOutcomeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -118,16 +118,17 @@ def callers_exception(error: BaseException) -> BaseException | None:
     A time limit, or another thread, can raise it between any two steps of a call. It states nothing
     about the step that it stopped, so it must neither be ignored nor be taken for a failure of
     Spark or of a store. Exceptions of packages that zadapter does not use are the caller's, and so
-    are those of the caller's own modules.
+    are those of the caller's own modules. Contexts do not count: they may be exceptions that the
+    caller handles while it calls.
     """
     link: BaseException | None = error
     for _ in range(_DEEPEST):
-        if link is None:
+        if link is None or isinstance(link, ConflictError):  # a backend states what it has met
             return None
         package = type(link).__module__.partition(".")[0]
         if package not in _RAISED_BY_STEPS and not package.startswith("zadapter"):
             return link
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        link = link.__cause__
     return None
 
 
@@ -213,12 +214,12 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
 
 @contextmanager
 def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
-    ended = threading.Event()
+    ended, taken = threading.Event(), dict[int, Any]()
     canceller = threading.Thread(target=cancel, args=(context, tag, watch, ended), daemon=True)
-    _watches.append(watch)
     canceller.start()
-    taken = _take_over(watch)
     try:
+        _watches.append(watch)
+        _take_over(watch, taken)
         yield
     except Exception as error:
         if not watch.is_ending:
@@ -228,26 +229,36 @@ def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     finally:
         ended.set()
         canceller.join()
-        for number, handler in taken.items():
-            signal.signal(number, handler)
-        _watches.remove(watch)
+        _watches[:] = [each for each in _watches if each is not watch]
+        _restore(taken)
     if watch.is_ending:
         raise watch.ending()
 
 
-def _take_over(watch: Watch) -> dict[int, Any]:
-    """Replace the handlers that may raise an exception; return the replaced handlers."""
-    taken: dict[int, Any] = {}
+def _take_over(watch: Watch, taken: dict[int, Any]) -> None:
+    """Replace the handlers that may raise an exception, and add the replaced ones to *taken*."""
     for number in signal.valid_signals():
         handler = signal.getsignal(number)
         if not callable(handler) or _is_recorded(handler):
             continue
         pyspark = str(getattr(handler, "__module__", "")).startswith("pyspark.")
-        if pyspark or handler in (signal.default_int_handler, terminate):
-            taken[number] = signal.signal(number, watch.note)
-        else:
-            taken[number] = signal.signal(number, Recorder(watch, handler))
-    return taken
+        is_ours = pyspark or handler in (signal.default_int_handler, terminate)
+        taken[number] = handler
+        signal.signal(number, watch.note if is_ours else Recorder(watch, handler))
+
+
+def _restore(taken: Mapping[int, Any]) -> None:
+    """Restore all handlers, and then raise what the first of them has raised meanwhile."""
+    left, raised = dict(taken), list[BaseException]()
+    while left:
+        try:
+            for number, handler in taken.items():
+                signal.signal(number, handler)
+                left.pop(number, None)
+        except BaseException as error:  # noqa: BLE001, PERF203 - of a handler that is restored
+            raised.append(error)
+    if raised:
+        raise raised[0]
 
 
 def _is_recorded(handler: object) -> bool:

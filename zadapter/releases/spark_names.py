@@ -161,10 +161,10 @@ def _state(spark: Any) -> Any:
 def follow(spark: Any, session: Any) -> None:
     """Make the current catalog and namespace of *session* those of *spark*."""
     target, source = _state(session).catalogManager(), _state(spark).catalogManager()
-    name = source.currentCatalog().name()
-    if target.currentCatalog().name() != name:
-        target.setCurrentCatalog(name)
-    namespace = source.currentNamespace()
-    if list(target.currentNamespace()) != list(namespace):
-        with suppress(*JVM_ERRORS):  # it was dropped since
+    with suppress(*JVM_ERRORS):  # the catalog does not answer, or the namespace was dropped since
+        name = source.currentCatalog().name()
+        if target.currentCatalog().name() != name:
+            target.setCurrentCatalog(name)
+        namespace = source.currentNamespace()
+        if list(target.currentNamespace()) != list(namespace):
             target.setCurrentNamespace(namespace)

@@ -24,7 +24,7 @@ def updated(jvm: Jvm, log: JavaObject, catalog_table: JavaObject) -> JavaObject:
     """Return a ``DeltaLog`` whose newest snapshot is what the folder has now."""
     snapshot = log.update(False, jvm.option(), catalog_table)  # noqa: FBT003
     first = next(jvm.iterate(snapshot.logSegment().checkpointProvider().topLevelFiles()), None)
-    if first is None or _written(log, first.getPath()) == int(first.getModificationTime()):
+    if first is None or _is_listed(jvm, log, first):
         return log
     return own(jvm, log)
 
@@ -49,31 +49,24 @@ def continues(jvm: Jvm, log: JavaObject, snapshot: JavaObject) -> bool:
     Delta's cache is not asked. The time of writing comes from a listing, as that of the snapshot:
     a log store may have another one for the same file.
     """
-    name = f"{int(snapshot.version()):020d}.json"
-    listed = _first_from(jvm, log, name)
     known = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
-    if listed is None or listed.getPath().getName() != name:
-        return False
-    return int(listed.getModificationTime()) == known
+    return _written(jvm, log, f"{int(snapshot.version()):020d}.json") == known
 
 
-def _first_from(jvm: Jvm, log: JavaObject, name: str) -> JavaObject | None:
-    """Return the status of the first file of the log from a name on, or None if there is none."""
+def _is_listed(jvm: Jvm, log: JavaObject, file: JavaObject) -> bool:
+    """Return whether the log on the store has a file of a checkpoint, as it was."""
+    written = _written(jvm, log, str(file.getPath().getName()))
+    return written == int(file.getModificationTime())
+
+
+def _written(jvm: Jvm, log: JavaObject, name: str) -> int | None:
+    """Return when a file of the log was written, by a listing, or None if it is missing."""
     try:
         found = log.store().listFrom(jvm.path(f"{log.logPath()}/{name}"), log.newDeltaHadoopConf())
-        return found.next() if found.hasNext() else None
+        first = found.next() if found.hasNext() else None
     except Exception as error:
         if any("FileNotFoundException" in cause for cause in causes(error)):
             return None
         raise
-
-
-def _written(log: JavaObject, path: JavaObject) -> int | None:
-    """Return when a file of the log was written, or None if it is missing."""
-    try:
-        files = path.getFileSystem(log.newDeltaHadoopConf())
-        return int(files.getFileStatus(path).getModificationTime())
-    except Exception as error:
-        if any("FileNotFoundException" in cause for cause in causes(error)):
-            return None
-        raise
+    is_it = first is not None and str(first.getPath().getName()) == name
+    return int(first.getModificationTime()) if first is not None and is_it else None

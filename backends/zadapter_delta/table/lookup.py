@@ -82,7 +82,7 @@ def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
     with _translated_errors(jvm, table):
         log = log_of(jvm, path)
-        _refuse_elsewhere(table, log, jvm.path(reachable(jvm.root, jvm.session, path)))
+        _refuse_elsewhere(jvm, table, log, jvm.path(reachable(jvm.root, jvm.session, path)))
         log = logs.updated(jvm, log, jvm.option())
     if not log.tableExists():
         file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
@@ -114,7 +114,8 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
     with _translated_errors(jvm, table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
-        _refuse_elsewhere(table, log, jvm.path(entry.location().toString()))
+        # a catalog has an escaped URI
+        _refuse_elsewhere(jvm, table, log, jvm.root.org.apache.hadoop.fs.Path(entry.location()))
         log = logs.updated(jvm, log, jvm.option(entry))
     if not log.tableExists():
         raise UnknownTableError(
@@ -143,9 +144,12 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     return snapshot
 
 
-def _refuse_elsewhere(table: str, log: JavaObject, asked: JavaObject) -> None:
+def _refuse_elsewhere(jvm: Jvm, table: str, log: JavaObject, asked: JavaObject) -> None:
     """Refuse a table that Delta looks for in another folder (``redirect``), unlike its locks."""
-    there = asked.getFileSystem(log.newDeltaHadoopConf()).makeQualified(asked)
+    inner = asked.getFileSystem(log.newDeltaHadoopConf()).makeQualified(
+        jvm.root.org.apache.hadoop.fs.Path(asked, "_delta_log")
+    )
+    there = inner.getParent()  # as Delta has it, also of a bucket
     if not there.equals(log.dataPath()):
         raise UnsupportedError(f"{table} redirects to {log.dataPath()}; pass that table")
 

@@ -103,6 +103,7 @@ def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zonele
         UnsupportedError: Spark reads two texts as one moment which are two for other readers.
     """
     known: dict[str, dict[str, str]] = defaultdict(dict)
+    with_zones: dict[str, dict[str, str]] = defaultdict(dict)
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     moments = texts(stated["moment"].combine_chunks().cast(_MOMENT))
     for column, text, moment in zip(
@@ -110,7 +111,7 @@ def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zonele
     ):
         if moment is None:  # another error says what is wrong with such a text
             continue
-        value = moment if _has_zone(text) else _canonical(text)
+        value = moment if _has_zone(text) else _moment(text)
         first_value, first = seen.setdefault((column, moment), (value, text))
         if first_value != value:
             name = join((columns[column],))
@@ -119,8 +120,11 @@ def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zonele
                 f"{text!r}, which are one moment in the session's time zone and two in others; set "
                 "spark.sql.session.timeZone to the zone of the table's writers, such as UTC"
             )
-        if not _has_zone(text):
-            known[column][text] = moment
+        (with_zones if _has_zone(text) else known)[column][text] = moment
+    for column, by_text in known.items():
+        without = set(by_text.values())
+        # a moment that is stated both ways is stated with its zone again, as all readers read it
+        by_text.update({t: m for t, m in with_zones[column].items() if m in without})
     return known
 
 
@@ -148,12 +152,6 @@ def as_stated(values: Mapping[str, str | None], known: Zoneless) -> dict[str, st
 
 def _has_zone(text: str) -> bool:
     return text.endswith("Z")
-
-
-def _canonical(text: str) -> str:
-    """Return a text without a zone with all six digits of a second's fraction."""
-    head, _, fraction = text.strip().replace("T", " ").partition(".")
-    return f"{head}.{fraction:0<6}"
 
 
 def _moment(text: str) -> str:

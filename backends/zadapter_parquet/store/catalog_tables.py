@@ -4,6 +4,7 @@ Readers of such a table list the folders of its partitions in the catalog, or th
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>(?:[^`]|``)+)`\Z")
 _TABLE = re.compile(r"^Table: (.*)$", re.MULTILINE)
 _LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _PARQUET = "parquet"
+_logger = logging.getLogger(__name__)
 _BUILT_IN = {"avro", "csv", "hive", "jdbc", "json", "orc", "text", "xml"}
 """Providers of Spark that no format of zadapter reads."""
 _SELECTING = {"pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup"}
@@ -104,7 +106,7 @@ def at(spark: SparkSession, location: str) -> CatalogTable | None:
     """
     state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
     with warehouse_not_created(spark):
-        for entry in _near(state.catalog().externalCatalog(), location):
+        for entry in _entries(state, location):
             name = quote(_parts(entry))
             below = folders_below(location, unescaped(str(entry.location())))
             try:
@@ -119,6 +121,23 @@ def at(spark: SparkSession, location: str) -> CatalogTable | None:
                     "that table, with a condition on its partition columns"
                 )
     return None
+
+
+def _entries(state: Any, location: str) -> list[Any]:
+    """Return the entries of tables in whose folder a location is; none if no catalog answers.
+
+    A path can be read and rewritten without the metastore, as Spark itself does.
+    """
+    try:
+        return list(_near(state.catalog().externalCatalog(), location))
+    except (Py4JJavaError, PySparkException) as error:
+        _logger.warning(
+            "the tables of the session's catalog cannot be listed, so %s is taken for a folder of "
+            "no table: %s",
+            location,
+            first_line(error),
+        )
+        return []
 
 
 def _near(catalog: Any, location: str) -> Iterator[Any]:
