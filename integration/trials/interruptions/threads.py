@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import zadapter
@@ -44,7 +44,7 @@ int link(const char *from, const char *to) {
   return next(from, to);
 }
 """
-ROWS, APPENDS, REWRITES = 60, 3, 2
+ROWS, REWRITES = 60, 2
 FORMATS = ["delta", "iceberg", "parquet"]
 MODULE = "integration.trials.interruptions.threads"
 
@@ -141,23 +141,43 @@ class Table:
         return self.spark.range(first, first + ROWS).selectExpr("id AS a")
 
 
-def at_once(table: Table, *works: list[Callable[[], None]]) -> None:
-    """Do some work in threads that start together."""
-    barrier = Barrier(len(works))
+def at_once(table: Table, rival: Callable[[], None]) -> None:
+    """Rewrite the table in one thread, and let a rival go on in another one meanwhile."""
+    done, barrier = Event(), Barrier(2)
 
-    def do(steps: list[Callable[[], None]]) -> None:
-        barrier.wait()
-        try:
-            for step in steps:
-                step()
-        except Exception as error:  # noqa: BLE001 - it is what the trial looks for
-            table.failures.append(f"{table.format}: {type(error).__name__}: {error}"[:500])
+    def rewrite() -> None:
+        for _ in range(REWRITES):
+            table.rewrite()
 
-    running = [Thread(target=do, args=[work]) for work in works]
+    def go_on() -> None:
+        while not done.is_set():
+            rival()
+
+    works = (rewrite, go_on)
+    running = [Thread(target=_run, args=[table, barrier, done, work]) for work in works]
     for thread in running:
         thread.start()
     for thread in running:
         thread.join()
+
+
+def _run(table: Table, barrier: Barrier, done: Event, work: Callable[[], None]) -> None:
+    barrier.wait()
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - it is what the trial looks for
+        table.failures.append(f"{table.format}: {type(error).__name__}: {error}"[:500])
+    finally:
+        done.set()
+
+
+def rows_of(table: Table) -> list[int]:
+    """Return the rows of a table, none if it cannot be read any more."""
+    try:
+        return table.rows()
+    except Exception as error:  # noqa: BLE001 - it is what the trial looks for
+        table.failures.append(f"{table.format} cannot be read: {error}"[:500])
+        return []
 
 
 def main(folder: str, rounds: int, seed: str) -> None:
@@ -181,12 +201,11 @@ def main(folder: str, rounds: int, seed: str) -> None:
                 name = f"{rival}{number}"
                 named = f"ice.db.{name}" if format_ == "iceberg" else f"{folder}/{format_}-{name}"
                 table = Table(spark, format_, named)
-                others = [table.append] * APPENDS if rival == "append" else [table.rewrite] * 2
-                at_once(table, [table.rewrite] * REWRITES, others)
+                at_once(table, table.append if rival == "append" else table.rewrite)
                 found = {
                     "what": what,
                     "wanted": sorted(table.wanted),
-                    "rows": table.rows(),
+                    "rows": rows_of(table),
                     "commits": len(table.commits),
                     "versions": table.versions(),
                     "refused": table.refused,
