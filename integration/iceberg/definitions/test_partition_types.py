@@ -78,8 +78,11 @@ def kept(lake, name):
 
 
 def folders(lake, name):
-    """The folder of each file, which Iceberg names after the partition."""
-    return [file.file_path.split("/")[-2] for file in lake.files(name)]
+    """The partition of each file, as Iceberg names the folder, without the field's name.
+
+    A table without partitions, or with void fields alone, has no such folders.
+    """
+    return [file.file_path.split("/")[-2].partition("=")[2] for file in lake.files(name)]
 
 
 def check(lake, name):
@@ -93,13 +96,15 @@ def check(lake, name):
     assert kept(lake, name) == before
     after = folders(lake, name)
     assert {*after} <= partitions
-    assert len(after) == len({*after}) or after[0] == "c_null=null"
+    assert len(after) == len({*after}) or {*after} == {""}
     for each in (zadapter.analyze, zadapter.audit):
         each(name, spark=lake.spark)
     assert zadapter.explain(name, where="k = 3", spark=lake.spark)
 
 
-@pytest.mark.parametrize("case", [*sorted(OFTEN), *slow(*(e for e in EVERY if e not in OFTEN))])
+@pytest.mark.parametrize(
+    "case", [*sorted(OFTEN), *slow(*(each for each in EVERY if each not in OFTEN))], ids="-".join
+)
 def test_a_partition_of_any_type_and_transform(lake, case):
     """Of tables of all format versions, with row-level deletes where these have them."""
     name = created(lake, *case, next(VERSIONS))
