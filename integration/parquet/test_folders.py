@@ -191,7 +191,8 @@ def test_a_path_of_a_table_of_the_catalog_has_its_types(spark, database, tmp_pat
     assert set(map(str, spark.table(name).collect())) < set(before)
     rows = zadapter.read(name, spark=spark)
     assert sorted(map(str, rows.collect())) == sorted(map(str, spark.table(name).collect()))
-    with pytest.raises(UnsupportedError, match=rf"is a partition of `spark_catalog`\.`{database}`\.`t`"):
+    named = rf"is a partition of `spark_catalog`\.`{database}`\.`t`"
+    with pytest.raises(UnsupportedError, match=named):
         zadapter.plan(f"{folder}/p=1/q=1", by="v", backend="parquet", spark=spark)
 
 
