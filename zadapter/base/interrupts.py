@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
+from zadapter.base.java_errors import java_exception
 from zadapter.base.printable import listed
 from zadapter.errors import ConflictError, UnknownOutcomeError
 
@@ -126,6 +127,8 @@ def callers_exception(error: BaseException) -> BaseException | None:
         if link is None or isinstance(link, ConflictError):  # a backend states what it has met
             return None
         package = type(link).__module__.partition(".")[0]
+        if java_exception(link) is not None:
+            return None
         if package not in _RAISED_BY_STEPS and not package.startswith("zadapter"):
             return link
         link = link.__cause__

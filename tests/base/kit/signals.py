@@ -1,0 +1,41 @@
+"""Signals of tests, and what stands for Spark while they arrive."""
+
+import os
+import signal
+import threading
+
+
+class Context:
+    """Stands for a SparkContext; its jobs end when they are cancelled."""
+
+    def __init__(self):
+        self.tags, self.properties = set(), {}
+        self.cancelled = threading.Event()
+
+    def getLocalProperty(self, key):  # noqa: N802 - Spark's name
+        return self.properties.get(key)
+
+    def setLocalProperty(self, key, value):  # noqa: N802 - Spark's name
+        self.properties[key] = value
+
+    def setInterruptOnCancel(self, wanted):  # noqa: N802 - Spark's name
+        self.properties["spark.job.interruptOnCancel"] = str(wanted).lower()
+
+    def addJobTag(self, tag):  # noqa: N802 - Spark's name
+        self.tags.add(tag)
+
+    def removeJobTag(self, tag):  # noqa: N802 - Spark's name
+        self.tags.remove(tag)
+
+    def cancelJobsWithTag(self, tag):  # noqa: N802 - Spark's name
+        if tag in self.tags:
+            self.cancelled.set()
+
+    def job(self):
+        """Run until cancelled, as a call to the JVM does."""
+        assert self.cancelled.wait(30)
+        raise OSError("job cancelled")
+
+
+def interrupt(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
