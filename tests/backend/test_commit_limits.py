@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,28 @@ def test_a_lost_race_counts_only_when_the_table_shows_it(kind):
         publish(log, change, attempts)
 
     assert attempts.may_have_landed
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.parametrize("kind", [ConflictError, VerificationError])
+def test_files_that_are_live_count_more_than_a_history_that_has_expired(kind, attempts):
+    """The client lost to its own first request, and others have expired the version since."""
+    log, change, _ = a_race([], rival=False)
+    limited_to = Attempts(Backoff(attempts=attempts), Time().clock)
+
+    def commit(each):
+        assert log.land(each)
+        log.write(commit=None)
+        raise kind("lost")
+
+    look = log.snapshot
+    log.commit = commit
+    log.snapshot = lambda table, since=None: replace(look(table, since), applied=frozenset())
+
+    with pytest.raises(UnknownOutcomeError):
+        publish(log, change, limited_to)
+
+    assert limited_to.may_have_landed
 
 
 def test_an_exception_that_the_caller_handles_is_not_one_of_the_call():

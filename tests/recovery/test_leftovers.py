@@ -14,7 +14,7 @@ import pytest
 from tests.kit.builders import snapshot
 from tests.kit.side_files import Memory
 from zadapter.base.commit_attempts import Attempts
-from zadapter.errors import ConflictError, ReplacedTableError, StoreError
+from zadapter.errors import ConflictError, ReplacedTableError, StoreError, UnknownOutcomeError
 from zadapter.recovery.leftovers import DEAD_AFTER, clear
 from zadapter.recovery.notes import FOLDER, Driver, begun
 from zadapter.recovery.processes import Process, own
@@ -255,6 +255,7 @@ def test_a_run_that_ends_leaves_no_note(memory):
         (KeyError("a bug"), True, False),
         (KeyboardInterrupt(), False, True),
         (KeyboardInterrupt(), True, False),
+        (UnknownOutcomeError("t", "1"), False, False),
         (ReplacedTableError("t"), False, False),
     ],
 )

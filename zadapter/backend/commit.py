@@ -88,12 +88,14 @@ def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
         with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
-            attempts.may_have_landed = doubtful
             if start.version is not None and start.id != head.id:
                 raise ReplacedTableError(start.table)
+            live = log.files(head)
+            change.check_not_live(live)
+            attempts.may_have_landed = doubtful
             if attempts.are_over() or tried.final:
                 raise failure
-            change, left = change.rebased(head, log.files(head))
+            change, left = change.rebased(head, live)
         stale += left
     raise AssertionError("unreachable")
 

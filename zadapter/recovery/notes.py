@@ -18,7 +18,7 @@ from typing import Any
 from zadapter.backend.recoverable import SideFiles
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import ignoring_errors
-from zadapter.errors import ReplacedTableError
+from zadapter.errors import ReplacedTableError, UnknownOutcomeError
 from zadapter.recovery.processes import Process, of_jvm, own
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedWrite, is_id
@@ -155,6 +155,8 @@ class Run:
                 self._set(write, sent=True)
                 self._store()
             yield
+        except UnknownOutcomeError:
+            raise  # its files may be needed
         except ReplacedTableError:
             self._forget(write)  # a copy of the old table may need them
             raise

@@ -11,7 +11,7 @@ from zadapter.backend.plugins import formats
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
-from zadapter.errors import ReplacedTableError, StoreError, UsageError
+from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
 from zadapter.releases.java_classes import java_classes
 from zadapter.table.snapshot import Written
 
@@ -115,8 +115,8 @@ def discarding(
     """
     try:
         yield
-    except ReplacedTableError:
-        raise  # a copy of the dropped table may reference them
+    except (UnknownOutcomeError, ReplacedTableError):
+        raise  # they may be live, or a copy of the dropped table may reference them
     except BaseException:
         if attempts is None or not attempts.may_have_landed:
             for written in written_files:

@@ -178,6 +178,16 @@ class Change:
         rows = zip(added["path"].to_pylist(), added["size"].to_pylist(), strict=True)
         return {uris[path]: size for path, size in rows}
 
+    def check_not_live(self, live: pa.Table) -> None:
+        """Check that no staged file is live, whatever the history says, which may have expired.
+
+        Raises:
+            UnknownOutcomeError: One is live, so the change has landed.
+        """
+        staged = [path for written in self.staged for path in written.files["path"].to_pylist()]
+        if pc.any(pc.is_in(live["path"], pa.array(staged, pa.string()))).as_py():
+            raise UnknownOutcomeError(self.base.table, self.id)
+
     def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Change", tuple[Exchange, ...]]:
         """Rebase the exchanges whose removed files are still live on *head*.
 
@@ -192,9 +202,7 @@ class Change:
             StaleRewriteError: All exchanges are stale, or another writer has migrated rows.
             UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
-        staged = [path for written in self.staged for path in written.files["path"].to_pylist()]
-        if pc.any(pc.is_in(live["path"], pa.array(staged, pa.string()))).as_py():
-            raise UnknownOutcomeError(self.base.table, self.id)
+        self.check_not_live(live)
         if self.source is not None and head.source() != self.base.source():
             raise StaleRewriteError(self.base.table, ["the migrated version"])
         alive = keys(chosen(live, {path for path, _ in keys(self.removed)}))
