@@ -6,24 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.base.kit.signals import Context, interrupt
+from tests.base.kit.signals import interrupt, python_s_handler, spark_context  # noqa: F401
 from zadapter.backend.commit import Landed
 from zadapter.base import interrupts
 from zadapter.base.interrupts import Interrupted, deferred, interruptible, terminate
 from zadapter.errors import UnknownOutcomeError
-
-
-@pytest.fixture(autouse=True)
-def python_s_handler():
-    """Shells start what runs in their background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def context():
-    return Context()
 
 
 def test_a_signal_cancels_the_jobs_and_ends_the_run(context):

@@ -5,23 +5,10 @@ import sys
 
 import pytest
 
-from tests.base.kit.signals import Context, interrupt
+from tests.base.kit.signals import interrupt, python_s_handler, spark_context  # noqa: F401
 from zadapter.backend.commit import Landed
 from zadapter.base import interrupts
 from zadapter.base.interrupts import deferred, interruptible, terminate
-
-
-@pytest.fixture(autouse=True)
-def python_s_handler():
-    """Shells start what runs in their background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def context():
-    return Context()
 
 
 class TimeLimit(Exception):  # noqa: N818 - such as Celery's soft limit

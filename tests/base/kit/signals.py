@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 
+import pytest
+
 
 class Context:
     """Stands for a SparkContext; its jobs end when they are cancelled."""
@@ -39,3 +41,16 @@ class Context:
 
 def interrupt(number=signal.SIGINT):
     os.kill(os.getpid(), number)
+
+
+@pytest.fixture(autouse=True)
+def python_s_handler():
+    """Shells start what runs in their background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(name="context")
+def spark_context():
+    return Context()
