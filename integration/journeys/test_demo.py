@@ -27,7 +27,8 @@ def test_queries_read_less_of_the_same_rows(user, format_):
     for query in found["queries"]:
         before, after = query["before"], query["after"]
         assert before["files"] == before["of_files"] == FILES
-        assert after["files"] < FILES / 2
+        # a range of one key may lie on both sides of a middle
+        assert after["files"] <= after["of_files"] / 2
         # footers are a large part of files as small as these
         assert after["bytes"] < before["bytes"]
     assert found["queries"][-1]["after"]["files"] <= 2
