@@ -1,4 +1,4 @@
-"""Formats by comma: ``pytest integration --format delta,iceberg``."""
+"""All formats, or some by comma: ``pytest integration --format delta,iceberg``."""
 
 from argparse import ArgumentTypeError
 from collections import defaultdict
@@ -16,30 +16,13 @@ FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
 HERE = Path(__file__).parent
-ALL_FORMATS = {
-    "test_contract.py",
-    "test_a_table_is_clustered",
-    "test_every_pair",
-    "test_kills.py",
-    "test_m01_m02_only_live_rows_are_copied",
-    "test_m04_m05_m11_every_value_arrives",
-    "test_m12_a_clean_up_of_the_new_table_leaves_the_old_one_whole",
-    "test_m12_a_clean_up_of_the_old_table_leaves_the_new_one_whole",
-}
-"""Modules and tests that any run has with all formats."""
-IN_TURN = {
-    "test_a_finished_migration_is_proven_again",
-    "test_migrate_to_and_from_another_format",
-}
-"""Tests of the contract that other backends need, and of which ours have more in ``migration``."""
-
 jvm.use_fast_compiler()
 
 
 def pytest_addoption(parser):
     """Let the caller choose the format."""
     parser.addoption(
-        "--format", type=chosen, default="delta", metavar="FORMATS", help=f"of {', '.join(FORMATS)}"
+        "--format", type=chosen, default=[*FORMATS], metavar="FORMATS", help=", ".join(FORMATS)
     )
     parser.addoption("--sweep", type=int, metavar="N", help="N pairs of rivals, drawn of all")
 
@@ -86,12 +69,11 @@ def of_another_format(items):
     """Return the tests whose turn it is with another format, or with other formats.
 
     The common core is the same code for all formats, as are its tests. Where formats differ, the
-    contract says so, which each of them keeps in any run.
+    contract says so, which is marked ``every_format``.
     """
     tests = defaultdict(lambda: defaultdict(list))
     for item in items:
-        names = {item.path.name, item.originalname}
-        if names.isdisjoint(ALL_FORMATS) or names & IN_TURN:
+        if not item.get_closest_marker("every_format"):
             test, formats = parts(item)
             tests[test][formats].append(item)
     found = set()

@@ -12,6 +12,8 @@ from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
 
+pytestmark = pytest.mark.every_format
+
 
 class TestDelta(BackendContract, MigrationContract):
     """Delta keeps the contract."""

@@ -32,6 +32,7 @@ class Stories:
     def read(self, s3, table):
         return s3.rows(self.format, table)
 
+    @pytest.mark.every_format
     @SCHEMES
     def test_a_table_is_clustered(self, spark, s3, scheme):
         """Predicted, rewritten, found clustered, and read by others."""

@@ -28,7 +28,7 @@ def table(lake, spark):
     return lake.make(rows, partition_by=["p"], files=2, enableDeletionVectors="true")
 
 
-def test_d01_an_append_lands_beside_the_rewrite(lake, spark, table, between):
+def test_an_append_lands_beside_the_rewrite(lake, spark, table, between):
     """An append in between is kept, and the rewrite is committed with snapshot isolation."""
     new = spark.range(9_000, 9_010).selectExpr("id a", "id % 3 p", "'new' s")
     backend = between(lambda: new.write.format("delta").mode("append").save(table))
@@ -42,7 +42,7 @@ def test_d01_an_append_lands_beside_the_rewrite(lake, spark, table, between):
 
 
 @pytest.mark.parametrize("vectors", ["true", *slow("false")])
-def test_d03_d04_d41_a_delete_makes_its_partition_give_up(lake, table, between, vectors):
+def test_a_delete_makes_its_partition_give_up(lake, table, between, vectors):
     """Rows deleted in between stay deleted; the other partitions are rewritten all the same."""
     lake.sql(
         f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES (delta.enableDeletionVectors = {vectors})"
@@ -61,7 +61,7 @@ def test_d03_d04_d41_a_delete_makes_its_partition_give_up(lake, table, between, 
     assert on_disk == named  # what was staged for the stale partition is gone again
 
 
-def test_d06_d07_d46_a_rival_on_every_file_wins(lake, table, between):
+def test_a_rival_on_every_file_wins(lake, table, between):
     """Where all files were rewritten by another, the rewrite is stale and nothing is doubled."""
     rival = lambda: lake.optimize(table, backend="delta", curve="linear")  # noqa: E731
     before = lake.rows(table)
@@ -72,7 +72,7 @@ def test_d06_d07_d46_a_rival_on_every_file_wins(lake, table, between):
     assert before == lake.rows(table)
 
 
-def test_d09_d12_a_new_column_stops_the_rewrite(lake, table, between):
+def test_a_new_column_stops_the_rewrite(lake, table, between):
     """A changed schema makes the rewrite stale, so no version mixes two schemas."""
     add = lambda: lake.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN (x int)")  # noqa: E731
     before = lake.load(table).count()
@@ -84,7 +84,7 @@ def test_d09_d12_a_new_column_stops_the_rewrite(lake, table, between):
     assert "x" in lake.load(table).columns
 
 
-def test_d23_a_lost_answer_counts_as_committed(lake, table):
+def test_a_lost_answer_counts_as_committed(lake, table):
     """A commit that landed although its answer got lost is found in the history, not repeated."""
 
     class Lossy(DeltaBackend):
@@ -118,7 +118,7 @@ def test_an_unknown_outcome_deletes_nothing(lake, table):
 
 
 @pytest.mark.parametrize("attempts", [2, *slow(1)])
-def test_d28_a_vacuum_right_before_an_attempt_stops_it(lake, table, attempts):
+def test_a_vacuum_right_before_an_attempt_stops_it(lake, table, attempts):
     """Files were verified, and taken by somebody who vacuums without patience."""
     before = lake.rows(table)
 
@@ -184,7 +184,7 @@ def _dropping_a_row(base):
 
 
 @pytest.mark.parametrize("fault", [_losing_a_file, _dropping_a_row])
-def test_c02_d28_a_wrong_rewrite_is_not_committed(lake, table, fault):
+def test_a_wrong_rewrite_is_not_committed(lake, table, fault):
     """A staged file or a row that is gone stops the commit; what was staged is removed."""
     before, files = lake.rows(table), set(Path(table).rglob("*.parquet"))
 

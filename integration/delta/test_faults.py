@@ -30,7 +30,7 @@ def killed(base, at):
     [("write", "before"), ("write", "after"), ("stage", "after"), ("commit", "before")],
     ids=" ".join,
 )
-def test_c03_d25_after_a_crash_the_next_run_does_it_all(lake, spark, at):
+def test_after_a_crash_the_next_run_does_it_all(lake, spark, at):
     """Readers see the old files until the commit, and nothing stands in the way later."""
     table = lake.make(spark.range(400).selectExpr("id a"))
     before = lake.rows(table)
@@ -44,7 +44,7 @@ def test_c03_d25_after_a_crash_the_next_run_does_it_all(lake, spark, at):
     assert before == lake.rows(table)
 
 
-def test_c03_d26_a_crash_after_the_commit_leaves_nothing_to_do(lake, spark):
+def test_a_crash_after_the_commit_leaves_nothing_to_do(lake, spark):
     """The next run finds the files where they belong."""
     table = lake.make(spark.range(400).selectExpr("id a"))
     before = lake.rows(table)
@@ -57,7 +57,7 @@ def test_c03_d26_a_crash_after_the_commit_leaves_nothing_to_do(lake, spark):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "gone"])
-def test_c12_c13_a_damaged_source_is_no_reason_to_drop_its_rows(lake, spark, damage):
+def test_a_damaged_source_is_no_reason_to_drop_its_rows(lake, spark, damage):
     """Even where the session is told to ignore such files, and the damaged file is named."""
     table = lake.make(spark.range(4_000).selectExpr("id a", "uuid() b"))
     victim = next(Path(table).glob("*.parquet"))
@@ -88,7 +88,7 @@ def test_c12_c13_a_damaged_source_is_no_reason_to_drop_its_rows(lake, spark, dam
     ],
     ids=["all null", "one that is not null", "one row", "all equal"],
 )
-def test_c10_keys_that_say_little(lake, spark, rows):
+def test_keys_that_say_little(lake, spark, rows):
     """No crash, no row lost, and the second run has nothing to do."""
     table = lake.make(lake.sql(f"SELECT {rows}"))
     before = lake.rows(table)
@@ -100,7 +100,7 @@ def test_c10_keys_that_say_little(lake, spark, rows):
     assert lake.optimize(table).plan.nothing_to_do
 
 
-def test_c15_columns_may_have_any_name(lake, spark):
+def test_columns_may_have_any_name(lake, spark):
     """Names that Spark or the rewrite use themselves are names like any other."""
     rows = spark.range(300).selectExpr(
         "id a", "id * 2 leaf", "id * 3 file", "id * 4 `_metadata`", "id % 7 `a.b`", "id `x y`"
@@ -140,7 +140,7 @@ def test_the_callers_session_stays_as_it_was(lake, spark):
     spark.conf.unset("spark.sql.files.maxRecordsPerFile")
 
 
-def test_d44_d45_appends_and_rewrites_in_turn_across_a_checkpoint(lake, spark):
+def test_appends_and_rewrites_in_turn_across_a_checkpoint(lake, spark):
     """The number of rows is that of the appends, however often the table is rewritten."""
     table = lake.make(spark.range(100).selectExpr("id a"), checkpointInterval="3")
     for number in range(1, 6):
@@ -154,7 +154,7 @@ def test_d44_d45_appends_and_rewrites_in_turn_across_a_checkpoint(lake, spark):
     assert zadapter.plan(table, by=["a"], target_file_size="1KB", spark=spark).nothing_to_do
 
 
-def test_d18_a_widened_type(lake, spark):
+def test_a_widened_type(lake, spark):
     """Files from before and after the change are clustered together."""
     table = lake.make(spark.range(300).selectExpr("cast(id as int) a"), enableTypeWidening="true")
     lake.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN a TYPE bigint")

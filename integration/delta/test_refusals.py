@@ -74,7 +74,7 @@ def test_an_empty_table_is_nothing_to_do(lake, spark):
     assert report.versions == ()
 
 
-def test_d22_a_clustering_column_without_stats_is_refused(lake):
+def test_a_clustering_column_without_stats_is_refused(lake):
     """Files of a table with CLUSTER BY must have min and max, which CHAR columns would not get."""
     path = str(lake.folder / "padded")
     lake.sql(f"CREATE TABLE delta.`{path}` (a bigint, c char(3)) USING delta CLUSTER BY (c)")
@@ -92,7 +92,7 @@ def test_d22_a_clustering_column_without_stats_is_refused(lake):
         (1, 99, None),
     ],
 )
-def test_d11_d21_a_protocol_out_of_reach_is_refused(lake, spark, reader, writer, features):
+def test_a_protocol_out_of_reach_is_refused(lake, spark, reader, writer, features):
     """Catalog-managed tables and unknown protocols are refused before anything is written."""
     path = lake.make(spark.range(10).selectExpr("id a"))
     entry = Path(path) / "_delta_log" / f"{0:020d}.json"

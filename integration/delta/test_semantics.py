@@ -34,7 +34,7 @@ def test_only_the_files_asked_for_are_rewritten(lake, spark, monkeypatch, few):
     assert lake.rows(table) == before
 
 
-def test_d13_d15_vectors_are_applied_and_nothing_is_new(lake, spark):
+def test_vectors_are_applied_and_nothing_is_new(lake, spark):
     """Deleted rows stay deleted for every reader, and streams and change feeds see nothing new."""
     rows = spark.range(1_000).selectExpr("id a", "concat('s', id) s")
     table = lake.make(rows, enableDeletionVectors="true", enableChangeDataFeed="true")
@@ -80,7 +80,7 @@ def test_duckdb_sees_the_same_rows_and_smaller_boxes(lake, spark):
     assert report.share_after < 0.5 * report.share_before
 
 
-def test_d16_row_ids_are_kept(lake, spark):
+def test_row_ids_are_kept(lake, spark):
     """Row tracking keeps every row's id and commit version."""
     table = lake.make(spark.range(500).selectExpr("id a"), enableRowTracking="true")
     ids = "a", "_metadata.row_id", "_metadata.row_commit_version"
@@ -92,7 +92,7 @@ def test_d16_row_ids_are_kept(lake, spark):
     assert lake.log(table)[-1][0]["commitInfo"]["tags"]["delta.rowTracking.preserved"] == "true"
 
 
-def test_d17_renamed_columns(lake, spark):
+def test_renamed_columns(lake, spark):
     """Under column mapping a renamed key is found, and its stats stand under its physical name."""
     rows = spark.range(500).selectExpr("id x", "named_struct('y', id % 50) s", "1 gone")
     table = lake.make(rows, **{"columnMapping.mode": "name"})
@@ -106,7 +106,7 @@ def test_d17_renamed_columns(lake, spark):
     assert report.share_after < report.share_before
 
 
-def test_d19_constraints_and_generated_columns(lake, spark):
+def test_constraints_and_generated_columns(lake, spark):
     """Generated columns, checks and NOT NULL survive, and so do rows in them."""
     path = str(lake.folder / "g")
     lake.sql(
@@ -126,7 +126,7 @@ def test_d19_constraints_and_generated_columns(lake, spark):
     assert definition == lake.log(path)[-3]
 
 
-def test_d35_odd_partition_values(lake, spark):
+def test_odd_partition_values(lake, spark):
     """Each file stays in its own partition, whatever the value looks like."""
     odd = ["", " ", "%", "a/b", "x:y", "#?+", "😀", "2020-01-01", "dot."]
     values = [(i, odd[i % len(odd)] if i % 10 else None) for i in range(400)]
@@ -157,7 +157,7 @@ def test_a_partition_is_not_touched_because_another_changed(lake, spark):
     assert len(lake.rows(table)) == len(before) + 300
 
 
-def test_c09_i13_the_second_run_commits_nothing(lake, spark):
+def test_the_second_run_commits_nothing(lake, spark):
     """Running again changes nothing; a small append costs little; force fits anew."""
     table = lake.make(spark.range(4_000).selectExpr("hash(id) a", "id b"))
     first = lake.optimize(table, by=["a", "b"])
@@ -177,7 +177,7 @@ def test_c09_i13_the_second_run_commits_nothing(lake, spark):
     assert lake.load(table).count() == 4_050
 
 
-def test_d37_a_shallow_clone_keeps_its_source(lake, spark):
+def test_a_shallow_clone_keeps_its_source(lake, spark):
     """Files outside the clone are read, and left where they are."""
     source = lake.make(spark.range(300).selectExpr("id a"))
     clone = str(lake.folder / "clone")
@@ -190,7 +190,7 @@ def test_d37_a_shallow_clone_keeps_its_source(lake, spark):
     assert files == set(Path(source).rglob("*.parquet"))
 
 
-def test_d39_d40_old_versions_stay(lake, spark):
+def test_old_versions_stay(lake, spark):
     """Time travel and RESTORE work across the rewrite; VACUUM leaves the kept layout alone."""
     table = lake.make(spark.range(300).selectExpr("id a"))
     before = lake.rows(table)

@@ -1,4 +1,4 @@
-"""Others write while a rewrite is under way (reliability catalogue, I01 to I14)."""
+"""Others write while a rewrite is under way."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ def stored(lake, name):
     return {str(path) for path in Path(lake.folder(name)).rglob("*.parquet")}
 
 
-def test_i01_an_append_in_between_is_kept(lake, spark, between):
+def test_an_append_in_between_is_kept(lake, spark, between):
     """The rewrite lands by Iceberg's own retry, without reading anything again."""
     name = lake.make(numbers(spark))
     late = spark.range(7).selectExpr("-id a", "id b", "id c")
@@ -36,7 +36,7 @@ def test_i01_an_append_in_between_is_kept(lake, spark, between):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_i02_i31_a_delete_in_between_wins(lake, spark, between, version):
+def test_a_delete_in_between_wins(lake, spark, between, version):
     """New position deletes or deletion vectors on a file that is replaced stop the rewrite."""
     merging = {"write.delete.mode": "merge-on-read"}
     name = lake.make(numbers(spark), format_version=version, **merging)
@@ -50,7 +50,7 @@ def test_i02_i31_a_delete_in_between_wins(lake, spark, between, version):
     assert not any("zadapter-" in path for path in stored(lake, name))
 
 
-def test_i02_only_the_partition_that_changed_is_left_behind(lake, spark, between):
+def test_only_the_partition_that_changed_is_left_behind(lake, spark, between):
     """The other partitions' rewrites land, and the report names what did not."""
     name = lake.make(numbers(spark), "b", **{"write.delete.mode": "merge-on-read"})
     delete = between(lambda: lake.sql(f"DELETE FROM {name} WHERE b = 1 AND a < 20"))
@@ -63,7 +63,7 @@ def test_i02_only_the_partition_that_changed_is_left_behind(lake, spark, between
     assert {f.partition[0] for f in lake.files(name) if "zadapter-" in f.file_path} == {0}
 
 
-def test_i03_an_equality_delete_in_between_stays_effective(lake, spark, between):
+def test_an_equality_delete_in_between_stays_effective(lake, spark, between):
     """It applies to the new files as well, and what was deleted before stays deleted."""
     name = lake.make(numbers(spark))
     lake.delete_equal(name, 11)
@@ -79,7 +79,7 @@ def test_i03_an_equality_delete_in_between_stays_effective(lake, spark, between)
     "statement",
     ["DELETE FROM {} WHERE a = 5", "INSERT OVERWRITE {} SELECT a, b, c FROM {} WHERE a < 1000"],
 )
-def test_i04_an_overwrite_in_between_wins(lake, spark, between, statement):
+def test_an_overwrite_in_between_wins(lake, spark, between, statement):
     """Files that are gone are not brought back."""
     name = lake.make(numbers(spark), **{"write.delete.mode": "copy-on-write"})
     rival = between(lambda: lake.sql(statement.replace("{}", name)))
@@ -91,7 +91,7 @@ def test_i04_an_overwrite_in_between_wins(lake, spark, between, statement):
     assert len(lake.read(name)) == wanted
 
 
-def test_i05_of_two_rewrites_one_wins(lake, spark, between):
+def test_of_two_rewrites_one_wins(lake, spark, between):
     """The second gives up, and takes its files away."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -113,9 +113,7 @@ def test_i05_of_two_rewrites_one_wins(lake, spark, between):
         *slow("ALTER TABLE {} ADD COLUMN e string", "ALTER TABLE {} DROP COLUMN b"),
     ],
 )
-def test_i06_i07_i28_a_change_of_schema_spec_or_version_in_between_is_kept(
-    lake, spark, between, statement
-):
+def test_a_change_of_schema_spec_or_version_in_between_is_kept(lake, spark, between, statement):
     """Files know their columns by id and their spec by number, so the rewrite lands."""
     name = lake.make(numbers(spark))
     total = lake.load(name).selectExpr("sum(a)", "count(*)").first()
@@ -157,7 +155,7 @@ def raise_as_java(lake, kind):
 
 
 @pytest.mark.parametrize("kind", ["unknown", "runtime"])
-def test_i09_i11_a_lost_answer_is_found_by_the_commit_id(lake, spark, monkeypatch, kind):
+def test_a_lost_answer_is_found_by_the_commit_id(lake, spark, monkeypatch, kind):
     """The commit landed although it said otherwise: nothing is deleted, the report says so."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -170,7 +168,7 @@ def test_i09_i11_a_lost_answer_is_found_by_the_commit_id(lake, spark, monkeypatc
 
 
 @pytest.mark.parametrize("kind", ["unknown", "runtime"])
-def test_i11_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, monkeypatch, kind):
+def test_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, monkeypatch, kind):
     """What was written may still be committed by a request that is under way."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -183,7 +181,7 @@ def test_i11_without_a_trace_the_outcome_is_unknown_and_files_stay(lake, spark, 
     assert any("zadapter-" in path for path in stored(lake, name))
 
 
-def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, monkeypatch):
+def test_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, monkeypatch):
     """A client that tries twice loses to its own first try, whose snapshot others expire."""
     name = lake.make(numbers(spark))
     before = len(lake.read(name))
@@ -206,7 +204,7 @@ def test_i11_a_commit_that_has_expired_leaves_the_outcome_unknown(lake, spark, m
     assert len(lake.read(name)) == before + 6
 
 
-def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeypatch):
+def test_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeypatch):
     """The catalog goes away when the new head is looked up: what landed is never discarded."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -222,7 +220,7 @@ def test_i09_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeyp
     assert before == lake.read(name)
 
 
-def test_i14_an_expired_start_is_no_harm(lake, spark, between):
+def test_an_expired_start_is_no_harm(lake, spark, between):
     """If the version that was read is expired meanwhile, the head is looked at instead."""
     name = lake.make(numbers(spark))
     before = len(lake.read(name))
@@ -238,7 +236,7 @@ def test_i14_an_expired_start_is_no_harm(lake, spark, between):
     assert len(lake.read(name)) == before + 3
 
 
-def test_i15_files_that_vanish_before_the_commit_stop_it(lake, spark):
+def test_files_that_vanish_before_the_commit_stop_it(lake, spark):
     """An orphan removal of zero patience took what was written: nothing is committed."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -255,7 +253,7 @@ def test_i15_files_that_vanish_before_the_commit_stop_it(lake, spark):
     assert before == lake.read(name)
 
 
-def test_i23_a_failure_leaves_nothing_in_sparks_caches(lake, spark):
+def test_a_failure_leaves_nothing_in_sparks_caches(lake, spark):
     """Neither a failed nor a finished run holds on to tables, scans or files."""
     name = lake.make(numbers(spark))
     seen, cache = [], IcebergBackend(spark)._jvm  # noqa: SLF001
@@ -275,7 +273,7 @@ def test_i23_a_failure_leaves_nothing_in_sparks_caches(lake, spark):
     assert list(cache.scans.fetchSetIds(lake.java(name))) == []
 
 
-def test_i12_a_hadoop_tables_failure_is_not_believed(lake, spark, monkeypatch, tmp_path):
+def test_a_hadoop_tables_failure_is_not_believed(lake, spark, monkeypatch, tmp_path):
     """A rename that happened, and then an error: the head is looked at before anything goes."""
     path = f"file://{tmp_path}/by-path"
     rows = numbers(spark)

@@ -89,7 +89,7 @@ def test_a_branch_that_is_dropped_meanwhile(lake, spark, between):
     assert set(lake.table(name).refs()) == {"main"}
 
 
-def test_i28_rows_that_get_ids_meanwhile_keep_them(lake, spark, between):
+def test_rows_that_get_ids_meanwhile_keep_them(lake, spark, between):
     """A table becomes one of version 3: what was read before that had no row ids."""
     name = lake.make(numbers(spark))
     upgrade = f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')"

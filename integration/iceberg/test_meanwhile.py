@@ -55,7 +55,7 @@ def test_a_table_that_was_made_again_gets_nothing(lake, spark, between):
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_i15_a_clean_up_right_before_an_attempt_stops_it(lake, spark, attempts):
+def test_a_clean_up_right_before_an_attempt_stops_it(lake, spark, attempts):
     """Files were verified, and taken by somebody who removes orphans without patience."""
     name = lake.make(numbers(spark))
     before = lake.read(name)

@@ -1,4 +1,4 @@
-"""What tables may hold, and a rewrite may meet (reliability catalogue, I18 to I32)."""
+"""What tables may hold, and a rewrite may meet."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def numbers(spark, rows=2_000):
     return spark.range(rows).selectExpr("id * 7919 % 2003 AS a", "id AS b")
 
 
-def test_i19_more_rows_than_were_replaced(lake, spark):
+def test_more_rows_than_were_replaced(lake, spark):
     """Iceberg's own check surfaces, and nothing is committed."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -34,7 +34,7 @@ def test_i19_more_rows_than_were_replaced(lake, spark):
     assert before == lake.read(name)
 
 
-def test_i21_a_filter_that_few_rows_of_a_file_match(lake, spark):
+def test_a_filter_that_few_rows_of_a_file_match(lake, spark):
     """Files are rewritten whole."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -45,7 +45,7 @@ def test_i21_a_filter_that_few_rows_of_a_file_match(lake, spark):
     assert before == lake.read(name)
 
 
-def test_i24_rows_that_spark_does_not_read(lake, spark):
+def test_rows_that_spark_does_not_read(lake, spark):
     """A reader that skips rows is found out before the commit."""
     name = lake.make(numbers(spark))
     before = lake.read(name)
@@ -61,7 +61,7 @@ def test_i24_rows_that_spark_does_not_read(lake, spark):
 
 
 @pytest.mark.parametrize("mode", ["none", "counts", "truncate(4)", "full"])
-def test_i26_no_metrics_mode_hides_a_row(lake, spark, mode):
+def test_no_metrics_mode_hides_a_row(lake, spark, mode):
     """What a manifest does not say is unknown: no file that holds a match is pruned."""
     texts = numbers(spark).selectExpr("concat('prefix ', a) a", "b")
     name = lake.make(texts, **{"write.metadata.metrics.default": mode})
@@ -110,7 +110,7 @@ def test_row_groups_are_as_asked_although_rows_are_deleted(lake, spark, version)
     assert {footer.num_row_groups for footer in lake.footers(name)} <= {4, 5}
 
 
-def test_i30_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
+def test_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
     """Files that add_files has brought in keep their values under the columns' new names."""
     name = lake.make(numbers(spark, 0))
     for part in range(3):
@@ -129,7 +129,7 @@ def test_i30_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
     assert {file["c"] for file in lake.table(name).scan().to_arrow().to_pylist()} == {*range(300)}
 
 
-def test_i32_a_history_of_many_rewrites(lake, spark):
+def test_a_history_of_many_rewrites(lake, spark):
     """What an old rewrite has removed stays removed."""
     name = lake.make(numbers(spark))
     before = lake.read(name)

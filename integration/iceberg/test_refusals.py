@@ -147,7 +147,7 @@ def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
         assert before == lake.load(name).selectExpr(*hashed).first(), by
 
 
-def test_i18_a_file_that_is_named_twice_is_reported(lake, spark):
+def test_a_file_that_is_named_twice_is_reported(lake, spark):
     """Its rows count double already; a rewrite would make that permanent."""
     name = lake.make(spark.range(100).toDF("a"))
     table = lake.java(name)

@@ -94,7 +94,7 @@ def test_where_cuts_partitions_and_files(lake, spark):
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_deleted_rows_stay_deleted(lake, spark, version):
-    """Position deletes and deletion vectors are applied, and have nothing left to say (I08)."""
+    """Position deletes and deletion vectors are applied, and have nothing left to say."""
     name = lake.make(
         numbers(spark), format_version=version, **{"write.delete.mode": "merge-on-read"}
     )
@@ -111,7 +111,7 @@ def test_deleted_rows_stay_deleted(lake, spark, version):
 
 
 def test_row_lineage_is_kept(lake, spark):
-    """Of a version 3 table, every row keeps its id and the version that last changed it (I17)."""
+    """Of a version 3 table, every row keeps its id and the version that last changed it."""
     name = lake.make(numbers(spark), format_version=3)
     lake.sql(f"UPDATE {name} SET b = 'changed' WHERE a < 50")
     lineage = f"SELECT c, _row_id, _last_updated_sequence_number FROM {name} ORDER BY c"
@@ -123,7 +123,7 @@ def test_row_lineage_is_kept(lake, spark):
 
 
 def test_only_the_branch_moves(lake, spark):
-    """A branch is rewritten by itself; main and tags stay where they are (I16)."""
+    """A branch is rewritten by itself; main and tags stay where they are."""
     name = lake.make(numbers(spark))
     lake.sql(f"ALTER TABLE {name} CREATE BRANCH audit")
     lake.sql(f"ALTER TABLE {name} CREATE TAG v1")
@@ -219,7 +219,7 @@ def test_an_empty_table_is_left_alone(lake, spark):
 )
 @pytest.mark.parametrize("version", [1, *slow(2)])
 def test_files_of_an_older_partition_spec_move_into_the_new_one(lake, spark, statement, version):
-    """Whatever rows they mix, what comes for them mixes none, and is clustered at once (I07)."""
+    """Whatever rows they mix, what comes for them mixes none, and is clustered at once."""
     rows = spark.range(ROWS).selectExpr("id * 7919 % 4001 AS a", "id AS c", "id % 2 AS d")
     name = lake.make(rows, "d", files=2, format_version=version)
     lake.sql(f"ALTER TABLE {name} {statement}")

@@ -1,11 +1,11 @@
-"""Runs the suites in every cell: ``python -m integration.matrix [cell ...] [--quick]``."""
+"""Runs suites in cells: ``python -m integration.matrix [cell ...] [--suite name ...]``."""
 
 import argparse
 import re
 import sys
 from pathlib import Path
 
-from integration.matrix.cells import CELLS, PATCHES, QUICK
+from integration.matrix.cells import CELLS, PATCHES, SUITES
 from integration.matrix.environments import CACHE, made, run
 
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
@@ -19,17 +19,31 @@ def main():
     others = [cell.name for cell in PATCHES]
     known = f"of {', '.join(names)}; on request {', '.join(others)}"
     parser.add_argument("cells", nargs="*", metavar="cell", help=known)
-    parser.add_argument("--oldest", action="store_true", help="the oldest cell alone")
-    parser.add_argument("--quick", action="store_true", help="the users' stories alone")
+    parser.add_argument("--suite", action="append", choices=SUITES, help="all by default")
+    parser.add_argument("--list", action="store_true", help="print the command of each suite")
     parser.add_argument("--folder", type=Path, default=CACHE, help=f"environments; {CACHE}")
     options = parser.parse_args()
-    wanted = names[-1:] if options.oldest else options.cells or names
+    wanted = options.cells or names
     if unknown := {*wanted} - {*names, *others}:
         parser.error(f"unknown cell {min(unknown)}")
     cells = [cell for cell in (*CELLS, *PATCHES) if cell.name in wanted]
-    rows = [_row(cell, [QUICK] if options.quick else cell.suites, options.folder) for cell in cells]
+    if options.list:
+        _list(cells if options.cells else [*CELLS, *PATCHES])
+        return 0
+    rows = [_row(cell, _suites(cell, options.suite), options.folder) for cell in cells]
     _print(rows)
     return int(any(failed for *_, failed in rows))
+
+
+def _suites(cell, wanted):
+    """Return the wanted suites of those that a cell can run."""
+    return [suite for suite in cell.suites if not wanted or suite in wanted]
+
+
+def _list(cells):
+    for cell in cells:
+        for suite in cell.suites:
+            print(f"python -m integration.matrix {cell.name} --suite {suite}")
 
 
 def _row(cell, suites, folder):

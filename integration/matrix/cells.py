@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from zadapter.backend.plugins import formats
 from zadapter.releases.builds import Build, minor
 
-QUICK = "stories"
-"""The suite of users' stories."""
+SUITES = ("contract", "placement", "stories")
+"""The contract of backends, where rows are placed, and users' stories."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cell:
     @property
     def suites(self):
         """The suites that can run: without a library, rows are placed in plain Parquet alone."""
-        return ("contract", "placement", QUICK) if self.versions else ("placement",)
+        return SUITES if self.versions else ("placement",)
 
     @property
     def builds(self):

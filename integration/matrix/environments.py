@@ -76,7 +76,11 @@ def run(cell, environment, suites):
         "PATH": os.pathsep.join([str(environment.bin), os.environ["PATH"]]),
         "ZADAPTER_CELL": cell.name,
     }
-    command = [environment.bin / "python", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    command = [
+        *(environment.bin / "python", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"),
+        # one process: the environment lacks what distributes tests
+        *("-o", "addopts=--import-mode=importlib", "-m", "not slow"),
+    ]
     start = time.monotonic()
     answer = subprocess.run(
         [*map(str, command), "--confcutdir=integration/matrix", *files],

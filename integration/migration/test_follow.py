@@ -62,7 +62,7 @@ def test_appends_are_carried_in_one_commit_each_time(lakes, spark, format_, to):
 
 
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
-def test_m08_rows_that_come_meanwhile_are_carried_later(lakes, spark, monkeypatch, format_, to):
+def test_rows_that_come_meanwhile_are_carried_later(lakes, spark, monkeypatch, format_, to):
     """The new table has the version that was looked at first; follow brings exactly the rest."""
     table = versioned(lakes, format_)
     at_commit(monkeypatch, to, before=lambda: lakes.append(format_, table, numbers(spark, 20)))

@@ -24,6 +24,7 @@ SOME = [("delta", "iceberg"), ("iceberg", "parquet")]
 OTHERS = [pair for pair in permutations(FORMATS, 2) if pair not in SOME]
 
 
+@pytest.mark.every_format
 @pytest.mark.parametrize("pair", [*SOME, *slow(*OTHERS)], ids="-".join)
 def test_every_pair(spark, s3, pair):
     """Copied within a bucket, proved, and read by others."""

@@ -1,4 +1,4 @@
-"""M12: two tables have the same files, and no clean-up of the one takes them from the other."""
+"""Two tables have the same files, and no clean-up of the one takes them from the other."""
 
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -61,8 +61,9 @@ def clean(lakes, format_, table):
                 lakes.sql(f"CALL ice.system.{procedure}{call}")
 
 
+@pytest.mark.every_format
 @pytest.mark.parametrize("shared", PAIRS, indirect=True)
-def test_m12_a_clean_up_of_the_old_table_leaves_the_new_one_whole(lakes, shared):
+def test_a_clean_up_of_the_old_table_leaves_the_new_one_whole(lakes, shared):
     """Its files have gone from the old one's log, and are there."""
     format_, table, to, target, rows = shared
     rewrite(lakes, format_, table)
@@ -74,8 +75,9 @@ def test_m12_a_clean_up_of_the_old_table_leaves_the_new_one_whole(lakes, shared)
     assert lakes.read(format_, table) == rows
 
 
+@pytest.mark.every_format
 @pytest.mark.parametrize("shared", PAIRS, indirect=True)
-def test_m12_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared):
+def test_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared):
     """Even if it is dropped."""
     format_, table, to, target, rows = shared
     name = target
@@ -97,7 +99,7 @@ def test_m12_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared)
     assert texts(lakes.load(format_, table).toArrow()) == rows
 
 
-def test_m12_without_protection_the_clean_up_would_take_them(lakes, spark):
+def test_without_protection_the_clean_up_would_take_them(lakes, spark):
     """What the tests above are about: this is what VACUUM does otherwise."""
     table = lakes.make("delta", spark.range(100), files=4, **AT_ONCE)
     report = lakes.migrate("delta", table, "iceberg", mode="in_place")

@@ -57,7 +57,7 @@ def expected(*numbers):
         *slow("USING parquet"),
     ],
 )
-def test_b10_readers_of_the_catalog_see_each_row_once(spark, database, tmp_path, clauses):
+def test_readers_of_the_catalog_see_each_row_once(spark, database, tmp_path, clauses):
     """They see what was published last, whatever zadapter does meanwhile."""
     name = new(database)
     make(spark, name, clauses.format(f"{tmp_path}/a table"))
@@ -88,7 +88,7 @@ def test_b10_readers_of_the_catalog_see_each_row_once(spark, database, tmp_path,
     assert len(zadapter.history(name, spark=spark)) > 3
 
 
-def test_b10_what_is_no_parquet_table_is_refused_in_one_sentence(spark, database):
+def test_what_is_no_parquet_table_is_refused_in_one_sentence(spark, database):
     """Each message names the table and what it is."""
     orc, csv, view, buckets, parquet = (new(database) for _ in range(5))
     make(spark, orc, "USING orc")
@@ -110,7 +110,7 @@ def test_b10_what_is_no_parquet_table_is_refused_in_one_sentence(spark, database
         zadapter.plan(f"{database}.nothing", by=["a"], backend="parquet", spark=spark)
 
 
-def test_b10_partitions_elsewhere_are_refused(spark, database, tmp_path):
+def test_partitions_elsewhere_are_refused(spark, database, tmp_path):
     """A partition with a location of its own, and a folder that the catalog does not know."""
     name = new(database)
     make(spark, name, f"USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/here'")
@@ -164,7 +164,7 @@ print("done")
 """
 
 
-def test_b10_tables_of_a_hive_metastore(tmp_path):
+def test_tables_of_a_hive_metastore(tmp_path):
     """Spark's embedded metastore, in a process of its own."""
     ended = subprocess.run(
         [sys.executable, "-c", HIVE], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -173,7 +173,7 @@ def test_b10_tables_of_a_hive_metastore(tmp_path):
     assert ended.stdout.endswith("done\n"), ended.stderr[-3000:]
 
 
-def test_b10_partition_values_that_look_like_null_and_columns_in_any_order(spark, database):
+def test_partition_values_that_look_like_null_and_columns_in_any_order(spark, database):
     """Text that is null or begins with it, and five columns, which a Scala map does not order."""
     name, columns = new(database), ["p", "q", "r", "s", "t"]
     types = ", ".join(f"{column} STRING" for column in columns)

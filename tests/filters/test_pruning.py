@@ -29,7 +29,7 @@ from zadapter.table.file_stats import Bounds
         ("x.same(nan)", "TF", "F"),
     ],
 )
-def test_s01_nan_is_above_every_number(condition, with_nan, without):
+def test_nan_is_above_every_number(condition, with_nan, without):
     """NaN equals NaN and nothing else, whatever the bounds of the other values are."""
     uncounted, counted = bounds(1.0, 3.0, nans=None), bounds(1.0, 3.0, nans=2)
     told_by_max = bounds(1.0, math.nan, nans=None)
@@ -40,7 +40,7 @@ def test_s01_nan_is_above_every_number(condition, with_nan, without):
     assert set(with_nan) <= set(*asked(condition, pa.float64(), told_by_max))
 
 
-def test_s01_a_bound_that_is_nan_is_no_bound():
+def test_a_bound_that_is_nan_is_no_bound():
     """It says that NaN may occur, whatever was counted; the other bound still holds."""
     stats = bounds(1.0, math.nan)
 
@@ -50,12 +50,12 @@ def test_s01_a_bound_that_is_nan_is_no_bound():
     assert asked("x == 5", pa.float64(), bounds(math.nan, 3.0)) == ["F"]
 
 
-def test_s01_a_file_of_nothing_but_nulls():
+def test_a_file_of_nothing_but_nulls():
     """It has no NaN either, counted or not."""
     assert asked("x > 5", pa.float64(), bounds(None, None, nulls=10, nans=None)) == ["N"]
 
 
-def test_s01_a_file_of_nothing_but_nan():
+def test_a_file_of_nothing_but_nan():
     """Without another value, only the NaN decides."""
     only_nan = bounds(None, None, nulls=4, nans=6)
 
@@ -65,7 +65,7 @@ def test_s01_a_file_of_nothing_but_nan():
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
-def test_s03_zeros_are_one_value(zero, type_):
+def test_zeros_are_one_value(zero, type_):
     """The sign of a zero neither tells values apart nor orders them."""
     conditions = ["x == 0", "x < 0", "x >= 0", "x.isin(-0.0)", "x != -0.0", "x.isin(1, 0)"]
 
@@ -95,14 +95,14 @@ def test_s03_zeros_are_one_value(zero, type_):
         ("(x == 1) & null", "N", "N", "N"),
     ],
 )
-def test_s04_null_follows_three_valued_logic(condition, no_nulls, some, all_null):
+def test_null_follows_three_valued_logic(condition, no_nulls, some, all_null):
     """Null is neither true nor false, and a file without nulls has none."""
     files = [bounds(1, 1), bounds(1, 1, nulls=3), bounds(None, None, nulls=10)]
 
     assert asked(condition, pa.int32(), *files) == [no_nulls, some, all_null]
 
 
-def test_s05_files_without_stats_are_kept():
+def test_files_without_stats_are_kept():
     """What is not known excludes nothing, and takes nothing from the other files."""
     stats = [None, ANY, bounds(None, None, nulls=None, nans=None), bounds(7, 9)]
 
@@ -110,7 +110,7 @@ def test_s05_files_without_stats_are_kept():
     assert asked("x.isnull()", pa.int32(), *stats) == ["TF", "TF", "TF", "F"]
 
 
-def test_s20_columns_without_stats_may_hold_anything():
+def test_columns_without_stats_may_hold_anything():
     """A column that old files lack may read as null there, or as its default."""
     table = table_of({"y": bounds(1, 1)}, y=pa.int32())
 
@@ -119,7 +119,7 @@ def test_s20_columns_without_stats_may_hold_anything():
     assert outcomes("x.isnull()", table, x=pa.int32()) == ["TF"]
 
 
-def test_s05_one_bound_is_enough():
+def test_one_bound_is_enough():
     """A file is excluded by the bound it has."""
     low, high = bounds(6, None, kind=Bounds.WIDENED), bounds(None, 4, kind=Bounds.WIDENED)
 
@@ -127,7 +127,7 @@ def test_s05_one_bound_is_enough():
     assert asked("x.isin(4, 5, 6)", pa.int32(), low, high) == ["TF", "TF"]
 
 
-def test_s06_a_count_that_is_missing_is_not_zero():
+def test_a_count_that_is_missing_is_not_zero():
     """Nulls and NaN may occur unless they are counted as none."""
     assert asked("x.isnull()", pa.int32(), bounds(1, 1, nulls=None)) == ["TF"]
     assert asked("x > 5", pa.float64(), bounds(1.0, 1.0, nans=None)) == ["TF"]
@@ -136,7 +136,7 @@ def test_s06_a_count_that_is_missing_is_not_zero():
 
 @pytest.mark.parametrize("last", ["\x7f", "\ud7ff", "\ue000", "\uffff", "😀", "\U0010ffff"])
 @pytest.mark.parametrize("length", [16, 32, 64])
-def test_s07_long_strings_are_told_apart_to_the_last_byte(last, length):
+def test_long_strings_are_told_apart_to_the_last_byte(last, length):
     """A common prefix of any length hides nothing."""
     text = "p" * length + last
     stats = bounds(text, text + "\0")
@@ -148,7 +148,7 @@ def test_s07_long_strings_are_told_apart_to_the_last_byte(last, length):
     assert asked(f"x.startswith('{text[:-1]}')", pa.string(), stats) == ["T"]
 
 
-def test_s07_bounds_that_are_cut_still_hold():
+def test_bounds_that_are_cut_still_hold():
     """Bounds may be no values of the file: then less follows from them, but nothing wrong."""
     cut = bounds("ppp", "ppq", kind=Bounds.WIDENED)
 
@@ -157,7 +157,7 @@ def test_s07_bounds_that_are_cut_still_hold():
     assert asked("x.startswith('pp')", pa.string(), cut) == ["T"]
 
 
-def test_s08_strings_are_ordered_by_their_utf8_bytes():
+def test_strings_are_ordered_by_their_utf8_bytes():
     """A surrogate pair is above U+FFFF in UTF-8, and below it in UTF-16."""
     assert asked("x > '\uffff'", pa.string(), bounds("😀", "😀")) == ["T"]
     assert asked("x < '😀'", pa.string(), bounds("\ue000", "\uffff")) == ["T"]
@@ -165,7 +165,7 @@ def test_s08_strings_are_ordered_by_their_utf8_bytes():
 
 
 @pytest.mark.parametrize("type_", [pa.timestamp("us"), pa.timestamp("us", "UTC")])
-def test_s11_timestamps_differ_by_microseconds(type_):
+def test_timestamps_differ_by_microseconds(type_):
     """No time is lost between milliseconds, nor at the end of the range."""
     zone = timezone.utc if type_.tz else None
     time = datetime(2024, 1, 1, 0, 0, 0, 999, zone)
@@ -179,7 +179,7 @@ def test_s11_timestamps_differ_by_microseconds(type_):
     assert outcomes(Comparison(("x",), "<", last), at_the_end) == ["F"]
 
 
-def test_s15_the_high_bit_of_unsigned_integers_is_no_sign():
+def test_the_high_bit_of_unsigned_integers_is_no_sign():
     """2^63 is above 2^63 - 1."""
     stats = bounds(2**63, 2**64 - 1)
 
@@ -196,7 +196,7 @@ def test_s15_the_high_bit_of_unsigned_integers_is_no_sign():
         (pa.decimal128(38, 18), Decimal("1." + "0" * 17 + "1"), Decimal("1." + "0" * 17 + "2")),
     ],
 )
-def test_s16_long_numbers_are_compared_to_the_last_digit(type_, value, other):
+def test_long_numbers_are_compared_to_the_last_digit(type_, value, other):
     """Nothing passes through floating point."""
     stats = bounds(value, value)
 

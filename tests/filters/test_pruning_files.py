@@ -10,7 +10,7 @@ from zadapter.filters.predicate import And, Comparison, In, Not, Or, StartsWith
 from zadapter.table.file_stats import Bounds, column_type
 
 
-def test_s19_stats_are_found_by_the_columns_text():
+def test_stats_are_found_by_the_columns_text():
     """Nested columns and odd names are looked up as the file table names them."""
     nested = pa.struct([("b c", pa.int32()), ("D", pa.int32())])
     columns = {"a": nested, "a.D": pa.int32(), "`": pa.int32()}
@@ -24,7 +24,7 @@ def test_s19_stats_are_found_by_the_columns_text():
 
 
 @pytest.mark.parametrize("other", [pa.int64(), pa.string(), pa.float32(), pa.decimal128(9, 0)])
-def test_s21_stats_of_another_type_are_not_used(other):
+def test_stats_of_another_type_are_not_used(other):
     """The column may have been dropped and added again, or widened."""
     stale = table_of({"x": ANY}, {"x": bounds(None, None)}, x=other)
     value = pa.scalar(7, pa.int8()).cast(other)
@@ -35,7 +35,7 @@ def test_s21_stats_of_another_type_are_not_used(other):
     assert outcomes("x.same(5)", stale, x=pa.int32()) == ["TF", "TF"]
 
 
-def test_s21_partitions_of_another_type_are_not_used():
+def test_partitions_of_another_type_are_not_used():
     """What was written as text is no number to compare with."""
     table = table_of({"x": "7"}, partition=["x"], x=pa.string())
 
@@ -43,7 +43,7 @@ def test_s21_partitions_of_another_type_are_not_used():
     assert outcomes("x.isnull()", table, x=pa.int32()) == ["F"]
 
 
-def test_s23_wide_bounds_with_an_unknown_count_of_nulls():
+def test_wide_bounds_with_an_unknown_count_of_nulls():
     """Rows deleted later may have been the bounds, or all the nulls."""
     wide = bounds(1, 9, nulls=None, kind=Bounds.WIDENED)
 
@@ -53,7 +53,7 @@ def test_s23_wide_bounds_with_an_unknown_count_of_nulls():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 100_000])
-def test_s29_in_skips_the_files_between_its_values(count):
+def test_in_skips_the_files_between_its_values(count):
     """Lists of any length are looked up value by value, not by their extremes."""
     values = tuple(pa.scalar(10 * n, pa.int32()) for n in reversed(range(count)))
     files = [bounds(0, 0), bounds(1, 9), bounds(5, 10 * count), bounds(10 * count - 9, None)]
@@ -64,7 +64,7 @@ def test_s29_in_skips_the_files_between_its_values(count):
     assert outcomes(Not(In(("x",), values)), table)[1] == "T"
 
 
-def test_s29_deep_trees_do_not_exhaust_the_stack():
+def test_deep_trees_do_not_exhaust_the_stack():
     """Trees built by programs may be as deep as they are long."""
     table = table_of({"x": bounds(1, 1)}, {"x": bounds(2, 2)}, x=pa.int32())
     one = Comparison(("x",), "=", pa.scalar(1, pa.int32()))
@@ -75,7 +75,7 @@ def test_s29_deep_trees_do_not_exhaust_the_stack():
     assert outcomes(deep, table) == ["T", "F"]
 
 
-def test_s30_booleans_and_binaries():
+def test_booleans_and_binaries():
     """False is below true; bytes are unsigned."""
     cut = bounds(b"\x7f", b"\x81", kind=Bounds.WIDENED)
 
@@ -89,7 +89,7 @@ def test_s30_booleans_and_binaries():
 
 
 @pytest.mark.parametrize("condition", ["p == ''", "p == '01'", "p == '__HIVE_DEFAULT_PARTITION__'"])
-def test_s31_partition_values_are_taken_literally(condition):
+def test_partition_values_are_taken_literally(condition):
     """An empty string is not null, and text is no number."""
     values = ["", None, "__HIVE_DEFAULT_PARTITION__", "01", "1"]
     table = table_of(*({"p": value} for value in values), partition=["p"], p=pa.string())
@@ -100,7 +100,7 @@ def test_s31_partition_values_are_taken_literally(condition):
     assert outcomes("p.isnull()", table, p=pa.string()) == ["F", "T", "F", "F", "F"]
 
 
-def test_s31_partitions_of_every_value_of_a_double():
+def test_partitions_of_every_value_of_a_double():
     """NaN is a partition of its own, above all others; -0.0 is 0.0."""
     values = [-0.0, 1.0, math.nan, None]
     table = table_of(*({"p": value} for value in values), partition=["p"], p=pa.float64())
@@ -110,7 +110,7 @@ def test_s31_partitions_of_every_value_of_a_double():
 
 
 @pytest.mark.parametrize("condition", ["x == 1", "x.isnull()", "true", "unknown", "~(x == 1)"])
-def test_s32_a_file_without_rows_is_never_read(condition):
+def test_a_file_without_rows_is_never_read(condition):
     """No row has any truth value, whatever the stats say."""
     assert asked(condition, pa.int32(), ANY, bounds(1, 1), rows=0) == ["", ""]
 
@@ -124,17 +124,17 @@ def test_s32_a_file_without_rows_is_never_read(condition):
         bounds(1.0, 1.0, nulls=0, nans=11),
     ],
 )
-def test_s35_impossible_stats_are_distrusted(impossible):
+def test_impossible_stats_are_distrusted(impossible):
     """Stats that count more values than there are rows are of some other file."""
     assert asked("x == 5", pa.float64(), impossible) == ["TFN"]
 
 
-def test_s35_bounds_the_wrong_way_round_are_distrusted():
+def test_bounds_the_wrong_way_round_are_distrusted():
     """What lies between them is everything, not nothing."""
     assert asked("x == 5", pa.int32(), bounds(9, 1)) == ["TF"]
 
 
-def test_s37_the_partition_wins_over_stats():
+def test_the_partition_wins_over_stats():
     """The data file may hold the column too; Spark reads the partition's value."""
     table = table_of({"p": 1}, partition=["p"], p=pa.int32())
     stats = pa.array([{"p": bounds(5, 5)}], pa.struct({"p": column_type(pa.int32())}))

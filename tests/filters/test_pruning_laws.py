@@ -227,7 +227,7 @@ def foreseen(predicate, table):
 
 @types
 @pytest.mark.parametrize("seed", range(4))
-def test_s34_every_truth_value_of_every_row_is_foreseen(type_, seed):
+def test_every_truth_value_of_every_row_is_foreseen(type_, seed):
     """Stats may be exact, widened, cut, missing or wrong: no row is overlooked (I6)."""
     dice = random.Random(f"{type_} {seed}")
     for _ in range(8):

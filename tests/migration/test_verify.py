@@ -66,7 +66,7 @@ def test_ranges_are_the_same_each_time():
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=30))
-def test_b12_filters_read_all_of_a_single_file(pairs):
+def test_filters_read_all_of_a_single_file(pairs):
     """However its rows lie in it: so 100 % before is 100 % now."""
     columns = [pa.array(side, pa.int64()) for side in zip(*pairs, strict=True)]
     files = one_file(*columns)

@@ -158,14 +158,14 @@ def test_a9_a_forged_list_names_no_file_outside_the_table(folder, path):
     "hint",
     [b"1e308", b"[" * 100_000, b"9" * 400, b"-5", b"NaN", b"true", b"\xff\xfe", b"1_0", b"2.0"],
 )
-def test_a11_the_hint_is_only_a_hint(folder, hint):
+def test_the_hint_is_only_a_hint(folder, hint):
     """Whatever it says, the newest version is found."""
     (folder.root / HINT).write_bytes(hint)
 
     assert folder.rows() == [0, 1, 2, 3, 4]
 
 
-def test_a11_a_pipe_in_place_of_the_hint_is_not_waited_for(folder):
+def test_a_pipe_in_place_of_the_hint_is_not_waited_for(folder):
     """It is no file."""
     (folder.root / HINT).unlink(missing_ok=True)
     os.mkfifo(folder.root / HINT)
@@ -180,7 +180,7 @@ def bound(path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, bound])
-def test_a11_only_regular_files_are_entries(folder, make):
+def test_only_regular_files_are_entries(folder, make):
     """A pipe would be waited for without end."""
     place = folder.root / path_of(3)
     place.unlink()
@@ -191,7 +191,7 @@ def test_a11_only_regular_files_are_entries(folder, make):
         folder.snapshot()
 
 
-def test_a11_only_regular_files_are_rows(folder):
+def test_only_regular_files_are_rows(folder):
     """Version 0 is what is in the folder; a pipe is not, whatever its name."""
     os.mkfifo(folder.root / "pipe.parquet")
 
@@ -218,7 +218,7 @@ FORGERIES = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in FORGERIES.items() for value in values]
 )
-def test_a11_an_entry_that_makes_no_sense_is_damage(name, value):
+def test_an_entry_that_makes_no_sense_is_damage(name, value):
     """Its last line is the right hash: somebody has made it on purpose."""
     body, _, _ = encode(ENTRY).partition(b"\n")
     forged = json.dumps(json.loads(body) | {name: value}).encode()
@@ -228,7 +228,7 @@ def test_a11_an_entry_that_makes_no_sense_is_damage(name, value):
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"[]", b"3", b"null", b'"x"', b"\xff"])
-def test_a11_nested_brackets_are_damage(tmp_path, body):
+def test_nested_brackets_are_damage(tmp_path, body):
     """JSON's reader gives up with an error of its own; ours names the file."""
     store = LocalFiles(tmp_path)
     store.write(path_of(0), body + b'\n{"end":"' + digest(body).encode() + b'"}\n')

@@ -39,7 +39,7 @@ def test_row_groups_are_taken_together(tmp_path, spark):
     assert found.columns["a"] == ColumnFooter(-3, 7, 3)
 
 
-def test_s25_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spark):
+def test_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spark):
     """Whatever the other row groups say."""
     known, unknown = pa.table({"a": ["x", "y"]}), pa.table({"a": ["x" * 5_000, "y" * 5_000]})
     path = str(tmp_path / "file.parquet")
@@ -52,7 +52,7 @@ def test_s25_one_row_group_without_bounds_makes_the_files_unknown(tmp_path, spar
     assert found.columns["a"] == ColumnFooter(None, None, None)
 
 
-def test_s01_nan_makes_bounds_unknown(tmp_path, spark):
+def test_nan_makes_bounds_unknown(tmp_path, spark):
     """Writers differ in what they do with it."""
     found = footer(tmp_path, spark, pa.table({"a": [1.0, math.nan]}), row_group_size=1)
 

@@ -96,7 +96,7 @@ def test_a_catalog_that_refuses_the_write(lake, network, table):
     assert files == stored(network)
 
 
-def test_i09_an_answer_that_is_lost(lake, network, table):
+def test_an_answer_that_is_lost(lake, network, table):
     """The commit is found by its id, and nothing is deleted."""
     before = rows_behind(network)
     network.fates.extend(["lost"])
@@ -108,7 +108,7 @@ def test_i09_an_answer_that_is_lost(lake, network, table):
     assert report.versions == (None,)
 
 
-def test_i10_races_lost_until_attempts_run_out(lake, spark, network, table):
+def test_races_lost_until_attempts_run_out(lake, spark, network, table):
     """New files are removed, the metadata is as it was, and caches hold no more."""
     before, files = rows_behind(network), stored(network)
     cached = IcebergBackend(spark)._jvm.tables  # noqa: SLF001
@@ -126,7 +126,7 @@ def test_i10_races_lost_until_attempts_run_out(lake, spark, network, table):
     assert "zadapter.layout-id" not in properties
 
 
-def test_i29_a_commit_that_arrives_late(lake, network, table):
+def test_a_commit_that_arrives_late(lake, network, table):
     """It was given up as of unknown outcome, so its files are there when it lands after all."""
     before = rows_behind(network)
     network.fates.extend(["late"] * 100)

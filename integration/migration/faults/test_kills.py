@@ -1,4 +1,4 @@
-"""M09: a migration that is stopped at any step is done or not begun, and the next call ends it."""
+"""A migration that is stopped at any step is done or not begun, and the next call ends it."""
 
 import json
 import signal
@@ -11,6 +11,7 @@ from integration.migration.hooks import Stopped, once, stop
 from integration.migration.tables import FORMATS
 from zadapter.errors import UsageError
 
+pytestmark = pytest.mark.every_format
 CODE = """
 import json
 import os
@@ -66,7 +67,7 @@ def check_run_again(lakes, sources, format_, target, *, landed):
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("format_", FORMATS)
-def test_m09_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypatch, format_, step):
+def test_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypatch, format_, step):
     """Before the commit, files that nobody knows of are left; after it, only the proof lacks."""
     to = OTHERS[format_]
     target, (method, action) = lakes.name(to), STEPS[step]
@@ -81,7 +82,7 @@ def test_m09_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypa
 @pytest.mark.parametrize(
     ("format_", "step"), [("parquet", "write"), ("iceberg", "before"), ("delta", "after")]
 )
-def test_m09_a_process_that_is_killed(lakes, sources, format_, step):
+def test_a_process_that_is_killed(lakes, sources, format_, step):
     """The same, for processes of their own."""
     to = OTHERS[format_]
     target = lakes.name(to)

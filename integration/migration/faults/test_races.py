@@ -62,7 +62,7 @@ def test_an_empty_table_is_followed(lakes, spark, format_, to):
     assert ids(lakes, to, target) == list(range(10))
 
 
-def test_m02_an_equality_delete_is_more_than_an_append(lakes, spark):
+def test_an_equality_delete_is_more_than_an_append(lakes, spark):
     """Rows that were carried are gone, although their files have not changed."""
     table = lakes.make("iceberg", spark.range(20).selectExpr("id AS a"), **{"format-version": "2"})
     target = lakes.migrate("iceberg", table, "delta").target
@@ -72,7 +72,7 @@ def test_m02_an_equality_delete_is_more_than_an_append(lakes, spark):
         lakes.migrate("iceberg", table, "delta", target, follow=True)
 
 
-def test_m01_a_merge_on_read_delete_is_more_than_an_append(lakes, spark):
+def test_a_merge_on_read_delete_is_more_than_an_append(lakes, spark):
     """Deletion vectors leave files as they are, too."""
     rows = spark.range(100).selectExpr("id AS a")
     table = lakes.make("delta", rows, enableDeletionVectors="true")

@@ -1,4 +1,4 @@
-"""M10: bounds that came along exclude no file that holds a match, whoever plans by them."""
+"""Bounds that came along exclude no file that holds a match, whoever plans by them."""
 
 import json
 from datetime import datetime, timezone
@@ -83,7 +83,7 @@ BACK = [("iceberg", "delta", "copy"), ("iceberg", "delta", "in_place")]
 
 
 @pytest.mark.parametrize(("format_", "to", "mode"), PAIRS + BACK)
-def test_m10_filters_find_what_they_found(lakes, tables, migrated, format_, to, mode):
+def test_filters_find_what_they_found(lakes, tables, migrated, format_, to, mode):
     """By Spark, which leaves out files by their bounds: as many rows as there are."""
     _, wanted = tables
 
@@ -95,7 +95,7 @@ def test_m10_filters_find_what_they_found(lakes, tables, migrated, format_, to, 
 
 
 @pytest.mark.parametrize("mode", ["copy", "in_place"])
-def test_m10_the_plan_of_pyiceberg_has_the_file(lakes, migrated, mode):
+def test_the_plan_of_pyiceberg_has_the_file(lakes, migrated, mode):
     """With a filter above the millisecond, and it leaves out most others."""
     target = migrated("delta", "iceberg", mode)
     table = lakes.iceberg(target)
@@ -115,7 +115,7 @@ def test_m10_the_plan_of_pyiceberg_has_the_file(lakes, migrated, mode):
 
 
 @pytest.mark.parametrize("mode", ["copy", "in_place"])
-def test_m10_bounds_of_fields_of_structs_survive(lakes, migrated, mode):
+def test_bounds_of_fields_of_structs_survive(lakes, migrated, mode):
     """The manifests have them, and they are the values."""
     target = migrated("delta", "iceberg", mode)
 
@@ -128,7 +128,7 @@ def test_m10_bounds_of_fields_of_structs_survive(lakes, migrated, mode):
     assert max(from_bytes(LongType(), each) for each in highs) == 9
 
 
-def test_m10_deltalake_finds_the_file(lakes, migrated):
+def test_deltalake_finds_the_file(lakes, migrated):
     """It leaves out files by the log's stats."""
     target = migrated("iceberg", "delta", "copy")
 
@@ -140,7 +140,7 @@ def test_m10_deltalake_finds_the_file(lakes, migrated):
 
 
 @pytest.mark.parametrize("mode", ["copy", "in_place"])
-def test_m10_the_log_of_delta_says_no_less(lakes, migrated, mode):
+def test_the_log_of_delta_says_no_less(lakes, migrated, mode):
     """Its upper bound is a millisecond, which is not below the row's microsecond."""
     target = migrated("iceberg", "delta", mode)
 
@@ -162,7 +162,7 @@ def beside_numbers(spark):
 
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize(("format_", "to"), [("iceberg", "delta"), ("parquet", "delta")])
-def test_m10_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
+def test_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
     """By filters, and as the largest value."""
     rows = beside_numbers(spark)
     wanted = rows.selectExpr(*(f"count_if({each})" for each in NOT_A_NUMBER)).first()
@@ -180,7 +180,7 @@ def test_m10_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
 
 
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
-def test_m10_files_of_nan_alone_are_found(lakes, spark, format_):
+def test_files_of_nan_alone_are_found(lakes, spark, format_):
     """As numbers above all others, which Iceberg leaves out where it is told that there are any."""
     rows = spark.range(6_000).selectExpr("IF(id % 2 = 0, double('NaN'), id) d", "id")
     table = lakes.make(format_, rows)
@@ -199,7 +199,7 @@ def test_m10_files_of_nan_alone_are_found(lakes, spark, format_):
 
 @pytest.mark.parametrize("type_", ["double", *slow("float")])
 @pytest.mark.parametrize("numbers", ["-5, -0, 0", "0, -0", *slow("0, -0, 5", "-0, 0")])
-def test_m10_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
+def test_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
     """Spark takes them for equal, Iceberg does not, and either may be the bound in Delta's log."""
     values = ", ".join(f"(CAST('{each}' AS {type_}))" for each in numbers.split(", "))
     rows = spark.sql(f"SELECT d FROM VALUES {values} t(d)")
@@ -219,7 +219,7 @@ LARGEST = "min(id), max(id), min(t), max(t), min(w), max(w), min(day), max(day),
 
 
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
-def test_m10_the_smallest_and_the_largest_are_values(lakes, spark, format_):
+def test_the_smallest_and_the_largest_are_values(lakes, spark, format_):
     """Spark answers them from Iceberg's bounds, and those of Delta's log are cut."""
     rows = odd_bounds(spark)
     table = lakes.make(format_, rows, files=1)

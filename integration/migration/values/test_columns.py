@@ -41,7 +41,7 @@ PAIRS = [(f, to) for f in MAKERS for to in FORMATS if f != to]
 
 
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
-def test_m06_renamed_columns_keep_their_values(lakes, format_, to):
+def test_renamed_columns_keep_their_values(lakes, format_, to):
     """Copied by their names of now; in place refused, for files have the old ones."""
     table = MAKERS[format_](lakes)
     name = spelled(format_, table)
@@ -59,7 +59,7 @@ def test_m06_renamed_columns_keep_their_values(lakes, format_, to):
 
 
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
-def test_m06_a_column_that_was_dropped_and_added_anew_has_no_old_values(lakes, format_, to):
+def test_a_column_that_was_dropped_and_added_anew_has_no_old_values(lakes, format_, to):
     """The values of before are in the files still, by the same name in Iceberg's case."""
     table = MAKERS[format_](lakes)
     name = spelled(format_, table)
@@ -90,7 +90,7 @@ def test_an_added_column_is_null_in_older_files(lakes, spark, format_, to, mode)
     assert read(lakes, to, report.target) == wanted
 
 
-def test_m07_files_without_ids_survive_a_rename(lakes, spark):
+def test_files_without_ids_survive_a_rename(lakes, spark):
     """Adopted files know no field ids, so the table says which names had which."""
     report = lakes.migrate("delta", lakes.make("delta", spark.range(9)), "iceberg", mode="in_place")
 

@@ -73,8 +73,9 @@ def deleted(lakes, spark):
     return cache(lambda make: make(lakes, spark.range(200).selectExpr("id AS a", "id % 3 AS p")))
 
 
+@pytest.mark.every_format
 @pytest.mark.parametrize(("make", "to"), PAIRS)
-def test_m01_m02_only_live_rows_are_copied(lakes, deleted, make, to):
+def test_only_live_rows_are_copied(lakes, deleted, make, to):
     """Deletes are applied by the copy, of which the other format knows none."""
     format_, table = deleted(make)
 
@@ -86,7 +87,7 @@ def test_m01_m02_only_live_rows_are_copied(lakes, deleted, make, to):
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_m01_m02_in_place_refuses_and_auto_copies(lakes, deleted, make):
+def test_in_place_refuses_and_auto_copies(lakes, deleted, make):
     """Naming deletes, and the way out."""
     format_, table = deleted(make)
     to = {"delta": "iceberg", "iceberg": "delta"}[format_]
@@ -102,7 +103,7 @@ def test_m01_m02_in_place_refuses_and_auto_copies(lakes, deleted, make):
     assert report.proof.rows == len(LIVE)
 
 
-def test_m01_deleted_rows_of_whole_files_are_gone(lakes, spark):
+def test_deleted_rows_of_whole_files_are_gone(lakes, spark):
     """A delete that takes files as a whole leaves nothing behind, so in place is safe."""
     table = lakes.make("delta", spark.range(40).selectExpr("id AS a", "id % 2 AS p"), "p")
     lakes.sql(f"DELETE FROM delta.`{table}` WHERE p = 1")

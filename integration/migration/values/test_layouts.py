@@ -57,7 +57,7 @@ def test_what_was_clustered_stays_clustered(lakes, spark, clustered, format_, to
 
 @pytest.mark.parametrize(("format_", "to"), [("delta", "parquet"), ("parquet", "iceberg")])
 @pytest.mark.parametrize("files", [1, 3])
-def test_b12_a_copy_of_unclustered_rows_reads_as_much(lakes, spark, format_, to, files):
+def test_a_copy_of_unclustered_rows_reads_as_much(lakes, spark, format_, to, files):
     """The filters mean the same on both sides: one file is read as a whole, before and after."""
     table = lakes.make(format_, events(spark), files=files)
 
@@ -68,7 +68,7 @@ def test_b12_a_copy_of_unclustered_rows_reads_as_much(lakes, spark, format_, to,
     assert report.proof.share_target == pytest.approx(report.proof.share_source, abs=1e-6)
 
 
-def test_m11_around_the_formats_and_back(lakes, spark, clustered):
+def test_around_the_formats_and_back(lakes, spark, clustered):
     """One checksum all the way, nothing to do at the end, and the rows of the beginning."""
     table, format_ = clustered("delta"), "delta"
     before, found = lakes.read(format_, table), []

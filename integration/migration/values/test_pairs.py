@@ -65,8 +65,9 @@ def sources(lakes, spark):
     return source
 
 
+@pytest.mark.every_format
 @pytest.mark.parametrize(("format_", "to", "mode"), COPIED + SHARED)
-def test_m04_m05_m11_every_value_arrives(lakes, sources, format_, to, mode):
+def test_every_value_arrives(lakes, sources, format_, to, mode):
     """Types, nulls, extremes and odd partition values; the old table is as it was."""
     table, rows = sources(format_)
 

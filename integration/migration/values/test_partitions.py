@@ -1,4 +1,4 @@
-"""M04: partition values of every type, wherever the session's clock is."""
+"""Partition values of every type, wherever the session's clock is."""
 
 import pyarrow as pa
 import pytest
@@ -32,7 +32,7 @@ IN_PLACE_OR_SLOW = [
 
 
 @pytest.mark.parametrize(("format_", "to", "mode"), WAYS)
-def test_m04_values_of_every_type_arrive(lakes, spark, format_, to, mode):
+def test_values_of_every_type_arrive(lakes, spark, format_, to, mode):
     """Nulls, too: as many as before, whoever counts them."""
     types = {k: f"IF(id = 7, NULL, {v})" for k, v in TYPES.items()}
     if format_ == "delta":
@@ -73,7 +73,7 @@ def test_texts_of_partitions_and_properties_arrive(lakes, spark, format_, to, mo
 
 
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
-def test_m04_values_that_are_no_numbers_are_copied(lakes, spark, format_, to):
+def test_values_that_are_no_numbers_are_copied(lakes, spark, format_, to):
     """Logs write them each in a way of its own, so in place is refused."""
     rows = spark.range(4).selectExpr(
         "id", "double(CASE id WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' ELSE '1' END) AS d"
@@ -86,7 +86,7 @@ def test_m04_values_that_are_no_numbers_are_copied(lakes, spark, format_, to):
     assert texts(lakes.load(to, report.target).toArrow()) == texts(rows.toArrow())
 
 
-def test_m04_a_table_that_is_cut_otherwise_since(lakes, spark):
+def test_a_table_that_is_cut_otherwise_since(lakes, spark):
     """Older files are of another partition spec; rows are cut anew by a copy."""
     columns = ("id", "id % 2 AS p", "id % 3 AS q")
     table = lakes.make("iceberg", spark.range(20).selectExpr(*columns), "p")

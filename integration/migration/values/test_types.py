@@ -1,4 +1,4 @@
-"""M13: each type has a translation, or is refused by the name of its column."""
+"""Each type has a translation, or is refused by the name of its column."""
 
 import decimal
 import uuid
@@ -29,7 +29,7 @@ def of_pyiceberg(lakes, name, type_, values, arrow):
 
 
 @pytest.mark.parametrize("to", TO)
-def test_m13_a_uuid_becomes_a_text(lakes, to):
+def test_a_uuid_becomes_a_text(lakes, to):
     """As Spark reads it."""
     table = of_pyiceberg(lakes, "u", UUIDType(), [KEY.bytes, None], pa.uuid())
 
@@ -42,7 +42,7 @@ def test_m13_a_uuid_becomes_a_text(lakes, to):
 
 
 @pytest.mark.parametrize("to", TO)
-def test_m13_fixed_bytes_become_bytes(lakes, to):
+def test_fixed_bytes_become_bytes(lakes, to):
     table = of_pyiceberg(lakes, "f", FixedType(3), [b"abc", None], pa.binary(3))
 
     report = lakes.migrate("iceberg", table, to)
@@ -57,7 +57,7 @@ def test_m13_fixed_bytes_become_bytes(lakes, to):
     ("type_", "value", "arrow"),
     [(UUIDType(), KEY.bytes, pa.uuid()), (FixedType(3), b"abc", pa.binary(3))],
 )
-def test_m13_other_bytes_are_not_shared(lakes, type_, value, arrow):
+def test_other_bytes_are_not_shared(lakes, type_, value, arrow):
     """Files have them in a way that the other format does not know."""
     table = of_pyiceberg(lakes, "x", type_, [value], arrow)
 
@@ -66,7 +66,7 @@ def test_m13_other_bytes_are_not_shared(lakes, type_, value, arrow):
 
 
 @pytest.mark.parametrize("to", TO)
-def test_m13_a_time_of_day_is_refused(lakes, to):
+def test_a_time_of_day_is_refused(lakes, to):
     """Spark cannot read it; the column is named."""
     table = of_pyiceberg(lakes, "clock", TimeType(), None, None)
 
@@ -82,7 +82,7 @@ def test_m13_a_time_of_day_is_refused(lakes, to):
         ("parquet", "delta", "INTERVAL '1' DAY", "interval"),
     ],
 )
-def test_m13_types_without_a_match_are_refused(lakes, spark, format_, to, column, word):
+def test_types_without_a_match_are_refused(lakes, spark, format_, to, column, word):
     """Each by the name of its column, in a dry run as an item."""
     table, target = lakes.name(format_), lakes.name(to)
     spark.sql(f"SELECT 1 AS id, {column} AS odd").write.format(format_).save(table)
@@ -95,7 +95,7 @@ def test_m13_types_without_a_match_are_refused(lakes, spark, format_, to, column
 
 
 @pytest.mark.parametrize("to", FORMATS[1:])
-def test_m13_padded_texts_become_texts(lakes, to):
+def test_padded_texts_become_texts(lakes, to):
     """CHAR and VARCHAR as they are stored; whoever reads them sees no other values."""
     table = lakes.name("delta")
     lakes.sql(f"CREATE TABLE delta.`{table}` (id int, c char(4), v varchar(4)) USING delta")
@@ -139,7 +139,7 @@ def unsigned(lakes):
 
 
 @pytest.mark.parametrize("to", FORMATS[:2])
-def test_m13_times_of_96_bits_are_copied_and_not_shared(lakes, spark, old_times, to):
+def test_times_of_96_bits_are_copied_and_not_shared(lakes, spark, old_times, to):
     """Other formats have them as whole microseconds."""
     report = lakes.migrate("parquet", old_times, to)
 
@@ -151,7 +151,7 @@ def test_m13_times_of_96_bits_are_copied_and_not_shared(lakes, spark, old_times,
 
 
 @pytest.mark.parametrize("to", FORMATS[:2])
-def test_m13_unsigned_numbers_are_copied_and_not_shared(lakes, unsigned, to):
+def test_unsigned_numbers_are_copied_and_not_shared(lakes, unsigned, to):
     """As the next wider type that Spark reads them as; the largest need decimals."""
     report = lakes.migrate("parquet", unsigned, to)
 

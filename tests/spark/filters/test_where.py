@@ -113,7 +113,7 @@ def test_everything_is_read_as_no_condition(read):
         ),
     ],
 )
-def test_s29_lists_of_any_length(read, columns, text, column, values, has_null):
+def test_lists_of_any_length(read, columns, text, column, values, has_null):
     """Spark keeps a longer list as a set, of its own representation of values."""
     (found,) = leaves(read(text))
     type_ = columns.field(column).type
@@ -142,12 +142,12 @@ def test_s29_lists_of_any_length(read, columns, text, column, values, has_null):
         *("day > date'0000-01-01'", "octet_length(s) > 2", "contains(s, 'a')", "s LIKE '%a'"),
     ],
 )
-def test_s26_s27_s33_what_is_not_evaluated_excludes_nothing(read, text):
+def test_what_is_not_evaluated_excludes_nothing(read, text):
     """Functions, arithmetic and casts of a column may be anything."""
     assert matching(read(text), table_of({})).tolist() == [True]
 
 
-def test_s28_a_pattern_begins_with_a_prefix(read):
+def test_a_pattern_begins_with_a_prefix(read):
     """Up to its first wildcard or escape, whatever the escape is."""
     for like in ("s LIKE 'ab_c%'", "s LIKE 'ab/_%_d' ESCAPE '/'", r"s LIKE r'ab\%_'"):
         prefixes = [leaf for leaf in leaves(read(like)) if isinstance(leaf, StartsWith)]

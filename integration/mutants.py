@@ -1,0 +1,219 @@
+"""Seeded faults, and which of them the tests find: ``python -m integration.mutants``.
+
+A fault is one small change in the modules that must not err: a comparison turned, a condition
+negated, a number off by one, a call or an error left out. It is made in a copy of the checkout, and
+the tests that run its line are run there up to the first failure: those without a JVM first.
+
+Which tests run a line is read from coverage data with a context for each test::
+
+    COVERAGE_FILE=.coverage.tests pytest --cov --cov-context=test tests
+    COVERAGE_FILE=.coverage.delta pytest --cov --cov-context=test integration --format delta
+    coverage combine --keep
+    python -m integration.mutants --count 40 --seed 1
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).parents[1]
+CRITICAL = (
+    "zadapter/backend/commit.py",
+    "zadapter/base/commit_attempts.py",
+    "zadapter/filters/column_bounds.py",
+    "zadapter/filters/pruning.py",
+    "zadapter/migration/*.py",
+    "zadapter/planning/file_groups.py",
+    "zadapter/recovery/*.py",
+    "zadapter/rewrite/verify.py",
+    "zadapter/rewrite/write.py",
+    "zadapter/spark/checksum.py",
+    "zadapter/spark/files.py",
+    "zadapter/table/file_stats.py",
+    "backends/*/commits/*.py",
+    "backends/*/stats/*.py",
+    "backends/zadapter_parquet/log/*.py",
+    "backends/zadapter_parquet/operations/vacuuming.py",
+)
+"""Modules whose faults could lose, double or hide a row."""
+KINDS = ("tests", "tests/spark", "delta", "iceberg", "parquet", "migration", "journeys")
+"""Tests that share a process, in the order in which they are run."""
+_TURNED = {
+    ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
+    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of a module's text."""
+
+    path: str
+    line: int
+    column: int
+    old: str
+    new: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line} {self.old!r} -> {self.new!r}"
+
+    def made_in(self, text):
+        """Return the module's text with the fault."""
+        lines = text.splitlines(keepends=True)
+        start = sum(map(len, lines[: self.line - 1])) + self.column
+        assert text[start:].startswith(self.old), self
+        return text[:start] + self.new + text[start + len(self.old) :]
+
+
+def drawn(count, seed):
+    """Return *count* faults, at most one of a function and as many of each module as can be."""
+    by_module = {}
+    for path in sorted(each for pattern in CRITICAL for each in ROOT.glob(pattern)):
+        name = path.relative_to(ROOT).as_posix()
+        text = path.read_text(encoding="utf-8")
+        rows = _choices(f"{seed} {name}")
+        functions = [
+            node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)
+        ]
+        found = [faults for each in functions if (faults := [*faults_of(name, text, each)])]
+        by_module[name] = rows.sample([rows.choice(faults) for faults in found], len(found))
+    modules = _choices(seed).sample(sorted(by_module), len(by_module))
+    rounds = range(max(map(len, by_module.values())))
+    every = [by_module[each][n] for n in rounds for each in modules if n < len(by_module[each])]
+    return every[:count]
+
+
+def _choices(seed):
+    """Return a source of the same choices in every process."""
+    return random.Random(str(seed))
+
+
+def faults_of(path, text, function) -> Iterator[Fault]:
+    """Yield the faults that a function can have; its docstring has none."""
+    for node, old in nodes_of(text, function):
+        fault = partial(Fault, path, node.lineno, node.col_offset, old)
+        match node:
+            case ast.Compare(ops=[operator], left=left, comparators=[right]):
+                yield fault(f"{ast.unparse(left)} {_TURNED[type(operator)]} {ast.unparse(right)}")
+            case ast.BoolOp(op=operator, values=values):
+                word = " and " if isinstance(operator, ast.Or) else " or "
+                yield fault(word.join(f"({ast.unparse(each)})" for each in values))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield fault(ast.unparse(operand))
+            case ast.Constant(value=bool()):
+                yield fault(str(not node.value))
+            case ast.Constant(value=int()):
+                yield fault(str(node.value + 1))
+            case ast.Expr(value=ast.Call()) | ast.Raise():
+                yield fault("pass")
+
+
+def nodes_of(text, function):
+    """Yield the syntax nodes of a function that lie on one line, with their text."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    for node in (inner for statement in body for inner in ast.walk(statement)):
+        old = ast.get_source_segment(text, node)
+        if old and "\n" not in old and old.isascii():
+            yield node, old
+
+
+def tests_of(fault):
+    """Return the tests that run the line of a fault, by their kind."""
+    data = CoverageData(str(ROOT / ".coverage"))
+    data.read()
+    measured = {Path(each).as_posix(): each for each in data.measured_files()}
+    name = next((each for each in measured if each.endswith(fault.path)), None)
+    contexts = data.contexts_by_lineno(measured[name]).get(fault.line, []) if name else []
+    found = {kind: set() for kind in KINDS}
+    for context in contexts:
+        test, _, phase = context.rpartition("|")
+        if phase:
+            found[kind_of(test)].add(test)
+    return found
+
+
+def kind_of(test):
+    """Return the kind of a test."""
+    if test.startswith("tests/"):
+        return "tests/spark" if test.startswith("tests/spark/") else "tests"
+    names = (*KINDS[5:], *KINDS[2:5])
+    return next(
+        (n for n in names if f"/{n}/" in test or f"::Test{n.capitalize()}::" in test), "delta"
+    )
+
+
+def finder(fault, folder, options):
+    """Return the kind of tests that find a fault made in *folder*, or None."""
+    for kind, tests in tests_of(fault).items():
+        some = _choices(fault).sample(sorted(tests), min(len(tests), options.tests))
+        if some and failing(kind, some, folder, options):
+            return kind
+    return None
+
+
+def failing(kind, tests, folder, options):
+    """Return whether one of the tests fails in a checkout."""
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "backends")]),
+    }
+    formats = () if kind.startswith("tests") else ("--format", kind)
+    command = [
+        *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
+        *("-o", "addopts=--import-mode=importlib", "-m", options.marker),
+        *formats,
+    ]
+    try:
+        answer = subprocess.run(
+            [*command, *tests], cwd=folder, env=variables, capture_output=True, text=True,
+            check=False, timeout=options.seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return True  # an endless loop is found as well
+    if answer.returncode not in {0, 1, 2, 5}:
+        raise RuntimeError(f"pytest exits with {answer.returncode}: {answer.stdout[-3_000:]}")
+    return answer.returncode in {1, 2}
+
+
+def main():
+    """Draw faults, look for each, and print which are found and by which tests."""
+    parser = argparse.ArgumentParser(prog="python -m integration.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
+    parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
+    parser.add_argument("--marker", default="not slow", help="tests to run; 'not slow'")
+    parser.add_argument("--tests", type=int, default=25, help="at most so many of a kind; 25")
+    parser.add_argument("--seconds", type=int, default=900, help="a limit of one run; 900")
+    options = parser.parse_args()
+    finders = Counter()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "checkout"
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "*.egg-info"))
+        for number, fault in enumerate(drawn(options.count, options.seed), 1):
+            module = folder / fault.path
+            text = module.read_text(encoding="utf-8")
+            module.write_text(fault.made_in(text), encoding="utf-8")
+            start = time.monotonic()
+            found = finder(fault, folder, options)
+            module.write_text(text, encoding="utf-8")
+            finders[found] += 1
+            seconds = time.monotonic() - start
+            print(number, fault, "|", found or "NOT FOUND", f"| {seconds:.0f} s", flush=True)
+    by_kind = ", ".join(f"{kind} {count}" for kind, count in finders.items() if kind)
+    print(f"found {finders.total() - finders[None]} of {finders.total()}: {by_kind}")
+
+
+if __name__ == "__main__":
+    main()
