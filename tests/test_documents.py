@@ -1,6 +1,6 @@
 """The documents fit the repository: links, names, commands and the picture of the packages.
 
-``tests/spark/documents/test_documents.py`` runs their code.
+``integration/journeys/test_documents.py`` runs their code.
 """
 
 import ast

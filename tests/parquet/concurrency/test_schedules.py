@@ -18,12 +18,12 @@ from zadapter_parquet.operations import vacuuming
 from zadapter_parquet.store.contract import Outcome
 
 SOME, *MORE = (range(n, n + 100) for n in range(0, 10_000, 100))
-ENOUGH = range(3_000)
+ENOUGH = range(50, 3_000)
+"""Seeds of which one at least finds a broken rule; each rule that is tried is found by 62."""
 
 
-def broken(seed):
-    """The law that a seed breaks, if any."""
-    world = World(seed).run()
+def broken(world):
+    """The law that a world has broken, if any."""
     try:
         world.check()
     except AssertionError as error:
@@ -33,15 +33,13 @@ def broken(seed):
 
 @pytest.mark.parametrize("seeds", [SOME, *slow(*MORE)], ids=str)
 def test_no_order_of_events_breaks_a_law(seeds):
-    found = {seed: law for seed in seeds if (law := broken(seed)) is not None}
+    """And every outcome is met: seeds in which nothing goes wrong prove little."""
+    worlds = {seed: World(seed).run() for seed in seeds}
+
+    found = {seed: law for seed, world in worlds.items() if (law := broken(world)) is not None}
     assert found == {}
-
-
-def test_every_outcome_is_met():
-    """Seeds in which nothing goes wrong prove little."""
-    told = {outcome for seed in SOME for outcome in World(seed).run().outcomes.values()}
-
-    assert told == {"landed", "lost", "unknown", "died"}
+    outcomes = {outcome for world in worlds.values() for outcome in world.outcomes.values()}
+    assert outcomes == {"landed", "lost", "unknown", "died"}
 
 
 def believes_the_first_answer(self, entry):
@@ -91,4 +89,4 @@ def deletes_what_is_needed(files, log, table, oldest, cutoff):
 def test_a_rule_that_is_broken_is_found_out(monkeypatch, place, name, mutant):
     monkeypatch.setattr(place, name, mutant)
 
-    assert any(broken(seed) is not None for seed in ENOUGH)
+    assert any(broken(World(seed).run()) is not None for seed in ENOUGH)

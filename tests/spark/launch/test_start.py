@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from zadapter.backend import plugins
 
@@ -87,11 +88,13 @@ def python(code, cwd, **variables):
     return run([sys.executable, "-c", code], cwd, **variables)
 
 
+@pytest.mark.slow
 def test_two_formats_in_one_process(tmp_path):
     """Nobody has said a word about sessions."""
     assert python(TWO_FORMATS, tmp_path) == ["(1,)", "True"]
 
 
+@pytest.mark.slow
 def test_local_folders_need_no_obstore(tmp_path):
     """Object stores do, and the message says so."""
     versions, reason = python(NO_OBSTORE, tmp_path)
@@ -107,6 +110,7 @@ def test_connect_is_refused_by_every_function(tmp_path):
     assert python(CONNECT, tmp_path, SPARK_REMOTE="sc://localhost") == ["done"]
 
 
+@pytest.mark.slow
 def test_formats_that_were_not_submitted_are_not_asked_for(tmp_path):
     """``spark-submit --packages`` of Delta alone, and a typo."""
     script = tmp_path / "job.py"
