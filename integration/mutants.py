@@ -16,6 +16,7 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,7 @@ CRITICAL = (
 """Modules whose faults could lose, double or hide a row."""
 KINDS = ("tests", "tests/spark", "delta", "iceberg", "parquet", "migration", "journeys")
 """Tests that share a process, in the order in which they are run."""
+WITH_JVM = ("tests/spark/", "tests/toybackend/")
 _TURNED = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
@@ -148,7 +150,7 @@ def tests_of(fault):
 def kind_of(test):
     """Return the kind of a test."""
     if test.startswith("tests/"):
-        return "tests/spark" if test.startswith("tests/spark/") else "tests"
+        return "tests/spark" if test.startswith(WITH_JVM) else "tests"
     names = (*KINDS[5:], *KINDS[2:5])
     return next(
         (n for n in names if f"/{n}/" in test or f"::Test{n.capitalize()}::" in test), "delta"
@@ -156,16 +158,24 @@ def kind_of(test):
 
 
 def finder(fault, folder, options):
-    """Return the kind of tests that find a fault made in *folder*, or None."""
-    for kind, tests in tests_of(fault).items():
+    """Return the test that finds a fault in a checkout, or None; without it, the test passes."""
+    module = folder / fault.path
+    whole = module.read_text(encoding="utf-8")
+    for kind in options.kinds:
+        tests = tests_of(fault)[kind]
         some = _choices(fault).sample(sorted(tests), min(len(tests), options.tests))
-        if some and failing(kind, some, folder, options):
-            return kind
+        module.write_text(fault.made_in(whole), encoding="utf-8")
+        failed = some and first_failure(kind, some, folder, options)
+        module.write_text(whole, encoding="utf-8")
+        if failed and not first_failure(
+            kind, [failed] if failed in some else some, folder, options
+        ):
+            return failed
     return None
 
 
-def failing(kind, tests, folder, options):
-    """Return whether one of the tests fails in a checkout."""
+def first_failure(kind, tests, folder, options):
+    """Return the test that fails first, or None."""
     variables = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "backends")]),
@@ -173,7 +183,7 @@ def failing(kind, tests, folder, options):
     formats = () if kind.startswith("tests") else ("--format", kind)
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-        *("-o", "addopts=--import-mode=importlib", "-m", options.marker),
+        *("-o", "addopts=--import-mode=importlib -rfE", "-m", options.marker),
         *formats,
     ]
     try:
@@ -182,10 +192,11 @@ def failing(kind, tests, folder, options):
             check=False, timeout=options.seconds,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return True  # an endless loop is found as well
-    if answer.returncode not in {0, 1, 2, 5}:
-        raise RuntimeError(f"pytest exits with {answer.returncode}: {answer.stdout[-3_000:]}")
-    return answer.returncode in {1, 2}
+        return "out of time"
+    if answer.returncode in {0, 5}:  # none fails, none is left by the marker
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", answer.stdout, re.MULTILINE)
+    return failed[1] if failed else answer.stdout[-300:]
 
 
 def main():
@@ -193,6 +204,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m integration.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of tests; all")
     parser.add_argument("--marker", default="not slow", help="tests to run; 'not slow'")
     parser.add_argument("--tests", type=int, default=25, help="at most so many of a kind; 25")
     parser.add_argument("--seconds", type=int, default=900, help="a limit of one run; 900")
@@ -200,15 +212,11 @@ def main():
     finders = Counter()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "checkout"
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "*.egg-info"))
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".git", ".coverage*", ".venv"))
         for number, fault in enumerate(drawn(options.count, options.seed), 1):
-            module = folder / fault.path
-            text = module.read_text(encoding="utf-8")
-            module.write_text(fault.made_in(text), encoding="utf-8")
             start = time.monotonic()
             found = finder(fault, folder, options)
-            module.write_text(text, encoding="utf-8")
-            finders[found] += 1
+            finders[found and kind_of(found)] += 1
             seconds = time.monotonic() - start
             print(number, fault, "|", found or "NOT FOUND", f"| {seconds:.0f} s", flush=True)
     by_kind = ", ".join(f"{kind} {count}" for kind, count in finders.items() if kind)
