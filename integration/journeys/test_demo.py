@@ -8,13 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
-from tests.kit.variants import slow
-
 ROWS = 20_000
 FILES = 32
 
 
-@pytest.mark.parametrize("format_", ["parquet", *slow("delta", "iceberg")])
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", ["parquet", "delta", "iceberg"])
 def test_queries_read_less_of_the_same_rows(user, format_):
     """Twice: the second demo leaves the table of the first one alone."""
     command = ("zadapter", "demo", "--format", format_, "--rows", str(ROWS), "--json")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import pytest
 
 from integration.journeys.cluster_tables import OnDisk, OnS3
-from tests.kit.variants import slow
 
 ROWS = 300_000
 CODE = """
@@ -143,7 +142,8 @@ def check(lake, table, made, reported, files, every):
     assert found <= named | made  # as it was made, Spark may have written a file twice
 
 
-@pytest.mark.parametrize("harm", ["executors_killed", *slow("shuffle_files_lost")])
+@pytest.mark.slow
+@pytest.mark.parametrize("harm", ["executors_killed", "shuffle_files_lost"])
 def test_an_executor_dies_or_loses_files(user, workers, harm):
     """Its tasks and its shuffle files are made again, and what it left half-written is removed."""
     master, (first, _) = workers
@@ -164,7 +164,8 @@ SPECULATION = {
 }
 
 
-@pytest.mark.parametrize("store", ["disk", *slow("s3")])
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["disk", "s3"])
 def test_an_executor_hangs(user, s3, workers, store):
     """Spark runs its task a second time elsewhere, and one of the two files is the table's."""
     master, (first, _) = workers

@@ -3,6 +3,7 @@
 import json
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from integration.journeys.settings import DELTA, ICEBERG, documented
@@ -46,6 +47,7 @@ def test_delta_by_its_own_function(user):
     assert of_delta(path) == of_delta(location.removeprefix("file:")) == sorted_rows(rows(ROWS))
 
 
+@pytest.mark.slow
 def test_a_table_of_pyiceberg(user):
     """Made and read by pyiceberg in its SQL catalog, which the guide's settings give to Spark."""
     warehouse = user.folder / "iceberg"
