@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from zadapter.backend import plugins
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import builds, object_stores, settings
-from zadapter.spark.launch.jars import UnresolvedError
+from zadapter.spark.launch.ivy import UnresolvedError
 from zadapter.spark.launch.start import (
     NO_CONNECT,
     refuse_connect,

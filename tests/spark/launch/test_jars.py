@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zadapter.spark import settings
-from zadapter.spark.launch import jars
+from zadapter.spark.launch import ivy, jars
 
 SMALL = "org.reactivestreams:reactive-streams:1.0.4"
 ADDED = {settings.PACKAGES: SMALL, settings.EXCLUDES: "a:b", "spark.ui.enabled": "false"}
@@ -32,7 +32,7 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
         without.setenv("JAVA_HOME", "/nowhere")
         assert jars.by_path(stated, ADDED) == first
         jar.write_bytes(whole[:100])
-        with pytest.raises(jars.UnresolvedError):
+        with pytest.raises(ivy.UnresolvedError):
             jars.by_path(stated, ADDED)
     jar.unlink()
     assert jars.by_path(stated, ADDED) == first
@@ -61,7 +61,7 @@ def test_a_package_that_is_nowhere_is_named(tmp_path):
     added = {settings.PACKAGES: "org.example:no-such-artifact:9.9"}
 
     with pytest.raises(
-        jars.UnresolvedError, match=r"unresolved dependency.*org\.example#no-such-artifact;9\.9"
+        ivy.UnresolvedError, match=r"unresolved dependency.*org\.example#no-such-artifact;9\.9"
     ):
         jars.by_path({"spark.jars.ivy": str(tmp_path)}, added)
 

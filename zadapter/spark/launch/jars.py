@@ -10,34 +10,19 @@ import json
 import logging
 import os
 import re
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from urllib.parse import unquote, urlparse
 
 from filelock import FileLock
 
-from zadapter.errors import SessionError
 from zadapter.spark import settings
+from zadapter.spark.launch import ivy
 
-_IVY = "spark.jars.ivy"
 _SOURCES = ("spark.jars.repositories", "spark.jars.ivySettings")
 _ONE_JVM = re.compile(r"local(\[.*)?\Z")
-_RESOLVE = """
-from pyspark import SparkConf, SparkContext
-SparkContext._ensure_initialized()
-print(SparkConf().get("spark.jars"))
-"""
-_FAILURE = re.compile(r"unresolved dependency|not found|download failed|Server access|UnknownHost")
 _logger = logging.getLogger(__name__)
-
-
-class UnresolvedError(SessionError):
-    """Packages cannot be resolved."""
 
 
 def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
@@ -72,7 +57,7 @@ def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, st
 
 def folder(stated: Mapping[str, str]) -> Path:
     """Return the folder beside Ivy's jars for what later sessions reuse."""
-    return Path(stated.get(_IVY) or Path.home() / ".ivy2.5.2") / "zadapter"
+    return ivy.home(stated) / "zadapter"
 
 
 def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
@@ -86,7 +71,7 @@ def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequen
     with _alone(folder(stated)):
         if paths := _recorded(record, asked):
             return paths
-        paths = _resolve(stated, packages, excludes)
+        paths = ivy.resolve(stated, packages, excludes)
         with suppress(OSError):  # without a record, the next start resolves again
             _keep(record, asked, paths)
     return paths
@@ -118,43 +103,3 @@ def _keep(record: Path, asked: Sequence[str], paths: Sequence[str]) -> None:
     with NamedTemporaryFile("w", dir=record.parent, delete=False, encoding="utf-8") as file:
         file.write(json.dumps(kept, indent=1))
     Path(file.name).replace(record)
-
-
-def _resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
-    """Have Spark resolve the packages in a process of its own.
-
-    Raises:
-        UnresolvedError: A package was not found, or no repository answers.
-    """
-    jars = {key: value for key, value in stated.items() if key.startswith("spark.jars.")}
-    java = {key: stated[key] for key in settings.JAVA_OPTION_KEYS if key in stated}
-    wanted = {settings.PACKAGES: packages, settings.EXCLUDES: excludes}
-    conf = [f"{key}={value}" for key, value in {**jars, **java, **wanted}.items() if value]
-    # the user's own jars are not those of the packages
-    conf.append(f"{settings.JARS}=")
-    arguments = [word for pair in conf for word in ("--conf", pair)]
-    arguments += ["--master", "local", "pyspark-shell"]
-    answer = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-c", _RESOLVE],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": shlex.join(arguments)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = answer.stdout.strip().splitlines()
-    if answer.returncode or not found:
-        lines = [line.strip(" :\t") for line in answer.stderr.splitlines() if _FAILURE.search(line)]
-        lines.sort(key=lambda line: "unresolved" not in line)
-        reasons = list(dict.fromkeys(lines)) or answer.stderr.strip().splitlines()[-3:]
-        raise UnresolvedError(
-            f"Spark cannot download {packages}: {'; '.join(reasons[:3])}; check the network and "
-            "spark.jars.repositories, or put the jars into spark.jars"
-        )
-    return [_local(name) for name in found[-1].split(",")]
-
-
-def _local(name: str) -> str:
-    """Return the path of a jar that Spark names by path or URI."""
-    parsed = urlparse(name)
-    return unquote(parsed.path) if parsed.scheme == "file" else name
