@@ -1,6 +1,7 @@
 """``zadapter demo``: a table like TPC-H's lineitem, clustered, and queries before and after."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -99,8 +100,7 @@ def demo(
 ) -> Call:
     """Make a table like TPC-H's lineitem, cluster it, and compare three queries."""
     plugins.check(format_)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--folder: {folder} is a file; pass a folder")
+    _check(folder)
     place = next(each for each in _places(folder, format_) if not each.exists())
 
     def run(spark: "SparkSession") -> Result:
@@ -108,6 +108,19 @@ def demo(
             return _demonstrate(spark, format_, rows, place)
 
     return Call(function="optimize", tables=(), backend=format_, run=run)
+
+
+def _check(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written, before Spark starts.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    nearest = next(each for each in [folder, *folder.absolute().parents] if each.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"--folder: {nearest} is a file; pass a folder")
+    if not os.access(nearest, os.W_OK):
+        raise UsageError(f"--folder: {nearest.absolute()} cannot be written; pass another folder")
 
 
 def _places(folder: Path, format_: str) -> Iterator[Path]:

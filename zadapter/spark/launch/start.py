@@ -7,13 +7,14 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from zadapter.errors import SessionError
 from zadapter.spark import builds, object_stores, settings
-from zadapter.spark.launch import archive, jars, java, quiet
+from zadapter.spark.launch import archive, folders, jars, java, quiet
 from zadapter.spark.launch.java import Java
 from zadapter.spark.settings import PACKAGES
 from zadapter.table.format import Format
@@ -68,6 +69,11 @@ def _built(conf: Mapping[str, str]) -> SparkSession:
             "Spark's JVM did not start; see the reason in its output above, for example a "
             f"failed download of {conf.get(PACKAGES) or 'a package'}"
         ) from error
+    except (OSError, Py4JNetworkError) as error:  # nobody listens where it did
+        raise SessionError(
+            f"Spark's JVM ended before the session was made ({error}); repeat the call with "
+            "spark.log.level=INFO (command line: --verbose) to see what it says"
+        ) from error
 
 
 def refuse_connect(stated: Mapping[str, str]) -> None:
@@ -100,10 +106,27 @@ def _launch(stated: Mapping[str, str]) -> Iterator[Java]:
     options = (stated.get(key, "") for key in settings.JAVA_OPTION_KEYS)
     vector = any(java.VECTOR in text for text in options)
     program = java.chosen()
+    _refuse_nameless()
+    folders.refuse_full(stated)
     with java.home(program, vector=vector) as home:
         launcher = os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER)
         with _environment({"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": launcher}):
             yield program
+
+
+def _refuse_nameless() -> None:
+    """Refuse a user whom the system does not know, as in containers with any number as user."""
+    if os.name != "posix":
+        return
+    import pwd  # noqa: PLC0415 - not on Windows
+
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError as error:
+        raise SessionError(
+            f"the user with the id {os.getuid()} has no name on this machine, and Spark does not "
+            "start without one; add the id to /etc/passwd, or run as a user who is there"
+        ) from error
 
 
 @contextmanager
