@@ -110,7 +110,11 @@ def _launch(stated: Mapping[str, str]) -> Iterator[Java]:
     folders.refuse_full(stated)
     with java.home(program, vector=vector) as home:
         launcher = os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER)
-        with _environment({"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": launcher}):
+        variables = {"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": launcher}
+        # Java in the C locale cannot open paths beyond ASCII, where Python can
+        if os.environ.get("LC_ALL") in {"C", "POSIX"}:
+            variables["LC_ALL"] = "C.UTF-8"
+        with _environment(variables):
             yield program
 
 
