@@ -106,6 +106,11 @@ NOT_DAMAGED = [
         ["is read-only for /lake/t/_delta_log/1.json"],
     ),
     (
+        ["org.sqlite.SQLiteException: [SQLITE_FULL] Insertion failed because database is full"],
+        StoreError,
+        ["no space left"],
+    ),
+    (
         [f"{WRITING}file:/lake/t.", "java.io.IOException: No space left on device"],
         StoreError,
         ["no space left; ", "spark.local.dir"],

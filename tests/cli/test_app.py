@@ -61,6 +61,20 @@ def test_without_pyspark_the_complaint_says_what_to_install():
     assert answer.returncode == 2
 
 
+def test_sessions_of_python_say_so_as_well():
+    """Readers of README's example import them before anything else."""
+    code = "import sys; sys.modules.update(pyspark=None, py4j=None)\nimport zadapter.spark"
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert answer.stderr.splitlines()[-1] == (
+        "zadapter.errors.MissingBackendError: zadapter.spark requires PySpark; run pip install "
+        "'.[delta]' in a clone of zadapter's repository"
+    )
+
+
 def test_an_unknown_backend_is_one_line_before_spark_starts():
     """No traceback: the user mistyped, nothing is broken."""
     answer = zadapter_says("optimize", "events", "--by", "user_id", "--backend", "detla")

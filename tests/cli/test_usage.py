@@ -80,6 +80,7 @@ WRONG = [
     ("delete t --where ''", "pass where='true' to delete all rows"),
     ("restore t v1", "'VERSION'"),
     ("publish lake/nowhere", "lake/nowhere: path not found"),
+    ("demo --folder /dev/null/below", "--folder: /dev/null is a file; pass a folder"),
     ("vacuum t --older-than 7", "--older-than: '7' is not a duration"),
 ]
 CODE = """

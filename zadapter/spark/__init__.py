@@ -1,5 +1,12 @@
 """Spark sessions and their settings, files in Spark's stores, samples and checksums."""
 
-from zadapter.spark.sessions import check, ensure, session
+from zadapter.errors import MissingBackendError, extra
+
+try:
+    from zadapter.spark.sessions import check, ensure, session
+except ModuleNotFoundError as error:
+    if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
+        raise
+    raise MissingBackendError(f"zadapter.spark requires PySpark; {extra('delta')}") from error
 
 __all__ = ["check", "ensure", "session"]

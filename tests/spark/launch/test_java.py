@@ -101,6 +101,23 @@ def test_a_java_home_without_java_is_passed_over(bare, monkeypatch):
         assert found == fitting
 
 
+def test_a_java_home_that_leads_nowhere_is_named_if_there_is_no_other(bare, monkeypatch):
+    """The user believes to have named one."""
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+
+    with pytest.raises(SessionError, match="JAVA_HOME names /nowhere, where bin/java is missing"):
+        java.chosen()
+
+
+def test_another_program_of_that_name_is_passed_over(bare):
+    """It ends well and says nothing of Java."""
+    home = bare("path", 17)
+    (home / "bin" / "java").write_text("#!/bin/sh\n")
+
+    with pytest.raises(SessionError, match="Spark requires Java"):
+        java.chosen()
+
+
 def test_a_java_without_the_vector_module_is_wrapped_for_a_while(bare):
     """Spark's launcher asks for the module; the wrapper leaves no trace."""
     reduced = bare("path", 21, has_vector=False)

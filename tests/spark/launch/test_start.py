@@ -1,6 +1,7 @@
 """First calls in a new process, with nothing prepared."""
 
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pyspark
 import pytest
 
 from zadapter.backend import plugins
+from zadapter.errors import SessionError
+from zadapter.spark.launch.start import _launch
 
 DELTA = plugins.load("delta").format.library
 
@@ -124,3 +127,26 @@ def test_formats_that_were_not_submitted_are_not_asked_for(tmp_path):
     assert reason == (
         "evnts: no delta or parquet table found; check the name; this session does not load iceberg"
     )
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_java_opens_the_paths_that_python_opens(monkeypatch, locale):
+    """In the C locale Python reads names as UTF-8, and Java would refuse them."""
+    monkeypatch.setenv("LC_ALL", locale)
+
+    with _launch({}) as java:
+        answer = subprocess.run(
+            [java.home / "bin" / "java", "-XshowSettings:properties", "-version"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+
+    assert "sun.jnu.encoding = UTF-8" in answer.stderr
+    assert os.environ["LC_ALL"] == locale
+
+
+def test_a_user_without_a_name_is_told_before_java_starts(monkeypatch):
+    """Hadoop asks the system for it, as containers that run as any number find out."""
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+
+    with pytest.raises(SessionError, match=rf"id {os.getuid()} has no name"), _launch({}):
+        pass

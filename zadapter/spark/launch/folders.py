@@ -35,7 +35,7 @@ def refuse_full(stated: Mapping[str, str]) -> None:
     """
     if not stated.get(settings.MASTER, "local").startswith("local"):
         return
-    faults = {folder: fault(folder, _NEEDED) for folder in _scratch(stated)}
+    faults = {folder: fault(folder, _NEEDED) for folder in scratch(stated)}
     if faults and all(faults.values()):
         listed = ", ".join(f"{folder} ({reason})" for folder, reason in faults.items())
         raise SessionError(
@@ -44,7 +44,7 @@ def refuse_full(stated: Mapping[str, str]) -> None:
         )
 
 
-def _scratch(stated: Mapping[str, str]) -> list[Path]:
+def scratch(stated: Mapping[str, str]) -> list[Path]:
     """Return the folders that are set, or Java's temporary one where it is the same everywhere."""
     given = os.environ.get(_VARIABLE) or stated.get(LOCAL)
     if given:

@@ -18,7 +18,7 @@ from zadapter.spark import settings
 from zadapter.spark.launch import folders, proxies
 
 FOLDER = "spark.jars.ivy"
-_SILENCE = 30.0
+_SILENCE = 20.0
 """Seconds between two looks at a download, which is given up if nothing arrives in between."""
 _CACHE = re.compile(r"^Ivy Default Cache set to: (.*)$", re.MULTILINE)
 _RESOLVE = """
@@ -87,10 +87,10 @@ def resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence
         code, output, errors = _run(command, {**os.environ, **variables})
     except TimeoutError:
         silent = f"nothing has arrived for {_SILENCE:.0f} seconds"
-        raise UnresolvedError(_message(packages, [silent])) from None
+        raise UnresolvedError(message(packages, [silent])) from None
     found = output.strip().splitlines()
     if code or not found:
-        raise UnresolvedError(_message(packages, _reasons(errors)))
+        raise UnresolvedError(message(packages, reasons(errors)))
     return [_local(name) for name in found[-1].split(",")]
 
 
@@ -172,20 +172,21 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _reasons(output: str) -> list[str]:
+def reasons(output: str) -> list[str]:
     """Return why packages could not be resolved, from what Spark and Ivy have printed.
 
     The line with which Java repeats its options, and so a password, is left out.
     """
-    lines = [line.strip() for line in output.splitlines() if _TOOL_OPTIONS not in line]
+    lines = [line.strip() for line in output.strip().splitlines() if _TOOL_OPTIONS not in line]
     missing = [found[0] for line in lines if (found := _MISSING.search(line))]
     causes = [found[0] for each in _CAUSES for line in lines if (found := each.search(line))]
     java = [line for line in lines if line.startswith("Exception in thread")]
     return [*missing[:1], *causes[:1]] or java[:1] or lines[-3:]
 
 
-def _message(packages: str, reasons: Sequence[str]) -> str:
-    text = "; ".join(reasons)
+def message(packages: str, why: Sequence[str]) -> str:
+    """Return what to say of packages that were not downloaded: why, and what to do."""
+    text = "; ".join(why)
     proxy = proxies.named()
     if _FULL in text:
         advice = f"free space, or set {FOLDER} to a folder on another disk"
