@@ -8,7 +8,6 @@ from random import Random
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-import zadapter.spark
 from integration.kit import s3 as servers
 from tests.kit import jvm
 
@@ -119,7 +118,7 @@ def s3():
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory, warehouse, s3):
     """A small session that can handle every format, and reads S3."""
-    session = zadapter.spark.session(
+    session = jvm.session(
         {
             **s3.settings(),
             "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",

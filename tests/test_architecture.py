@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
@@ -28,8 +27,6 @@ PURE = PACKAGES[: PACKAGES.index("spark")]
 BACKENDS = ("zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
 FOR_BACKENDS = ("releases", "base", "layout", "table", "errors", "testing")
 """What a backend may import of the core."""
-FEW = 12
-"""Modules in a folder."""
 UNSAFE_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 BASE = "suppress(BaseException)"
 UNSAFE_CALLS = {"eval", "exec", "os.popen", "os.system", "yaml.load", "yaml.unsafe_load"}
@@ -158,13 +155,6 @@ def test_packages_of_a_backend_have_no_cycle(backend):
         arrows.setdefault(here, set()).update(there - {here})
 
     assert list(TopologicalSorter(arrows).static_order())
-
-
-def test_folders_stay_small():
-    """If this fails, find the package that hides among the modules."""
-    modules = Counter(shown(path.parent) for path in EVERYTHING if path.stem != "__init__")
-
-    assert {folder: count for folder, count in modules.items() if count > FEW} == {}
 
 
 def test_backends_is_a_folder_and_no_package():

@@ -31,7 +31,7 @@ from zadapter.releases.s3a import CONNECTORS
 MOST_WORDS = 700
 """In README.md."""
 LANGUAGES = {"python", "text", "properties", "mermaid", "sql", *SHELLS}
-PROGRAMS = {"export", "pip", "pytest", "python", "zadapter"}
+PROGRAMS = {"coverage", "export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
 WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]
 EVERY = [block for document in DOCUMENTS for block in blocks(document)]

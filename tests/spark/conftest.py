@@ -3,14 +3,13 @@
 import pytest
 from pyspark.sql import functions as F
 
-import zadapter.spark
-from tests.kit import extremes
+from tests.kit import extremes, jvm
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small session that can handle Delta and Iceberg."""
-    session = zadapter.spark.session(
+    session = jvm.session(
         {
             "spark.master": "local[2]",
             "spark.default.parallelism": "2",
