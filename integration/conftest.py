@@ -10,6 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from integration.kit import s3 as servers
 from tests.kit import jvm
+from tests.kit.variants import slow
 
 FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
 SEVERAL = FORMATS[3:]
@@ -42,7 +43,10 @@ def pytest_generate_tests(metafunc):
     if "trial" in metafunc.fixturenames:
         module, count = metafunc.module, metafunc.config.getoption("--sweep")
         every = Random(count).sample(module.EVERY, len(module.EVERY))
-        metafunc.parametrize("trial", module.SOME if count is None else every[:count], ids=str)
+        first, *others = module.SOME
+        metafunc.parametrize(
+            "trial", [first, *slow(*others)] if count is None else every[:count], ids=str
+        )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -85,10 +89,13 @@ def of_another_format(items):
 def parts(item):
     """Return what a test has in common with those of other formats, and its formats."""
     name = item.function.__qualname__
+    given = getattr(item, "callspec", None)
+    given = {key: str(value) for key, value in given.params.items()} if given else {}
+    if format_ := given.pop("table_format", None):
+        return (item.path, name, *sorted(given.items())), format_
     if item.cls and not name.startswith(f"{item.cls.__name__}."):
         return (item.path, name), item.cls
-    if item.path.is_relative_to(HERE / "migration") and hasattr(item, "callspec"):
-        given = {key: str(value) for key, value in item.callspec.params.items()}
+    if given and item.path.is_relative_to(HERE / "migration"):
         formats = {key: value for key, value in given.items() if value in FORMATS[:3]}
         return (item.path, name, *sorted(given.items() - formats.items())), (*formats.values(),)
     return item, None
@@ -133,7 +140,13 @@ def spark(tmp_path_factory, warehouse, s3):
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.databricks.delta.snapshotPartitions": "1",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists by it
-            "spark.driver.memory": "2g",
+            "spark.driver.memory": "3g",
+            # what many tests leave in memory: plans, jobs and stages for Spark's UI
+            "spark.ui.retainedJobs": "100",
+            "spark.ui.retainedStages": "200",
+            "spark.sql.ui.retainedExecutions": "20",
+            # a pause of the JVM is no lost executor: after one, Spark's local mode cannot recover
+            "spark.network.timeout": "1h",
         },
         stores=["s3"],
     )

@@ -91,6 +91,7 @@ class Advised:
     def delete(self, lakes, table, where):
         """Delete rows."""
 
+    @pytest.mark.slow
     def test_columns_that_newer_queries_alone_filter_count(self, lakes):
         """The table is in the order of time, which the newest dashboards ask for."""
         rows = self.rows(lakes, 20_000).withColumn("t", F.col("id")).orderBy("t")
@@ -138,6 +139,7 @@ class Advised:
         assert drifted.facts()["advice"].endswith(": id")
         assert drifted.unused == {"a filter on no column that can be a key: even": 2}
 
+    @pytest.mark.slow
     def test_row_groups_of_the_table_are_compared(self, lakes):
         """Of the table as it is, by the bounds in its footers."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
@@ -188,6 +190,7 @@ class Advised:
         assert reads.row_groups_in_vain == pytest.approx(1 - groups / kept)
         assert 0.2 < reads.in_vain < reads.row_groups_in_vain < 1
 
+    @pytest.mark.slow
     def test_keys_are_chosen_by_a_log(self, lakes):
         """Without a look at the advice."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)
@@ -216,6 +219,7 @@ class Advised:
         with pytest.raises(UsageError, match=r"pass its \.best"):
             zadapter.plan(table, by=zadapter.advise(table, ["id > -1", "k = 1"], **asked), **asked)
 
+    @pytest.mark.slow
     def test_leave_it_is_an_answer(self, lakes):
         """Of a table that is clustered for just these queries."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)

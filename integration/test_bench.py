@@ -129,6 +129,7 @@ def test_tables_that_age_are_measured_beside_fresh_ones(tmp_path):
     assert "rows written a row appended" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--folder", "--save"])
 def test_what_somebody_else_has_written_stays(tmp_path, option):
     """A folder of other things is none for tables, a file none at all."""

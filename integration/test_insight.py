@@ -60,6 +60,7 @@ class Insight:
         assert found.asked["after, explain"] > 4
         assert sum(found.pruned["after, explain"]) > 0
 
+    @pytest.mark.slow
     def test_a_table_is_due_until_it_is_clustered(self, table, spark):
         """The verdict is that of optimize; conditions, functions and columns are told apart."""
         asked, by = self.asked(spark), ["id", "k"]
@@ -150,6 +151,7 @@ class TestDelta(Insight):
 
     format = "delta"
 
+    @pytest.mark.slow
     def test_wrong_stats_are_repaired_without_new_data(self, lakes, spark):
         """A lower bound that is too high hides a row; one commit of add actions brings it back."""
         table = lakes.make("delta", spark.range(100).selectExpr("id", "id * 3 AS k"), files=2)

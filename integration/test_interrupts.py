@@ -55,6 +55,7 @@ class TestDelta(Stories):
         made = zadapter.migrate(name, to="parquet", target=target, backend=self.format, spark=spark)
         assert made.proof.rows == ROWS
 
+    @pytest.mark.slow
     def test_sigterm_on_the_command_line(self, spark, table):
         """As Ctrl-C, with the exit code of its own."""
         name, folder = table

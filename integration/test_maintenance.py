@@ -44,6 +44,7 @@ class Nights:
         ids = lakes.spark.range(first, first + count)
         return ids.selectExpr("id", "id * 7919 % 10007 AS a", "id * 104729 % 9973 AS b")
 
+    @pytest.mark.slow
     def test_a_table_stays_clustered_night_by_night(self, lakes):
         """New files become runs, runs are merged now and then, and each row is there once."""
         table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=4, **self.properties)
@@ -130,6 +131,7 @@ class Nights:
             range(ROWS)
         )
 
+    @pytest.mark.slow
     def test_a_table_that_was_never_clustered_is_compacted(self, lakes):
         """Small files are joined in the order of their times, and again only if there are many."""
         rows = self.rows(lakes, 0, ROWS).withColumn("p", F.expr("int(a % 2)"))
@@ -211,6 +213,7 @@ class Nights:
 class Deleting(Nights):
     """Formats with row-level deletes."""
 
+    @pytest.mark.slow
     def test_files_with_many_deleted_rows_are_rewritten(self, lakes):
         """Once; a file with few deleted rows is left alone."""
         table = lakes.make(self.format, self.rows(lakes, 0, ROWS), files=4, **self.properties)

@@ -32,6 +32,7 @@ class Stories:
     def read(self, s3, table):
         return s3.rows(self.format, table)
 
+    @pytest.mark.slow
     @pytest.mark.every_format
     @SCHEMES
     def test_a_table_is_clustered(self, spark, s3, scheme):
@@ -59,6 +60,7 @@ class Stories:
 
         assert rows.count() == 2_000
 
+    @pytest.mark.slow
     def test_credentials_are_temporary(self, spark, s3):
         """A key that is of use with its token only, by settings of the bucket."""
         table = self.made(spark, s3, "temporary")
@@ -76,6 +78,7 @@ class Stories:
         with pytest.raises(errors.UnknownTableError, match=r"s3a://nowhere/t.*bucket not found"):
             self.optimize("s3a://nowhere/t", spark)
 
+    @pytest.mark.slow
     def test_a_key_may_read_only(self, spark, s3):
         """It can plan and read; what it writes is refused, and nothing of it is left."""
         table = self.made(spark, s3, "readers")
@@ -87,6 +90,7 @@ class Stories:
 
         assert s3.keys("", "readers") == before
 
+    @pytest.mark.slow
     def test_requests_are_estimated(self, spark, s3):
         """In a plan and in a report; the server counts as S3 bills."""
         table = self.made(spark, s3, "gated")
@@ -101,6 +105,7 @@ class Stories:
             assert 0.5 < cost.get_requests / billed["get"] < 2
             assert 0.5 < cost.put_requests / billed["put"] < 2
 
+    @pytest.mark.slow
     def test_the_connection_is_lost(self, spark, s3):
         """When no answer comes any more, the table is one version or the other."""
         table = self.made(spark, s3, "gated")
@@ -134,6 +139,7 @@ class TestDelta(Stories):
 
     format = "delta"
 
+    @pytest.mark.slow
     def test_a_profile_has_the_key(self, spark, s3, tmp_path):
         """On the command line, whose session has S3A since the path is on S3."""
         table = self.made(spark, s3, "gated").replace("s3a:", "s3:")

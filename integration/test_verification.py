@@ -214,6 +214,7 @@ class TestDelta(Stories):
 
     format, backend = "delta", DeltaBackend
 
+    @pytest.mark.slow
     def test_what_a_rewrite_changes_on_purpose_is_no_false_alarm(self, spark):
         """Vectors are applied, row ids kept, columns found by id; texts of CHAR are as stored."""
         table = self.lakes.name("delta")
@@ -251,6 +252,7 @@ class TestIceberg(Stories):
 
     format, backend = "iceberg", IcebergBackend
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("version", [2, 3])
     def test_what_a_rewrite_changes_on_purpose_is_no_false_alarm(self, spark, version):
         """Deletes are applied, lineage is kept, partitions are transforms of columns."""

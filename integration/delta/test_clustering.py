@@ -4,6 +4,7 @@ from collections import Counter
 
 import deltalake
 import duckdb
+import pytest
 
 from zadapter_delta import DeltaBackend
 
@@ -89,6 +90,7 @@ def test_rows_that_were_deleted_from_its_files_stay_deleted(lake):
     assert len(rows) == 700
 
 
+@pytest.mark.slow
 def test_files_that_delta_has_clustered_are_taken_by_force(lake, spark):
     """The clustering columns are known by their names of today, and stay the table's own."""
     path = str(lake.folder / "mapped")

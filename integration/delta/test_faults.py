@@ -27,7 +27,7 @@ def killed(base, at):
 
 @pytest.mark.parametrize(
     "at",
-    [("write", "before"), ("write", "after"), ("stage", "after"), ("commit", "before")],
+    [("commit", "before"), *slow(("write", "before"), ("write", "after"), ("stage", "after"))],
     ids=" ".join,
 )
 def test_after_a_crash_the_next_run_does_it_all(lake, spark, at):
@@ -79,6 +79,7 @@ def test_a_damaged_source_is_no_reason_to_drop_its_rows(lake, spark, damage):
     assert len(lake.log(table)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
@@ -100,6 +101,7 @@ def test_keys_that_say_little(lake, spark, rows):
     assert lake.optimize(table).plan.nothing_to_do
 
 
+@pytest.mark.slow
 def test_columns_may_have_any_name(lake, spark):
     """Names that Spark or the rewrite use themselves are names like any other."""
     rows = spark.range(300).selectExpr(
@@ -113,6 +115,7 @@ def test_columns_may_have_any_name(lake, spark):
     assert before == lake.rows(table)
 
 
+@pytest.mark.slow
 def test_a_column_named_like_a_nested_one_keeps_its_own_stats(lake, spark):
     """``a.b`` and the field b of a have the same path in a file; no reader may mix them up."""
     rows = spark.range(300).selectExpr("named_struct('b', id) a", "id + 1000 `a.b`", "id key")
@@ -140,6 +143,7 @@ def test_the_callers_session_stays_as_it_was(lake, spark):
     spark.conf.unset("spark.sql.files.maxRecordsPerFile")
 
 
+@pytest.mark.slow
 def test_appends_and_rewrites_in_turn_across_a_checkpoint(lake, spark):
     """The number of rows is that of the appends, however often the table is rewritten."""
     table = lake.make(spark.range(100).selectExpr("id a"), checkpointInterval="3")

@@ -49,6 +49,7 @@ def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     check(lake, path, where, 100, by=("key", "``"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_column_called_as_sparks_metadata_stays(lake, spark, tracking):
     """Where Spark itself has a column of this name, it has another one."""
@@ -63,6 +64,7 @@ def test_a_column_called_as_sparks_metadata_stays(lake, spark, tracking):
     assert by_deltalake(path) == before
 
 
+@pytest.mark.slow
 def test_partitions_of_any_name_keep_their_rows(lake, spark):
     partition = ("zadapter path", "_metadata", "a.b")
     table = pa.table(numbers(("key", "file_path", "path"), 2_000))
@@ -74,6 +76,7 @@ def test_partitions_of_any_name_keep_their_rows(lake, spark):
     check(lake, path, "key < 100 AND `zadapter path` >= 'x' AND `a.b` < 'zz'", 100)
 
 
+@pytest.mark.slow
 def test_partition_values_of_any_text_keep_their_rows(lake, spark):
     """Spark escapes them for folders, and Delta once more for the log."""
     values = [*VALUES, "back\\slash", ".."]
@@ -88,6 +91,7 @@ def test_partition_values_of_any_text_keep_their_rows(lake, spark):
     assert zadapter.audit(path, deep=True, spark=spark).findings.num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_partition_column_by_which_delta_finds_no_rows_is_refused(lake, spark):
     """Its filters look for the name without backticks."""
     rows = spark.range(10).selectExpr("id AS key", "id % 2 AS ```p`")
@@ -112,6 +116,7 @@ def test_no_table_of_plain_parquet_moves_to_another_one_by_its_names(lake, spark
         assert by_spark(lake, target) == text(map(dict, (r.asDict() for r in rows.collect())))
 
 
+@pytest.mark.slow
 def test_a_partition_value_that_is_not_ascii(lake, spark, tmp_path):
     """Paths in the log are those that delta-rs would write, so it removes what it means."""
     path = str(tmp_path / "events")

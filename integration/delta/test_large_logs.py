@@ -60,6 +60,7 @@ def large(monkeypatch):
     return switch
 
 
+@pytest.mark.slow
 def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large):
     """Also of files that are removed under another spelling, and added again."""
     live = [a["add"] for actions in lake.log(table) for a in actions if "add" in a]
@@ -91,6 +92,7 @@ def test_a_rewrite_of_a_large_log_keeps_all_rows(lake, spark, table, large):
     assert any("deletionVector" in remove for remove in removes)
 
 
+@pytest.mark.slow
 def test_removes_in_bulk_are_those_made_one_by_one(lake, spark, table):
     """All fields: sizes, tags, deletion vectors, partition values, row ids and encoded paths."""
     lake.optimize(table, where="p = 'p ä/0'")

@@ -31,6 +31,7 @@ def test_an_empty_text_is_no_null(lake, tmp_path):
         lake.optimize(path)
 
 
+@pytest.mark.slow
 def test_char_values_stay_as_they_are_stored(lake, spark, tmp_path):
     """Spark pads them when it reads; what is written back is not padded."""
     path = str(tmp_path / "char")
@@ -49,6 +50,7 @@ def test_char_values_stay_as_they_are_stored(lake, spark, tmp_path):
         lake.optimize(path, by="c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key",
     [
@@ -89,6 +91,7 @@ def test_a_rivals_choice_of_stats_is_kept(lake, spark):
     assert dict(map(tuple, said))["delta.dataSkippingStatsColumns"] == "`b`,`c`,`a`"
 
 
+@pytest.mark.slow
 def test_any_name_can_be_widened(lake, spark):
     """Letters of every script, backslashes and quotes."""
     names = ["größe", "日本", "a\\b", "it's", "b"]
@@ -113,6 +116,7 @@ def test_a_float_that_became_a_double_is_found(lake, spark):
     assert report.rows == 50
 
 
+@pytest.mark.slow
 def test_timestamps_are_cut_right_whatever_the_word_means(lake, spark):
     """``spark.sql.timestampType`` can have the bare word mean another type."""
     rows = spark.range(4_000).selectExpr("timestamp_seconds(1e9 + id * 7919 % 4001 * 60) a")
@@ -128,6 +132,7 @@ def test_timestamps_are_cut_right_whatever_the_word_means(lake, spark):
     assert abs(report.share_after - report.plan.share_after) < 0.05
 
 
+@pytest.mark.slow
 def test_rows_are_of_the_session_that_is_named(lake, spark):
     """Delta takes the thread's session, whose zone may be another one."""
     moment = "timestamp'2024-01-01 00:00:00Z' + make_dt_interval(0, id)"
@@ -142,6 +147,7 @@ def test_rows_are_of_the_session_that_is_named(lake, spark):
     assert spark.range(1).selectExpr("current_timezone()").first()[0] != "America/New_York"
 
 
+@pytest.mark.slow
 def test_a_partition_may_be_called_like_a_file(lake, spark):
     """The number of a file is in the last part of its path."""
     table = lake.make(spark.range(99).selectExpr("id a", "'part-00008-x' p"), partition_by=["p"])
@@ -150,6 +156,7 @@ def test_a_partition_may_be_called_like_a_file(lake, spark):
     assert lake.optimize(table).nothing_to_do
 
 
+@pytest.mark.slow
 def test_a_key_that_comes_back_as_another_type(lake, spark):
     """The cuts that were kept are of no use, and new ones are fitted."""
     rows = spark.range(2_000).selectExpr("concat('k', id) a", "id b")
@@ -225,6 +232,7 @@ def test_other_threads_never_see_our_session(lake, spark):
     assert SparkSession.getActiveSession() is spark
 
 
+@pytest.mark.slow
 def test_a_path_with_a_backtick_is_found(lake, spark):
     """Doubled within backticks, as in SQL."""
     table = lake.make(spark.range(99).toDF("a"), name="ba`ck")

@@ -83,6 +83,7 @@ def test_a_clustering_column_without_stats_is_refused(lake):
         lake.optimize(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "writer", "features"),
     [
@@ -113,6 +114,7 @@ def test_a_protocol_out_of_reach_is_refused(lake, spark, reader, writer, feature
         lake.optimize(str(copy.parent))
 
 
+@pytest.mark.slow
 def test_names_in_the_catalog(lake, spark):
     """A table can be named as the catalog knows it; views and other formats are told apart."""
     spark.sql("CREATE TABLE named (a bigint) USING delta")

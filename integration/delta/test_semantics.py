@@ -17,6 +17,7 @@ def adds(lake, table):
     return [action["add"] for action in lake.log(table)[-1] if "add" in action]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 200])
 def test_only_the_files_asked_for_are_rewritten(lake, spark, monkeypatch, few):
     """Whether the log's entries are fetched at once, as of small tables, or by their names."""
@@ -92,6 +93,7 @@ def test_row_ids_are_kept(lake, spark):
     assert lake.log(table)[-1][0]["commitInfo"]["tags"]["delta.rowTracking.preserved"] == "true"
 
 
+@pytest.mark.slow
 def test_renamed_columns(lake, spark):
     """Under column mapping a renamed key is found, and its stats stand under its physical name."""
     rows = spark.range(500).selectExpr("id x", "named_struct('y', id % 50) s", "1 gone")
@@ -141,6 +143,7 @@ def test_odd_partition_values(lake, spark):
     assert lake.optimize(table).plan.nothing_to_do
 
 
+@pytest.mark.slow
 def test_a_partition_is_not_touched_because_another_changed(lake, spark):
     """After an append to one partition only that one is rewritten."""
     rows = spark.range(900).selectExpr("id a", "date_add(date'2024-01-01', int(id % 3)) p")
@@ -177,6 +180,7 @@ def test_the_second_run_commits_nothing(lake, spark):
     assert lake.load(table).count() == 4_050
 
 
+@pytest.mark.slow
 def test_a_shallow_clone_keeps_its_source(lake, spark):
     """Files outside the clone are read, and left where they are."""
     source = lake.make(spark.range(300).selectExpr("id a"))
@@ -190,6 +194,7 @@ def test_a_shallow_clone_keeps_its_source(lake, spark):
     assert files == set(Path(source).rglob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_old_versions_stay(lake, spark):
     """Time travel and RESTORE work across the rewrite; VACUUM leaves the kept layout alone."""
     table = lake.make(spark.range(300).selectExpr("id a"))
@@ -209,6 +214,7 @@ def test_old_versions_stay(lake, spark):
     assert list((Path(table) / "_zadapter" / "layouts").glob("*.json"))
 
 
+@pytest.mark.slow
 def test_where_chooses_partitions_and_files(lake, spark):
     """Partition columns cut partitions; other columns choose files by their stats."""
     rows = spark.range(0, 800, 1, 4).selectExpr("id a", "id % 2 p")
@@ -239,6 +245,7 @@ def test_widening_the_stats(lake, spark):
     assert '"c0"' in adds(lake, table)[0]["stats"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", ["hilbert", *slow("zorder", "linear")])
 def test_every_curve(lake, spark, curve):
     """All curves keep the rows and narrow the boxes."""

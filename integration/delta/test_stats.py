@@ -48,6 +48,7 @@ def table(lake, spark, arrow):
     return path
 
 
+@pytest.mark.slow
 def test_a_key_with_nan_keeps_its_lower_bounds(lake, spark):
     """And has an upper one in files without it; a file of NaN alone says so by both."""
     rows = spark.range(10_000).selectExpr("if(id % 10 < 3, double('NaN'), id) a", "id b")
@@ -68,6 +69,7 @@ def test_a_key_with_nan_keeps_its_lower_bounds(lake, spark):
     assert lake.load(path).where("a = double('NaN')").count() == 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["double", "float"])
 def test_bounds_hold_zeros_of_either_sign(lake, spark, type_):
     """Readers that take -0.0 for less than 0.0 find as many rows as those that do not."""
@@ -149,6 +151,7 @@ def test_the_log_says_what_delta_itself_would_have_said(lake, spark, table):
         assert ours[0][bound].keys() - {"long"} <= delta[bound].keys()
 
 
+@pytest.mark.slow
 def test_the_end_of_time_has_an_upper_bound(lake, spark):
     """To deltalake's datasets nothing is below one that is not there."""
     end = "timestamp_ntz'9999-12-31 23:59:59.999999'"

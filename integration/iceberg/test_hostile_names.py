@@ -34,6 +34,7 @@ def check(lake, name, where, matches):
     assert 0 < len(zadapter.files(name, where=where, spark=lake.spark)) < report.files_added
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["3", *slow("2")])
 def test_columns_of_any_name_keep_their_rows(lake, spark, version):
     """Of helpers, of other formats' metadata, and such as have to be quoted."""
@@ -68,6 +69,7 @@ def test_a_column_called_as_metadata_stays_or_is_refused(lake, spark, column):
     assert by_pyiceberg(lake, name) == before
 
 
+@pytest.mark.slow
 def test_partition_fields_of_any_name_keep_their_rows(lake, spark):
     """Transforms are added as columns while rows are sorted, by the names of their fields."""
     names = ("key", "zadapter path", "place", "a.b")
@@ -78,6 +80,7 @@ def test_partition_fields_of_any_name_keep_their_rows(lake, spark):
     check(lake, name, "key < 100 AND `a.b` >= 0", 100)
 
 
+@pytest.mark.slow
 def test_partition_values_of_any_text_keep_their_rows(lake, spark):
     """Iceberg escapes folders, and Spark shows the paths as the manifests have them."""
     values = [*VALUES, "back\\\\slash", "..", ""]

@@ -16,6 +16,7 @@ def numbers(spark, rows=2_000):
     return spark.range(rows).selectExpr("id * 7919 % 2003 AS a", "id AS b")
 
 
+@pytest.mark.slow
 def test_more_rows_than_were_replaced(lake, spark):
     """Iceberg's own check surfaces, and nothing is committed."""
     name = lake.make(numbers(spark))
@@ -60,6 +61,7 @@ def test_rows_that_spark_does_not_read(lake, spark):
     assert before == lake.read(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["none", "counts", "truncate(4)", "full"])
 def test_no_metrics_mode_hides_a_row(lake, spark, mode):
     """What a manifest does not say is unknown: no file that holds a match is pruned."""
@@ -79,6 +81,7 @@ def test_no_metrics_mode_hides_a_row(lake, spark, mode):
     backend.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "type_", ["timestamp", "double", *slow("timestamp_ntz", "date", "decimal(20,3)")]
 )
@@ -110,6 +113,7 @@ def test_row_groups_are_as_asked_although_rows_are_deleted(lake, spark, version)
     assert {footer.num_row_groups for footer in lake.footers(name)} <= {4, 5}
 
 
+@pytest.mark.slow
 def test_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
     """Files that add_files has brought in keep their values under the columns' new names."""
     name = lake.make(numbers(spark, 0))
@@ -129,6 +133,7 @@ def test_files_without_ids_under_renamed_columns(lake, spark, tmp_path):
     assert {file["c"] for file in lake.table(name).scan().to_arrow().to_pylist()} == {*range(300)}
 
 
+@pytest.mark.slow
 def test_a_history_of_many_rewrites(lake, spark):
     """What an old rewrite has removed stays removed."""
     name = lake.make(numbers(spark))

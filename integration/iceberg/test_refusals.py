@@ -106,6 +106,7 @@ def test_a_name_is_found_without_its_catalog(lake, spark, table):
     assert lake.optimize(short, backend="iceberg").nothing_to_do
 
 
+@pytest.mark.slow
 def test_bounds_of_every_type_hold_what_the_files_hold(lake, spark):
     """Read from the manifests of files that Iceberg wrote: nothing is outside of its bounds."""
     nasty = extremes.table()

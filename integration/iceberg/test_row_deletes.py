@@ -117,6 +117,7 @@ def paths(lake, name):
     return {row.file_path for row in lake.load(f"{name}.files").where("content = 0").collect()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("granularity", "where", "least", "most"),
     [("file", "a < 4000", 0.1, 0.5), ("partition", "a >= 0", 1, 1)],

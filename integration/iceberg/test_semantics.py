@@ -14,6 +14,7 @@ def numbers(spark, rows=ROWS):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_table_of_every_format_version_is_clustered_once(lake, spark, version):
     """Same rows, fewer of them to be read, and a second run that commits nothing."""
@@ -50,6 +51,7 @@ def test_what_is_appended_becomes_a_run_of_its_own(lake, spark):
     assert lake.optimize(name).plan.nothing_to_do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "transform",
     [
@@ -140,6 +142,7 @@ def test_only_the_branch_moves(lake, spark):
     assert lake.optimize(f"{name}.branch_audit").plan.nothing_to_do
 
 
+@pytest.mark.slow
 def test_columns_are_found_by_id(lake, spark):
     """Files from before a rename, a drop and an addition are read as the table is now."""
     name = lake.make(numbers(spark))
@@ -154,6 +157,7 @@ def test_columns_are_found_by_id(lake, spark):
     assert before == lake.rows(name)
 
 
+@pytest.mark.slow
 def test_neither_expiry_nor_orphan_removal_takes_the_layout(lake, spark):
     """What was asked for outlives Iceberg's own clean-ups, so a later call need not repeat it."""
     name = lake.make(numbers(spark))
@@ -209,6 +213,7 @@ def test_an_empty_table_is_left_alone(lake, spark):
     assert lake.optimize(name).plan.nothing_to_do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -236,6 +241,7 @@ def test_files_of_an_older_partition_spec_move_into_the_new_one(lake, spark, sta
     assert again.nothing_to_do or again.files_removed < report.files_added
 
 
+@pytest.mark.slow
 def test_more_old_partitions_than_a_layout_has_room_for(lake, spark):
     """All rows arrive, each in a file of its own partition."""
     rows = spark.range(3_000).selectExpr("id AS a", "id % 300 AS d")

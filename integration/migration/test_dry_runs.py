@@ -69,6 +69,7 @@ def iceberg(lakes):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FORMATS[1:])
 def test_what_delta_alone_has_is_named(lakes, delta, to):
     """Generated columns, constraints and the change feed go; the rest comes along."""

@@ -244,6 +244,7 @@ def test_more_than_appends_is_refused(lakes, followed, format_, to, change):
         assert ids(lakes, to, target) == list(range(20))
 
 
+@pytest.mark.slow
 def test_changes_of_a_folder_are_refused(lakes, spark):
     """Its log tells as well."""
     table = versioned(lakes, "parquet")
@@ -265,6 +266,7 @@ def test_a_folder_that_was_no_table_cannot_be_followed(lakes, spark):
         lakes.migrate("parquet", table, "delta", target, follow=True)
 
 
+@pytest.mark.slow
 def test_only_what_was_migrated_from_it_follows_a_table(lakes, spark):
     """No table at all, one of its own, or one that was migrated from another table."""
     table, other = versioned(lakes, "delta"), versioned(lakes, "delta")
@@ -276,6 +278,7 @@ def test_only_what_was_migrated_from_it_follows_a_table(lakes, spark):
             lakes.migrate("delta", table, "iceberg", target, follow=True)
 
 
+@pytest.mark.slow
 def test_what_would_follow_is_told(lakes, spark):
     """And nothing is written."""
     table = versioned(lakes, "delta")

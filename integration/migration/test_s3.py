@@ -34,6 +34,7 @@ def test_every_pair(spark, s3, pair):
     assert report.proof.rows == s3.rows(to, report.target) == 2_000
 
 
+@pytest.mark.slow
 def test_to_and_from_a_local_disk(spark, s3, tmp_path):
     """From S3 by ``s3://``, and back along the same cuts."""
     table = make(spark, s3, "delta").replace("s3a:", "s3:")

@@ -10,6 +10,7 @@ import pytest
 import zadapter
 from integration.kit.lakes import settings
 from integration.migration.tables import texts
+from tests.kit.variants import slow
 from zadapter.errors import UnsupportedError
 
 PAIRS = [("delta", "iceberg"), ("iceberg", "delta"), ("parquet", "delta"), ("parquet", "iceberg")]
@@ -61,8 +62,7 @@ def clean(lakes, format_, table):
                 lakes.sql(f"CALL ice.system.{procedure}{call}")
 
 
-@pytest.mark.every_format
-@pytest.mark.parametrize("shared", PAIRS, indirect=True)
+@pytest.mark.parametrize("shared", [PAIRS[0], *slow(*PAIRS[1:])], indirect=True)
 def test_a_clean_up_of_the_old_table_leaves_the_new_one_whole(lakes, shared):
     """Its files have gone from the old one's log, and are there."""
     format_, table, to, target, rows = shared
@@ -75,8 +75,7 @@ def test_a_clean_up_of_the_old_table_leaves_the_new_one_whole(lakes, shared):
     assert lakes.read(format_, table) == rows
 
 
-@pytest.mark.every_format
-@pytest.mark.parametrize("shared", PAIRS, indirect=True)
+@pytest.mark.parametrize("shared", [PAIRS[0], *slow(*PAIRS[1:])], indirect=True)
 def test_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared):
     """Even if it is dropped."""
     format_, table, to, target, rows = shared
@@ -99,6 +98,7 @@ def test_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared):
     assert texts(lakes.load(format_, table).toArrow()) == rows
 
 
+@pytest.mark.slow
 def test_without_protection_the_clean_up_would_take_them(lakes, spark):
     """What the tests above are about: this is what VACUUM does otherwise."""
     table = lakes.make("delta", spark.range(100), files=4, **AT_ONCE)
@@ -114,6 +114,7 @@ def test_without_protection_the_clean_up_would_take_them(lakes, spark):
         lakes.read("iceberg", report.target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), PAIRS[:2])
 def test_writes_to_the_new_table_stay_its_own(lakes, spark, format_, to):
     """Rows that are added, changed or deleted there are not in the old one."""
@@ -129,6 +130,7 @@ def test_writes_to_the_new_table_stay_its_own(lakes, spark, format_, to):
     assert len(lakes.read(format_, table)) == 100
 
 
+@pytest.mark.slow
 def test_a_drop_with_purge_is_refused_at_once(lakes, spark):
     """In the user's own session, whose catalog holds on to tables for a while."""
     table = lakes.make("iceberg", spark.range(20))
@@ -141,6 +143,7 @@ def test_a_drop_with_purge_is_refused_at_once(lakes, spark):
     assert lakes.load("delta", target).count() == 20
 
 
+@pytest.mark.slow
 def test_rows_that_were_carried_are_seen_at_once(lakes, spark):
     """Without a REFRESH of the user's."""
     table = lakes.make("delta", spark.range(20))
@@ -153,6 +156,7 @@ def test_rows_that_were_carried_are_seen_at_once(lakes, spark):
     assert spark.table(target).count() == 25
 
 
+@pytest.mark.slow
 def test_what_drops_them_all_the_same_is_said(lakes, spark):
     """No property keeps Spark from deleting the folder of a table that it manages."""
     spark.sql("CREATE TABLE managed_one USING delta AS SELECT id FROM range(5)")
@@ -191,6 +195,7 @@ def test_a_second_call_says_what_the_first_has_done(lakes, spark, to, mode):
     assert (planned.proof, planned.target_version) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Id", "1a", "a-b", "é"])
 def test_names_that_files_have_otherwise_are_copied(lakes, name):
     """Iceberg's writer changes some names in files."""

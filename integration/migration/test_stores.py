@@ -41,6 +41,7 @@ def rows_of(lakes, format_, table):
 MODES = [("delta", "copy"), ("delta", "in_place"), ("iceberg", "copy"), ("iceberg", "in_place")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("to", "mode"), MODES)
 def test_tables_are_made_on_hdfs_and_come_back(lakes, spark, hdfs, to, mode):
     """Whatever the store is called by, they do not come to lie within one another."""
@@ -58,6 +59,7 @@ def test_tables_are_made_on_hdfs_and_come_back(lakes, spark, hdfs, to, mode):
     assert rows_of(lakes, to, target) == texts(rows.toArrow())
 
 
+@pytest.mark.slow
 def test_a_rest_catalog_learns_of_a_table_once(lakes, spark, rest):
     """All at once, and of what was appended since."""
     table, name = lakes.make("delta", spark.range(100)), f"{rest}.moved"

@@ -164,6 +164,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_tables_of_a_hive_metastore(tmp_path):
     """Spark's embedded metastore, in a process of its own."""
     ended = subprocess.run(
@@ -173,6 +174,7 @@ def test_tables_of_a_hive_metastore(tmp_path):
     assert ended.stdout.endswith("done\n"), ended.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_partition_values_that_look_like_null_and_columns_in_any_order(spark, database):
     """Text that is null or begins with it, and five columns, which a Scala map does not order."""
     name, columns = new(database), ["p", "q", "r", "s", "t"]

@@ -78,6 +78,7 @@ def work(spark, folder):
     return deleted
 
 
+@pytest.mark.slow
 def test_folders_of_any_text_keep_their_names(spark, tmp_path):
     """Rows stay where they were, for readers that decode names and for those that do not."""
     folder = make(tmp_path / "t", "city", TEXTS)
@@ -106,6 +107,7 @@ def test_folders_of_any_text_keep_their_names(spark, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bigint", *slow("int", "date")])
 def test_folders_whose_values_print_their_texts_have_types(spark, tmp_path, kind):
     """Those of Spark, whether the session asks it for them or for texts."""
@@ -123,6 +125,7 @@ def test_folders_whose_values_print_their_texts_have_types(spark, tmp_path, kind
     assert as_texts(folder) == [row for row in before if row[1] % ROWS != 3]
 
 
+@pytest.mark.slow
 def test_migrated_tables_have_the_texts_of_the_folders(spark, tmp_path):
     folder = make(tmp_path / "t", "zip", ["01001", "02134", "1001"])
 

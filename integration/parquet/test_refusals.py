@@ -116,6 +116,7 @@ def test_a_session_that_reads_other_days_than_are_stored_is_refused(lake, spark)
     assert lake.optimize(table, force=True).rows == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [
@@ -226,6 +227,7 @@ def test_a_table_of_another_format(lake, spark):
         zadapter.append(table, numbers(spark), backend="delta")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__", "DOM\\\\user", "a/../b"])
 def test_a_partition_value_that_no_folder_can_hold(lake, spark, text):
     """It would come back as another one."""

@@ -25,6 +25,7 @@ def numbers(spark, rows=ROWS):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [("p", "t"), *slow((), ("p",), ("t",))])
 def test_a_folder_is_clustered_once(lake, spark, partition_by):
     """Same rows, fewer of them to be read; readers of the folder see what they saw before."""
@@ -59,6 +60,7 @@ def test_without_a_word_no_folder_becomes_a_table(lake, spark):
     assert lake.optimize(table, backend=None).nothing_to_do
 
 
+@pytest.mark.slow
 def test_rows_are_read_from_the_files_that_may_hold_them(lake, spark):
     """By Spark through zadapter, and by DuckDB and pyarrow over the files it names."""
     table = lake.make(numbers(spark), "p")
@@ -77,6 +79,7 @@ def test_rows_are_read_from_the_files_that_may_hold_them(lake, spark):
     assert sum(table.num_rows for table in found) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partition_by", "more"), [((), ""), (("p",), " AND p < 2")])
 def test_row_groups_that_may_hold_rows_are_named(lake, spark, partition_by, more):
     """Of each file those, by its footer; without a condition all of them."""
@@ -171,6 +174,7 @@ def test_vacuum_takes_what_no_kept_version_needs(lake, spark):
     assert lake.optimize(table).nothing_to_do
 
 
+@pytest.mark.slow
 def test_what_was_never_committed_goes_after_its_commit_is_ruled_out(lake, spark, between):
     """A writer that comes back after the clean-up cannot commit files that are gone."""
     table = lake.make(numbers(spark))
@@ -198,6 +202,7 @@ def test_an_older_version_is_restored(lake, spark):
     assert zadapter.history(table)[0].operation == "restore"
 
 
+@pytest.mark.slow
 def test_files_may_differ_by_added_columns(lake, spark):
     """What a file lacks is null."""
     table = lake.make(numbers(spark, 100).select("a", "b"))
@@ -211,6 +216,7 @@ def test_files_may_differ_by_added_columns(lake, spark):
     assert rows.agg({"c": "sum"}).first()[0] == sum(range(50))
 
 
+@pytest.mark.slow
 def test_partition_values_of_every_kind(lake, spark):
     """Their folders' names are escaped by Spark, and are no patterns."""
     values = ["a b", "a/b", "100%", "ü=ö", "[x]*?", "#", "a:b", "'\"`", None]

@@ -17,6 +17,7 @@ def folders(spark, tmp_path_factory):
     return Folders(spark, tmp_path_factory.mktemp("folders"))
 
 
+@pytest.mark.slow
 def test_no_setting_changes_what_is_written(spark, folders):
     """Rows, their types and footers are the same by pyarrow, whatever the session was told."""
     expected = folders.outcome({})
@@ -25,6 +26,7 @@ def test_no_setting_changes_what_is_written(spark, folders):
         assert guilty(folders.outcome, settings, expected) == {}
 
 
+@pytest.mark.slow
 def test_no_setting_of_files_changes_what_is_read(spark, folders):
     """Nor the types of columns, in a folder that is no table yet and in one that is."""
     expected = folders.as_read({})

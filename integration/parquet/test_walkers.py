@@ -79,6 +79,7 @@ def check_readable(first, now):
     assert {n for n in refusing if "/** " not in n and n not in {"polars ", "polars /**"}} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
     """Before and after each verb; those that could read the folder still can."""
@@ -105,6 +106,7 @@ def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
     check_readable(first, check(spark, table, newest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 def test_a4_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partition_by):
     """All its files are hidden until it is published."""
@@ -123,6 +125,7 @@ def test_a4_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partitio
     )
 
 
+@pytest.mark.slow
 def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):
     """The paths that zadapter names say it, as the folder's own did."""
     rows = spark.range(ROWS).selectExpr("id AS c", "concat('=%é', id % 3) AS `p é`")
@@ -134,6 +137,7 @@ def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):
     assert sorted(counted.fetchall()) == [(f"=%é{p}", ROWS // 3) for p in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
 def test_a4_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkeypatch):
     """Spark's files have its ending until it is done, and after a kill until vacuum."""
@@ -153,6 +157,7 @@ def test_a4_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkey
     assert found
 
 
+@pytest.mark.slow
 def test_a4_a_write_that_fails_leaves_nothing(lake, spark):
     """No guard stays in the way of engines that walk."""
     table = lake.make(spark.range(ROWS).selectExpr("id AS c"))

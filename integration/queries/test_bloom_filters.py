@@ -72,6 +72,7 @@ class Filtered:
             ((_, plan),) = connection.sql(f"EXPLAIN ANALYZE {text}").fetchall()
         return rows, int(re.search(r"Row Groups Scanned: ([\d,]+)", plan)[1].replace(",", ""))
 
+    @pytest.mark.slow
     def test_point_queries_skip_row_groups_also_of_later_rows(self, lakes):
         """With right rows by Spark, DuckDB and Polars; a call without arguments adds filters."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=4), self.asked(lakes)

@@ -21,6 +21,7 @@ def instance(spark, path):
     return jvm.java.lang.System.identityHashCode(log)
 
 
+@pytest.mark.slow
 def test_all_threads_keep_their_log(lake, spark):
     """Whatever is called, and however often a commit is tried again."""
     rows = spark.range(200).selectExpr("id a", "array(id) s", "id b")
@@ -68,6 +69,7 @@ def _with_checkpoint(spark, path, *columns):
         writer.option("delta.checkpointPolicy", "v2").save(path)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_table_is_not_taken_from_memory(lake, spark):
     """Delta takes the checkpoint that it knows, which is gone, for one of the same version."""
     path = str(lake.folder / "replaced")
@@ -116,6 +118,7 @@ def test_a_copy_that_was_put_back_is_the_same_table(lake, spark, between, more):
     assert sorted(rows) == list(range(100 + 10 * more))
 
 
+@pytest.mark.slow
 def test_a_table_that_was_dropped_and_created_is_another_one_from_then_on(lake, spark):
     """The session has looked at the folder before, and at no time in between."""
     path = lake.make(spark.range(100).selectExpr("id a"))

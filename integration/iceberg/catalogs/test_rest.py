@@ -73,6 +73,7 @@ def stored(network, which="*"):
     return {str(path) for path in Path(location.removeprefix("file:")).rglob(f"{which}.parquet")}
 
 
+@pytest.mark.slow
 def test_a_table_is_clustered(lake, network, table):
     """As with any catalog; the second run commits nothing."""
     before = rows_behind(network)
@@ -126,6 +127,7 @@ def test_races_lost_until_attempts_run_out(lake, spark, network, table):
     assert "zadapter.layout-id" not in properties
 
 
+@pytest.mark.slow
 def test_a_commit_that_arrives_late(lake, network, table):
     """It was given up as of unknown outcome, so its files are there when it lands after all."""
     before = rows_behind(network)

@@ -127,6 +127,7 @@ def appended(lake, name):
     lake.sql(f"INSERT INTO {name} SELECT id, timestamp_seconds(id * 5000), id % 3 FROM range(90)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [("2", "part"), *slow(("1", "part"), ("3", "part"), ("2", "Part"), ("3", "Part"))]
 )
@@ -154,6 +155,7 @@ def test_two_specs_with_a_field_of_one_name(lake, case):
     assert {file.spec_id for file in lake.files(name)} == {lake.table(name).spec().spec_id}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, *slow(1, 3)])
 def test_a_field_whose_column_was_dropped(lake, version):
     """It was dropped from the spec before, and files of the older spec have its values.

@@ -101,6 +101,7 @@ def test_a_name_is_what_spark_reads(spark, tables, use, text):
             assert by_zadapter(spark, text) == expected.name
 
 
+@pytest.mark.slow
 def test_the_table_of_a_branch_s_name_is_rewritten(lake, spark, tables):
     """And neither the branch of the table of the namespace's name, nor that table."""
     spark.sql("INSERT INTO ice.n.sub.branch_x VALUES ('more')")
@@ -114,6 +115,7 @@ def test_the_table_of_a_branch_s_name_is_rewritten(lake, spark, tables):
     assert lake.java("ice.n.sub").currentSnapshot().operation() == "append"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NASTY[:4], *slow(*NASTY[4:])])
 def test_a_name_in_backticks(spark, tables, name):
     """In a namespace of that name, too, and as the target of a migration."""

@@ -21,6 +21,7 @@ ONE, OTHER = ("iceberg", "delta"), ("delta", "iceberg")
 ORDERS = [(ONE, OTHER), (OTHER, ONE), (("delta", "parquet"), OTHER), (OTHER, ("delta", "parquet"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), ORDERS)
 def test_a_table_that_was_migrated_is_somebodys_table(lakes, spark, first, second):
     """A later migration to another format has no business in its folder."""
@@ -53,6 +54,7 @@ def test_two_formats_do_not_come_to_share_a_folder(lakes, spark, monkeypatch, fi
     assert report.proof.rows == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), [ONE, OTHER, ("delta", "parquet")])
 def test_a_second_try_finds_its_own_folder(lakes, spark, monkeypatch, format_, to):
     """And leaves no note behind that would keep others out later."""
@@ -79,6 +81,7 @@ def test_a_catalogs_folder_with_another_table_is_left_alone(lakes, spark, wareho
     assert not lakes.exists("iceberg", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), [ONE, OTHER, ("delta", "parquet")])
 def test_a_call_that_is_refused_leaves_nothing_in_the_old_table(lakes, spark, format_, to):
     table = path_of(lakes, format_)

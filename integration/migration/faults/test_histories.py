@@ -23,6 +23,7 @@ def back(lakes, format_, table, version):
         zadapter.restore(table, version, backend="parquet", spark=lakes.spark)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
 def test_rows_that_were_taken_back_are_carried_again(lakes, spark, format_, to):
     """Those alone: what came before is there, and what comes later comes once."""
@@ -76,6 +77,7 @@ def test_a_table_that_was_made_anew_is_not_followed(lakes, spark, format_, to):
     assert ids(lakes, to, target) == [1_000, 1_001, 1_002]
 
 
+@pytest.mark.slow
 def test_an_iceberg_table_without_a_snapshot_is_followed(lakes, spark):
     """It had no version at all when it was migrated."""
     table, target = lakes.name("iceberg"), lakes.name("delta")
@@ -89,6 +91,7 @@ def test_an_iceberg_table_without_a_snapshot_is_followed(lakes, spark):
     assert ids(lakes, "delta", target) == list(range(10))
 
 
+@pytest.mark.slow
 def test_a_comment_is_no_other_column(lakes, spark):
     """Nor is one that was never null and may be from now on; the rows are carried all the same."""
     table = versioned(lakes, "delta")
@@ -132,6 +135,7 @@ def test_columns_that_are_others_by_now_are_not_carried(lakes, spark, format_, t
     assert lakes.load(to, target).count() == 10
 
 
+@pytest.mark.slow
 def test_a_branch_is_not_followed_into(lakes, spark):
     """The rows would go to the main one."""
     table = versioned(lakes, "delta")
@@ -146,6 +150,7 @@ def test_a_branch_is_not_followed_into(lakes, spark):
     assert len(lakes.iceberg(target).snapshots()) == 1
 
 
+@pytest.mark.slow
 def test_another_folder_of_files_that_look_alike_is_another_table(lakes, spark):
     """Names and sizes of files are the same, the rows are not."""
     tables = []

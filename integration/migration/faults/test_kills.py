@@ -4,11 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
 from integration.migration.hooks import Stopped, once, stop
 from integration.migration.tables import FORMATS
+from tests.kit.variants import slow_but
 from zadapter.errors import UsageError
 
 pytestmark = pytest.mark.every_format
@@ -43,6 +45,8 @@ STEPS = {
     "before": ("commit", {"before": stop}),
     "after": ("commit", {"after": stop}),
 }
+OFTEN = [("parquet", "write"), ("iceberg", "before"), ("delta", "after")]
+"""Each format and each step once."""
 OTHERS = {"delta": "iceberg", "iceberg": "parquet", "parquet": "delta"}
 
 
@@ -65,8 +69,7 @@ def check_run_again(lakes, sources, format_, target, *, landed):
     assert lakes.read(to, target) == lakes.read(format_, table)
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize(("format_", "step"), slow_but(*OFTEN, of=product(FORMATS, STEPS)))
 def test_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypatch, format_, step):
     """Before the commit, files that nobody knows of are left; after it, only the proof lacks."""
     to = OTHERS[format_]
@@ -79,9 +82,7 @@ def test_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypatch,
     check_run_again(lakes, sources, format_, target, landed=step == "after")
 
 
-@pytest.mark.parametrize(
-    ("format_", "step"), [("parquet", "write"), ("iceberg", "before"), ("delta", "after")]
-)
+@pytest.mark.parametrize(("format_", "step"), slow_but(OFTEN[2], of=[*OFTEN]))
 def test_a_process_that_is_killed(lakes, sources, format_, step):
     """The same, for processes of their own."""
     to = OTHERS[format_]

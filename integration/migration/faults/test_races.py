@@ -26,6 +26,7 @@ def test_of_two_migrations_to_one_target_the_first_one_stays(
     assert lakes.migrate(format_, table, to, target).proof.rows == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
 def test_rows_that_others_add_at_once_are_not_taken_away(lakes, spark, monkeypatch, format_, to):
     """The proof is about what was carried, and not about what came to it since."""
@@ -51,6 +52,7 @@ def test_shared_files_are_followed_by_copies(lakes, spark, format_, to):
     assert ids(lakes, to, target) == list(range(30))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
 def test_an_empty_table_is_followed(lakes, spark, format_, to):
     """Its first rows come later."""

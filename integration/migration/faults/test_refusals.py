@@ -42,6 +42,7 @@ def test_a_folder_with_files_is_left_alone(lakes, sources, to, mode):
     assert [path.name for path in target.rglob("*") if path.is_file()] == ["notes.txt"]
 
 
+@pytest.mark.slow
 def test_an_empty_folder_will_do(lakes, sources):
     target = Path(lakes.name("delta"))
     target.mkdir()
@@ -49,6 +50,7 @@ def test_an_empty_folder_will_do(lakes, sources):
     assert lakes.migrate("iceberg", sources["iceberg"], "delta", str(target)).proof.rows == 100
 
 
+@pytest.mark.slow
 def test_a_table_that_was_migrated_from_another_one_is_left_alone(lakes, spark, sources):
     target = lakes.migrate("delta", sources["delta"], "iceberg").target
     other = lakes.make("delta", spark.range(7))
@@ -134,6 +136,7 @@ def test_a_row_that_is_lost_on_the_way_is_noticed_before_the_commit(
     assert not left(target)
 
 
+@pytest.mark.slow
 def test_shared_files_survive_the_removal_of_the_new_table(lakes, sources, monkeypatch):
     """What was adopted is not ours to delete."""
     target, backend = lakes.name("iceberg"), BACKENDS["iceberg"]

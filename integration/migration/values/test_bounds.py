@@ -82,6 +82,7 @@ PAIRS = [("delta", "iceberg", "copy"), ("delta", "iceberg", "in_place")]
 BACK = [("iceberg", "delta", "copy"), ("iceberg", "delta", "in_place")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to", "mode"), PAIRS + BACK)
 def test_filters_find_what_they_found(lakes, tables, migrated, format_, to, mode):
     """By Spark, which leaves out files by their bounds: as many rows as there are."""
@@ -94,6 +95,7 @@ def test_filters_find_what_they_found(lakes, tables, migrated, format_, to, mode
     assert [len(each) for each in found] == list(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["copy", "in_place"])
 def test_the_plan_of_pyiceberg_has_the_file(lakes, migrated, mode):
     """With a filter above the millisecond, and it leaves out most others."""
@@ -128,6 +130,7 @@ def test_bounds_of_fields_of_structs_survive(lakes, migrated, mode):
     assert max(from_bytes(LongType(), each) for each in highs) == 9
 
 
+@pytest.mark.slow
 def test_deltalake_finds_the_file(lakes, migrated):
     """It leaves out files by the log's stats."""
     target = migrated("iceberg", "delta", "copy")
@@ -179,6 +182,7 @@ def test_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
         assert zadapter.read(target, where=each, backend=to, spark=spark).count() == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
 def test_files_of_nan_alone_are_found(lakes, spark, format_):
     """As numbers above all others, which Iceberg leaves out where it is told that there are any."""
@@ -197,6 +201,7 @@ def test_files_of_nan_alone_are_found(lakes, spark, format_):
     assert len(few) < len(every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["double", *slow("float")])
 @pytest.mark.parametrize("numbers", ["-5, -0, 0", "0, -0", *slow("0, -0, 5", "-0, 0")])
 def test_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
@@ -218,6 +223,7 @@ def test_zeros_of_either_sign_are_found(lakes, spark, numbers, type_):
 LARGEST = "min(id), max(id), min(t), max(t), min(w), max(w), min(day), max(day), min(m), max(m)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
 def test_the_smallest_and_the_largest_are_values(lakes, spark, format_):
     """Spark answers them from Iceberg's bounds, and those of Delta's log are cut."""
@@ -233,6 +239,7 @@ def test_the_smallest_and_the_largest_are_values(lakes, spark, format_):
     assert str(found) == str(lakes.sql(f"{asked} odd").first())
 
 
+@pytest.mark.slow
 def test_moments_that_delta_cannot_write_get_no_bounds(lakes, spark):
     """Iceberg keeps them as numbers; as text some would be above the moments themselves."""
     moments = [-(1 << 62), -62_135_596_800_000_001, 0, 1 << 62]

@@ -40,6 +40,7 @@ MAKERS = {"delta": mapped, "iceberg": plain}
 PAIRS = [(f, to) for f in MAKERS for to in FORMATS if f != to]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
 def test_renamed_columns_keep_their_values(lakes, format_, to):
     """Copied by their names of now; in place refused, for files have the old ones."""
@@ -58,6 +59,7 @@ def test_renamed_columns_keep_their_values(lakes, format_, to):
         assert lakes.migrate(format_, table, to, mode="auto").mode.value == "copy"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), PAIRS)
 def test_a_column_that_was_dropped_and_added_anew_has_no_old_values(lakes, format_, to):
     """The values of before are in the files still, by the same name in Iceberg's case."""
@@ -75,6 +77,7 @@ def test_a_column_that_was_dropped_and_added_anew_has_no_old_values(lakes, forma
             lakes.migrate(format_, table, to, mode="in_place")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["copy", "in_place"])
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
 def test_an_added_column_is_null_in_older_files(lakes, spark, format_, to, mode):
@@ -90,6 +93,7 @@ def test_an_added_column_is_null_in_older_files(lakes, spark, format_, to, mode)
     assert read(lakes, to, report.target) == wanted
 
 
+@pytest.mark.slow
 def test_files_without_ids_survive_a_rename(lakes, spark):
     """Adopted files know no field ids, so the table says which names had which."""
     report = lakes.migrate("delta", lakes.make("delta", spark.range(9)), "iceberg", mode="in_place")
@@ -102,6 +106,7 @@ def test_files_without_ids_survive_a_rename(lakes, spark):
     assert lakes.read("iceberg", report.target) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_", "to", "mode"),
     [(f, to, "copy") for f in FORMATS for to in FORMATS if f != to]

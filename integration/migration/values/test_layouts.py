@@ -40,6 +40,7 @@ def clustered(lakes, spark):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to", "mode"), COPIED + SHARED)
 def test_what_was_clustered_stays_clustered(lakes, spark, clustered, format_, to, mode):
     """The same request finds nothing to do, and filters read as few rows as before."""
@@ -55,6 +56,7 @@ def test_what_was_clustered_stays_clustered(lakes, spark, clustered, format_, to
     assert again.nothing_to_do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), [("delta", "parquet"), ("parquet", "iceberg")])
 @pytest.mark.parametrize("files", [1, 3])
 def test_a_copy_of_unclustered_rows_reads_as_much(lakes, spark, format_, to, files):
@@ -68,6 +70,7 @@ def test_a_copy_of_unclustered_rows_reads_as_much(lakes, spark, format_, to, fil
     assert report.proof.share_target == pytest.approx(report.proof.share_source, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_around_the_formats_and_back(lakes, spark, clustered):
     """One checksum all the way, nothing to do at the end, and the rows of the beginning."""
     table, format_ = clustered("delta"), "delta"
@@ -83,6 +86,7 @@ def test_around_the_formats_and_back(lakes, spark, clustered):
     assert zadapter.optimize(table, backend="delta", spark=spark, **ASKED).nothing_to_do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FORMATS[1:])
 def test_a_new_layout_is_fitted_anew(lakes, spark, clustered, to):
     """As if the new table had been clustered by these columns itself."""
@@ -108,6 +112,7 @@ def test_auto_copies_where_rows_are_placed_anew(lakes, clustered):
     assert "new layout" in report.why
 
 
+@pytest.mark.slow
 def test_half_a_layout_is_kept(lakes, spark):
     """What came after the clustering is placed by the same cuts, and is clustered then, too."""
     table = lakes.make("delta", events(spark))
@@ -138,6 +143,7 @@ def test_a_table_that_delta_has_clustered_too_is_carried(lakes, spark):
     assert (lost.status, "by=" in lost.how) == (Status.LOST, True)
 
 
+@pytest.mark.slow
 def test_no_layout_is_none(lakes, spark):
     """Rows stay as they lie."""
     report = lakes.migrate("delta", lakes.make("delta", events(spark, rows=50)), "iceberg")

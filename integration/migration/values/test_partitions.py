@@ -52,6 +52,7 @@ def test_values_of_every_type_arrive(lakes, spark, format_, to, mode):
         assert [row.id for row in found.where(f"{name} = {value}").collect()] != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to", "mode"), IN_PLACE_OR_SLOW)
 def test_texts_of_partitions_and_properties_arrive(lakes, spark, format_, to, mode):
     """Whatever characters they have: paths of shared files are escaped in one log alone."""
@@ -72,6 +73,7 @@ def test_texts_of_partitions_and_properties_arrive(lakes, spark, format_, to, mo
         assert properties.items() <= lakes.iceberg(report.target).properties.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("format_", "to"), [("delta", "iceberg"), ("iceberg", "delta")])
 def test_values_that_are_no_numbers_are_copied(lakes, spark, format_, to):
     """Logs write them each in a way of its own, so in place is refused."""
@@ -114,6 +116,7 @@ def test_moments_are_partition_values_as_the_protocol_has_them(lakes):
         assert str(pa.table(rows.read_all())["t"][0]) == "2024-01-01 12:30:00"
 
 
+@pytest.mark.slow
 def test_an_hour_that_occurs_twice_is_two_partitions(lakes, spark):
     """Summer time ends in the session's zone; Delta's own writer would join the two hours."""
     moment = "timestamp_seconds(1730594400 + 1800 * (id % 16))"

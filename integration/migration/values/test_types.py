@@ -28,6 +28,7 @@ def of_pyiceberg(lakes, name, type_, values, arrow):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", TO)
 def test_a_uuid_becomes_a_text(lakes, to):
     """As Spark reads it."""
@@ -41,6 +42,7 @@ def test_a_uuid_becomes_a_text(lakes, to):
     assert any("uuid becomes string" in item.how for item in report.items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", TO)
 def test_fixed_bytes_become_bytes(lakes, to):
     table = of_pyiceberg(lakes, "f", FixedType(3), [b"abc", None], pa.binary(3))
@@ -94,6 +96,7 @@ def test_types_without_a_match_are_refused(lakes, spark, format_, to, column, wo
     assert lakes.migrate(format_, table, to, target, dry_run=True).refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FORMATS[1:])
 def test_padded_texts_become_texts(lakes, to):
     """CHAR and VARCHAR as they are stored; whoever reads them sees no other values."""
@@ -138,6 +141,7 @@ def unsigned(lakes):
     return str(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", FORMATS[:2])
 def test_times_of_96_bits_are_copied_and_not_shared(lakes, spark, old_times, to):
     """Other formats have them as whole microseconds."""

@@ -35,6 +35,7 @@ def files(hdfs, spark, table):
     return HadoopFiles(spark, table)
 
 
+@pytest.mark.slow
 def test_a_version_is_claimed_once(files):
     """The store passes the probe; of many who create a file one wins, and its bytes are there."""
     probe(files)
@@ -46,6 +47,7 @@ def test_a_version_is_claimed_once(files):
     assert files.create("_zadapter/log/00000000000000000001.json", b"other") is Outcome.EXISTS
 
 
+@pytest.mark.slow
 def test_later_versions_are_seen(files):
     log = Log(files, "t")
     log.claim(ENTRY)

@@ -47,6 +47,7 @@ def test_a_function_that_is_not_sparks_is_refused(lake, spark):
     assert live(table).num_rows == 4_000
 
 
+@pytest.mark.slow
 def test_an_operator_is_no_call(lake, spark, other):
     """What it is written with stays Spark's own."""
     table = lake.make(numbers(spark))
@@ -68,6 +69,7 @@ def test_a_function_of_another_name_is_called(lake, spark, other):
     assert 5 not in live(table)["a"].to_pylist()
 
 
+@pytest.mark.slow
 def test_zadapter_calls_sparks_own_functions(lake, spark, other):
     """Operators are functions, too: whatever the session calls by their names, rows stay."""
     rows = numbers(spark).selectExpr("*", "int(a % 3) AS p", "double(a) AS f")

@@ -54,6 +54,7 @@ def check(spark, folder, wanted, where, mask, by=("key",)):
     assert text(live(folder)) == text(wanted.filter(pc.invert(mask)))
 
 
+@pytest.mark.slow
 def test_columns_of_any_name_keep_their_rows(spark, tmp_path):
     """Of helpers, of metadata, and such as have to be quoted."""
     table = pa.table(numbers(("key", *NAMES)))
@@ -67,6 +68,7 @@ def test_columns_of_any_name_keep_their_rows(spark, tmp_path):
     check(spark, folder, table, where, mask, by=("key", "``"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "partition",
     [
@@ -115,6 +117,7 @@ def test_partition_values_of_any_text_keep_their_rows(spark, tmp_path):
     assert sorted(seen, key=lambda row: row["key"]) == wanted
 
 
+@pytest.mark.slow
 def test_a_struct_like_sparks_metadata_stays(spark, tmp_path):
     """Rows get their partition's value by their own file, not by what they say of one."""
     rows = [{"file_path": f"/elsewhere/{row}", "file_name": str(row)} for row in range(60)]

@@ -91,6 +91,7 @@ def read(spark, folder, where):
     return sorted(row.id for row in rows.select("id").collect())
 
 
+@pytest.mark.slow
 def test_rows_with_nan_are_read(spark, folder):
     """Whatever their writer says of them, and however the condition is written."""
     wanted = matches(spark, folder, CONDITIONS)
