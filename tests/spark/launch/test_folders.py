@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,23 +13,27 @@ from zadapter.spark.launch import folders
 COMMAND = (sys.executable, "-c", "from zadapter.cli.app import app; app()")
 
 
-@pytest.fixture
+@contextmanager
 def full():
-    """A disk on which only small files fit."""
+    """A disk on which only small files fit, also for this process."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_folder_is_refused(full, tmp_path):
+def test_a_full_folder_is_refused(tmp_path):
     """Java's libraries for compression need more than one byte."""
     stated = {folders.LOCAL: str(tmp_path)}
+    full_folder = rf"{tmp_path} \(File too large\); free space there"
 
-    assert folders.fault(tmp_path) is None
-    with pytest.raises(SessionError, match=rf"{tmp_path} \(File too large\); free space there"):
-        folders.refuse_full(stated)
-    folders.refuse_full({**stated, "spark.master": "spark://host:7077"})
+    with full():
+        assert folders.fault(tmp_path) is None
+        with pytest.raises(SessionError, match=full_folder):
+            folders.refuse_full(stated)
+        folders.refuse_full({**stated, "spark.master": "spark://host:7077"})
 
 
 def test_one_folder_of_several_is_enough(tmp_path):
