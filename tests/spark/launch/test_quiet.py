@@ -27,6 +27,7 @@ def run(settings=""):
     return answer.stderr
 
 
+@pytest.mark.slow
 def test_the_second_start_prints_nothing():
     """The first one may say that it downloads jars."""
     first = run()

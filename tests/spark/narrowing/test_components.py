@@ -93,6 +93,7 @@ def test_operators_that_are_not_sparks_own_are_named(spark):
     assert untested_plan(on_top) == "the operator com.example.NativeScanExec"
 
 
+@pytest.mark.slow
 def test_a_session_with_an_extension_of_its_own_is_rewritten_by_plain_operations(tmp_path):
     """Rows are those that were there, and their checksum was taken without a word."""
     answer = subprocess.run(
