@@ -31,7 +31,7 @@ def table(lows, highs, *, other=None, **options):
     return file_table(names, stats=stats, **options)
 
 
-def analyzed(files, *, by=2, queries=(), note="", partition=()):
+def analyzed(files, *, by=2, queries=(), note="", partition=(), rewrite=None):
     """Analyze files by the first columns."""
     schema = pa.schema([("c0", pa.int64()), ("c1", pa.int64())])
     subject = Subject(
@@ -45,7 +45,9 @@ def analyzed(files, *, by=2, queries=(), note="", partition=()):
         left_out={},
         note=note,
     )
-    return analysis(subject, where=None, queries=queries, row_groups=None, rewrite=subject.due())
+    return analysis(
+        subject, where=None, queries=queries, row_groups=None, rewrite=rewrite or subject.due()
+    )
 
 
 def test_a_table_in_order_of_arrival_is_due():
@@ -74,6 +76,17 @@ def test_a_grid_is_not_due():
     assert [column.depth.largest for column in found.columns] == [8, 8]
     assert found.runs[1].columns == ("c0", "c1")
     assert "no rewrite is due" in found.verdict
+
+
+def test_a_plan_without_a_rewrite_has_the_share_of_the_table():
+    """It has drawn no filters, and says 0 %."""
+    files = table([0] * 64, [1_000] * 64)
+    nothing = replace(analyzed(files).rewrite, due=False, planned=True, share_before=0.0)
+
+    found = analyzed(files, rewrite=nothing)
+
+    assert found.verdict == "no rewrite is due: a filter reads 100.0% of the rows"
+    assert found.rewrite.share_before == found.rewrite.share_after == found.share == 1
 
 
 def test_files_in_order_of_one_column_gain_by_the_other():

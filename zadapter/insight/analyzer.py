@@ -181,6 +181,7 @@ def analysis(
     files, snapshot = subject.files, subject.snapshot
     partitions, worst = subject.worst()
     keys = subject.keys and files.num_rows
+    share = subject.space.share_now if keys else None
     return Analysis(
         table=snapshot.table,
         format=snapshot.format,
@@ -194,7 +195,7 @@ def analysis(
         columns=subject.column_facts(),
         left_out=subject.left_out,
         depth=subject.depth() if keys else None,
-        share=subject.space.share_now if keys else None,
+        share=share,
         sampled=bool(keys) and subject.space.sampled,
         queries=tuple(queries),
         reads=reads(log, queries) if log is not None and queries else None,
@@ -205,10 +206,17 @@ def analysis(
         target_file_size=subject.target_file_size,
         partitions=partitions,
         worst=worst,
-        rewrite=rewrite if files.num_rows else None,
+        rewrite=_judged(rewrite, share) if rewrite is not None and files.num_rows else None,
         note=subject.note,
         files=_with_depth(subject),
     )
+
+
+def _judged(rewrite: Due, share: float | None) -> Due:
+    """Return a rewrite with the table's share, which a plan that rewrites nothing leaves out."""
+    if rewrite.due or share is None:
+        return rewrite
+    return replace(rewrite, share_before=share, share_after=share)
 
 
 def _deleted(files: pa.Table) -> int | None:
