@@ -145,8 +145,6 @@ def spark(tmp_path_factory, warehouse, s3):
             "spark.ui.retainedJobs": "100",
             "spark.ui.retainedStages": "200",
             "spark.sql.ui.retainedExecutions": "20",
-            # a pause of the JVM is no lost executor: after one, Spark's local mode cannot recover
-            "spark.network.timeout": "1h",
         },
         stores=["s3"],
     )

@@ -33,13 +33,13 @@ def broken(world):
 
 @pytest.mark.parametrize("seeds", [SOME, *slow(*MORE)], ids=str)
 def test_no_order_of_events_breaks_a_law(seeds):
-    """And every outcome is met: seeds in which nothing goes wrong prove little."""
+    """And some meet every outcome: seeds in which nothing goes wrong prove little."""
     worlds = {seed: World(seed).run() for seed in seeds}
 
     found = {seed: law for seed, world in worlds.items() if (law := broken(world)) is not None}
     assert found == {}
     outcomes = {outcome for world in worlds.values() for outcome in world.outcomes.values()}
-    assert outcomes == {"landed", "lost", "unknown", "died"}
+    assert seeds != SOME or outcomes == {"landed", "lost", "unknown", "died"}
 
 
 def believes_the_first_answer(self, entry):
