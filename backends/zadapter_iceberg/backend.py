@@ -17,9 +17,9 @@ from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.releases.scala import each
 from zadapter.table.encoding import Encoding
+from zadapter.table.removal import removing
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
-from zadapter.table.staged_files import removing
 from zadapter_iceberg.commits import add_files, creations, rewrites
 from zadapter_iceberg.format import FORMAT
 from zadapter_iceberg.jvm import JavaObject, Jvm

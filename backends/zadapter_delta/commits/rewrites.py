@@ -18,8 +18,8 @@ from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.table.file_stats import total
+from zadapter.table.removal import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
-from zadapter.table.staged_files import remove_named, removing
 from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zadapter.table.staged_files import named, remove_named
+from zadapter.table.removal import named, remove_named
 
 CALL = "c\n"
 OURS, OTHERS = "zadapter-0123456789abcdef-", 300
