@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zadapter.arguments.ages import age
 from zadapter.arguments.tiers import GivenTiers, TierAges, tier_ages
@@ -18,10 +18,6 @@ from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve
 from zadapter.planning.maintenance import Limits
 from zadapter.reports.cost import GivenPrices, Prices
-from zadapter.reports.optimize import VERIFICATIONS
-
-if TYPE_CHECKING:
-    from zadapter.querylog.sources import Queries
 
 AUTO = "auto"
 """Value of ``target_file_size=`` that chooses a size from the table, and of ``by=`` that chooses
@@ -29,6 +25,9 @@ keys by a query log."""
 
 ROW_GROUPS = 16
 """Target number of row groups in a written file, unless a caller states one."""
+
+VERIFICATIONS = ("counts", "checksum")
+"""Values of ``verify=``."""
 
 By = str | Sequence[str] | Mapping[str, float] | Keys
 
@@ -126,7 +125,8 @@ class Options:
 
     table: str | PathLike[str]
     by: By | None = None
-    queries: "Queries | None" = None
+    queries: object = None
+    """A query log, which is read before the rewrite is planned; :meth:`advised` replaces it."""
     bloom_filters: Sequence[str] | None = None
     where: str | None = None
     curve: str = "adaptive"

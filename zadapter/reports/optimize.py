@@ -19,9 +19,6 @@ from zadapter.reports.plan_text import Summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERIFICATIONS = ("counts", "checksum")
-"""Values of ``verify=``."""
-
 
 def shown_versions(versions: Sequence[int | None]) -> str:
     """Return committed versions as text."""

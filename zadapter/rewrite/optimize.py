@@ -1,11 +1,12 @@
 """``optimize`` and ``plan``."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -99,7 +100,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    with _opened(Options.of(locals() | {"backoff": backoff or Backoff()}), backend, spark) as ready:
+    with _opened(locals() | {"backoff": backoff or Backoff()}, backend, spark) as ready:
         return _run(ready)
 
 
@@ -139,10 +140,9 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
         MissingStatsError: The table collects no stats for a key column.
     """
-    options = Options.of(locals())
     with (
-        _opened(options, backend, spark) as opened,
-        call("plan", options.name, opened.spark),
+        _opened(locals(), backend, spark) as opened,
+        call("plan", opened.options.name, opened.spark),
     ):
         found = prepare(opened.options, opened.backend, {}, write=False)
         return _priced(found, opened.options)
@@ -162,11 +162,18 @@ class _Opened:
 
 @contextmanager
 def _opened(
-    options: Options,
+    arguments: Mapping[str, Any],
     backend: str | Factory | None,
     spark: SparkSession | None,
 ) -> Iterator[_Opened]:
-    """Open the table in a clone of the user's session, and choose the keys by the queries."""
+    """Open the table in a clone of the user's session, and choose the keys by the queries.
+
+    Args:
+        arguments: Those of the public function, by name.
+        backend: A format or a backend's class; None: detect it.
+        spark: The caller's session.
+    """
+    options, queries = Options.of(arguments), arguments["queries"]
     user_session, factory = open_table(options.name, backend, spark)
     check_functions(options.where, user_session)
     with (
@@ -174,9 +181,9 @@ def _opened(
         scratch(user_session, expressions=options.where is not None) as clone,
         closing(factory(clone)) as opened,
     ):
-        if options.queries is not None:
+        if queries is not None:
             snapshot = opened.snapshot(options.name)
-            advice = advise_on(opened, snapshot, user_session, options.queries)
+            advice = advise_on(opened, snapshot, user_session, queries)
             options = options.advised(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
