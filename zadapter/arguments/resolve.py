@@ -1,45 +1,26 @@
-"""Resolve the table, its backend, the session and the key columns before anything is written."""
+"""Resolve the table, its backend and the session before anything is written."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.arguments.local_paths import check_local
-from zadapter.arguments.options import AUTO, Options
 from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
 from zadapter.backend.plugins import formats, load, names
-from zadapter.base.names import Parts, join, resolve, split
 from zadapter.errors import (
     MissingBackendError,
     SessionError,
-    UnknownColumnError,
     UnknownTableError,
     UnsupportedError,
     UsageError,
     ZadapterError,
     extra,
 )
-from zadapter.layout.layout import Curve, Request
-from zadapter.layout.levels import orders
-from zadapter.planning.file_size import chosen_file_size, kept_bloom_filters
 from zadapter.spark import object_stores
-from zadapter.spark.sessions import default, ensure_format, loadable, running, session
-from zadapter.table.bloom_filters import refusal
+from zadapter.spark.sessions import default, ensure_format, loadable, running
 from zadapter.table.format import Format
-from zadapter.table.snapshot import Snapshot
-
-_NO_KEYS = (
-    (pa.types.is_struct, "a struct; pass one of its fields"),
-    (pa.types.is_list, "an array; pass other columns"),
-    (pa.types.is_map, "a map; pass other columns"),
-    (
-        lambda type_: not orders(type_),
-        "of the type {type}, without min and max; pass other columns",
-    ),
-)
 
 
 def open_table(
@@ -60,7 +41,7 @@ def open_table(
     if spark is None:
         check_local([name], {})
     if backend is None:
-        return _detected(name, spark or start({}, None, [name]))
+        return _detected(name, spark or start(None, [name]))
     if isinstance(backend, str):
         backend = load(backend)
     if not isinstance(getattr(backend, "format", None), Format):
@@ -68,31 +49,19 @@ def open_table(
     return ensure_format(spark, backend.format, name), backend
 
 
-def start(
-    conf: Mapping[str, str],
-    backend: str | None,
-    tables: Sequence[str],
-    *,
-    for_one_call: bool = False,
-) -> SparkSession:
-    """Return the running session, or start one.
+def start(backend: str | None, tables: Sequence[str]) -> SparkSession:
+    """Return the running session, or start one for this and later calls.
 
     Args:
-        conf: Spark settings.
-        backend: A format to support; None: every installed format.
+        backend: A format to support besides every installed one, or None.
         tables: Paths and identifiers of tables. The session supports their object stores.
-        for_one_call: Whether no other call follows. Else the session also supports every installed
-            format.
 
     Raises:
         MissingBackendError: The backend is not installed.
         SessionError: No suitable session can be started.
     """
     form = None if backend is None else load(backend).format
-    stores = object_stores.named(tables)
-    if form is not None and for_one_call:
-        return session(conf, formats=[form.name], stores=stores)
-    return default(conf, form, stores)
+    return default({}, form, object_stores.named(tables))
 
 
 def _detected(table: str, spark: SparkSession) -> tuple[SparkSession, Factory]:
@@ -173,79 +142,3 @@ def _tried(
     except (UnknownTableError, MissingBackendError, SessionError) as error:
         return error
     return session, factory
-
-
-def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
-    """Return the key columns as the table's schema spells them.
-
-    Raises:
-        UnknownColumnError: The table has no such column.
-        UsageError: A column cannot be a key, or keys are to come from queries that are not there.
-    """
-    try:
-        return tuple(_key(name, snapshot) for name in options.weights)
-    except UnknownColumnError as error:
-        if options.by == AUTO:
-            raise UsageError(
-                "by='auto' needs queries= (--queries); pass a query log, or column names"
-            ) from error
-        raise
-
-
-def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:
-    """Resolve the options against a snapshot and its files, with the errors of `key_columns`."""
-    columns, curve = key_columns(options, snapshot), Curve(options.curve)
-    size = options.file_bytes or chosen_file_size(
-        files, snapshot.layouts, columns, curve, snapshot.target_file_size
-    )
-    return Request(
-        columns=columns,
-        bloom_filters=_bloom_filters(options, snapshot, files),
-        weights=tuple(options.weights.values()),
-        curve=curve,
-        target_file_size=size,
-        row_groups=int(options.row_groups),
-        filters=options.filters,
-    )
-
-
-def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tuple[Parts, ...]:
-    """Return the columns with Bloom filters: the stated ones, or those of the table's layout.
-
-    Raises:
-        UnknownColumnError: The table has no such column.
-        UsageError: A column cannot have one.
-    """
-    if options.bloom_filters is None:
-        return kept_bloom_filters(files, snapshot.layouts)
-    return tuple(sorted({_filtered(name, snapshot) for name in options.filtered_columns}))
-
-
-def _filtered(name: str, snapshot: Snapshot) -> Parts:
-    parts, type_ = resolve(split(name), snapshot.schema)
-    reason = refusal(parts, type_, snapshot.physical)
-    if parts[0] in snapshot.partition:
-        reason = "it is a partition column, so each file contains one value of it"
-    if reason is not None:
-        raise UsageError(f"{join(parts)!r} cannot have a Bloom filter: {reason}")
-    return parts
-
-
-def _key(name: str, snapshot: Snapshot) -> Parts:
-    parts, type_ = resolve(split(name), snapshot.schema)
-    if parts[0] in snapshot.partition:
-        raise UsageError(
-            f"{join(parts)!r} is a partition column, so each file contains one value of it "
-            "already; pass other columns"
-        )
-    name_of_type = snapshot.stored_types.get(parts, type_)
-    for is_a, reason in _NO_KEYS:
-        if is_a(type_):
-            stated = reason.format(type=name_of_type)
-            raise UsageError(f"{join(parts)!r} cannot be a key: it is {stated}")
-    if parts in snapshot.without_bounds:
-        raise UsageError(
-            f"{join(parts)!r} cannot be a key: {snapshot.format} stores no min and max of its type "
-            f"({name_of_type}), so clustering by it would not prune any files; pass other columns"
-        )
-    return parts

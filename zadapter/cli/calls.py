@@ -100,9 +100,9 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
 
 def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
     getattr(zadapter, call.function)  # says what to install if there is no PySpark
-    from zadapter.arguments.resolve import start  # noqa: PLC0415 - loads Spark
+    from zadapter.arguments.session import start_for_one_call  # noqa: PLC0415 - loads Spark
 
-    session = start(conf, call.backend, [*call.tables, *call.targets], for_one_call=True)
+    session = start_for_one_call(conf, call.backend, [*call.tables, *call.targets])
     with nullcontext() if quiet else progress(Console(stderr=True)):
         return call.run(session)
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from zadapter.arguments.asked import asked
 from zadapter.arguments.intent import laid
 from zadapter.arguments.options import By, Options, check_flags, check_where, named
-from zadapter.arguments.resolve import key_columns, request_of
+from zadapter.arguments.request import key_columns, request_of
 from zadapter.backend.contract import Factory
 from zadapter.base.names import Parts, join
 from zadapter.base.translate_errors import explained

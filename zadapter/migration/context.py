@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.arguments import resolve
 from zadapter.arguments.local_paths import check_local
 from zadapter.arguments.options import Options
-from zadapter.arguments.resolve import open_table, request_of
+from zadapter.arguments.request import request_of
+from zadapter.arguments.resolve import open_table
+from zadapter.arguments.resolve import start as start_session
 from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import overlap
@@ -83,7 +84,7 @@ def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[Mi
     user_session = spark or running()
     if user_session is None:
         check_local([old], {})
-        user_session = resolve.start({}, to if isinstance(to, str) else None, options.names)
+        user_session = start_session(to if isinstance(to, str) else None, options.names)
     session, factory = open_table(old, options.backend, user_session)
     session, to_factory = open_table(new, to, session)
     with (

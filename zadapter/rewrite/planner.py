@@ -10,7 +10,7 @@ import pyarrow as pa
 from zadapter.arguments.asked import Asked, asked, predicate_of
 from zadapter.arguments.intent import followed
 from zadapter.arguments.options import Options
-from zadapter.arguments.resolve import key_columns, request_of
+from zadapter.arguments.request import key_columns, request_of
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join
 from zadapter.errors import MissingStatsError, UsageError
