@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 
 from pyspark.sql import SparkSession
 
@@ -131,7 +132,8 @@ def _tried(
     """Return a session and the backend if it finds the table, or else the reason."""
     try:
         session = ensure_format(spark, factory.format, table)
-        snapshot = factory(session).snapshot(table)
+        with closing(factory(session)) as opened:
+            snapshot = opened.snapshot(table)
         # a catalog states the format of its tables
         if snapshot.version is None and snapshot.identifier is None:
             return UnknownTableError(
