@@ -32,13 +32,14 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
 CRITICAL = (
+    "zadapter/api/migrate.py",
     "zadapter/backend/commit.py",
     "zadapter/base/commit_attempts.py",
-    "zadapter/filters/column_bounds.py",
-    "zadapter/filters/pruning.py",
+    "zadapter/table/column_bounds.py",
+    "zadapter/predicates/pruning.py",
     "zadapter/migration/*.py",
     "zadapter/planning/file_groups.py",
-    "zadapter/recovery/*.py",
+    "zadapter/rewrite/recovery/*.py",
     "zadapter/rewrite/verify.py",
     "zadapter/rewrite/write.py",
     "zadapter/spark/checksum.py",

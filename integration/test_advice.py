@@ -154,7 +154,7 @@ class Advised:
 
     def test_files_that_are_read_in_vain_are_counted(self, lakes, monkeypatch):
         """By file, and by row group where rows tell their position, as DuckDB counts them."""
-        monkeypatch.setattr("zadapter.inspection.queries.COUNTED", 10)
+        monkeypatch.setattr("zadapter.inspection.measure.queries.COUNTED", 10)
         table = lakes.make(self.format, self.rows(lakes, 12_000), files=2, **self.deletes)
         asked = self.asked(lakes)
         zadapter.optimize(table, by=["t"], target_file_size="64KB", **asked)

@@ -17,7 +17,7 @@ from tests.kit import extremes
 from tests.kit.documents import ROOT
 from tests.kit.variants import slow
 from zadapter.errors import VerificationError
-from zadapter.reports.optimize import Verification
+from zadapter.report.report import Verification
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
@@ -159,7 +159,7 @@ class Stories:
         """The self-test of rows is no read of the table, and it stands for the checksum."""
         known, unlisted = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.releases.builds.is_listed", lambda _: False)
+        monkeypatch.setattr("zadapter.backend.builds.is_listed", lambda _: False)
 
         two = self.optimize(unlisted)
 
@@ -173,7 +173,7 @@ class Stories:
         """Each file has the same rows in the same order; the checksum reads them twice more."""
         known, plain = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.releases.builds.is_listed", lambda _: False)
+        monkeypatch.setattr("zadapter.backend.builds.is_listed", lambda _: False)
         monkeypatch.setattr("zadapter.rewrite.shuffle.failure", lambda _: "rows differ")
 
         two = self.optimize(plain)

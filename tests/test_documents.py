@@ -26,7 +26,7 @@ from tests.test_architecture import (
 )
 from zadapter.backend.plugins import formats
 from zadapter.cli.app import app
-from zadapter.releases.s3a import CONNECTORS
+from zadapter.spark.compat.s3a import CONNECTORS
 
 MOST_WORDS = 700
 """In README.md."""

@@ -10,8 +10,8 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+from zadapter.backend.builds import SPARK, minor
 from zadapter.backend.plugins import formats
-from zadapter.releases.builds import SPARK, minor
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("zadapter", "zadapter_delta", "zadapter_iceberg", "zadapter_parquet")

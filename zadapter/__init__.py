@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 from zadapter.errors import MissingBackendError, extra
 
 if TYPE_CHECKING:
+    from zadapter.api.advise import advise
+    from zadapter.api.analyze import analyze
+    from zadapter.api.audit import audit
+    from zadapter.api.dml import append, delete, overwrite
+    from zadapter.api.explain import explain
+    from zadapter.api.history import history, publish, restore, vacuum
+    from zadapter.api.migrate import migrate
+    from zadapter.api.optimize import optimize, plan
+    from zadapter.api.read import files, read
     from zadapter.base.commit_attempts import Backoff
-    from zadapter.insight.advice import Advice
-    from zadapter.insight.analysis import Analysis
-    from zadapter.insight.audit import Audit
-    from zadapter.insight.explanation import Explanation
-    from zadapter.inspection.advise import advise
-    from zadapter.inspection.analyze import analyze
-    from zadapter.inspection.audit import audit
-    from zadapter.inspection.explain import explain
+    from zadapter.inspection.advice import Advice
+    from zadapter.inspection.analysis import Analysis
+    from zadapter.inspection.explanation import Explanation
+    from zadapter.inspection.stats_audit import Audit
     from zadapter.layout.filters import Keys
     from zadapter.layout.layout import Curve, Layout
-    from zadapter.migration.migrate import migrate
-    from zadapter.reports.migration import Migration
-    from zadapter.reports.optimize import Report
-    from zadapter.reports.plan import Plan
-    from zadapter.reports.progress import progress
-    from zadapter.rewrite.optimize import optimize, plan
+    from zadapter.layout.zvalue import zvalue
+    from zadapter.report.migration import Migration
+    from zadapter.report.plan import Plan
+    from zadapter.report.progress import progress
+    from zadapter.report.report import Report
     from zadapter.table.snapshot import Commit, Publication
-    from zadapter.tables.dml import append, delete, overwrite
-    from zadapter.tables.history import history, publish, restore, vacuum
-    from zadapter.tables.read import files, read
-    from zadapter.zvalues.zvalue import zvalue
 
 __all__ = [
     "Advice",
@@ -65,37 +65,37 @@ __all__ = [
 ]
 
 _HOME = {
-    "Advice": "zadapter.insight.advice",
-    "advise": "zadapter.inspection.advise",
+    "Advice": "zadapter.inspection.advice",
+    "advise": "zadapter.api.advise",
     "Keys": "zadapter.layout.filters",
-    "Analysis": "zadapter.insight.analysis",
-    "Explanation": "zadapter.insight.explanation",
-    "Audit": "zadapter.insight.audit",
-    "audit": "zadapter.inspection.audit",
-    "analyze": "zadapter.inspection.analyze",
-    "explain": "zadapter.inspection.explain",
+    "Analysis": "zadapter.inspection.analysis",
+    "Explanation": "zadapter.inspection.explanation",
+    "Audit": "zadapter.inspection.stats_audit",
+    "audit": "zadapter.api.audit",
+    "analyze": "zadapter.api.analyze",
+    "explain": "zadapter.api.explain",
     "Backoff": "zadapter.base.commit_attempts",
     "Commit": "zadapter.table.snapshot",
     "Curve": "zadapter.layout.layout",
     "Layout": "zadapter.layout.layout",
-    "Migration": "zadapter.reports.migration",
-    "Plan": "zadapter.reports.plan",
+    "Migration": "zadapter.report.migration",
+    "Plan": "zadapter.report.plan",
     "Publication": "zadapter.table.snapshot",
-    "Report": "zadapter.reports.optimize",
-    "append": "zadapter.tables.dml",
-    "delete": "zadapter.tables.dml",
-    "files": "zadapter.tables.read",
-    "history": "zadapter.tables.history",
-    "migrate": "zadapter.migration.migrate",
-    "optimize": "zadapter.rewrite.optimize",
-    "overwrite": "zadapter.tables.dml",
-    "progress": "zadapter.reports.progress",
-    "publish": "zadapter.tables.history",
-    "read": "zadapter.tables.read",
-    "restore": "zadapter.tables.history",
-    "vacuum": "zadapter.tables.history",
-    "plan": "zadapter.rewrite.optimize",
-    "zvalue": "zadapter.zvalues.zvalue",
+    "Report": "zadapter.report.report",
+    "append": "zadapter.api.dml",
+    "delete": "zadapter.api.dml",
+    "files": "zadapter.api.read",
+    "history": "zadapter.api.history",
+    "migrate": "zadapter.api.migrate",
+    "optimize": "zadapter.api.optimize",
+    "overwrite": "zadapter.api.dml",
+    "progress": "zadapter.report.progress",
+    "publish": "zadapter.api.history",
+    "read": "zadapter.api.read",
+    "restore": "zadapter.api.history",
+    "vacuum": "zadapter.api.history",
+    "plan": "zadapter.api.optimize",
+    "zvalue": "zadapter.layout.zvalue",
 }
 
 logging.getLogger("zadapter").addHandler(logging.NullHandler())

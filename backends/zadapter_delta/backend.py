@@ -15,11 +15,11 @@ from zadapter.base.locations import is_relative
 from zadapter.base.names import Parts, leaves, quote, split
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
-from zadapter.releases.spark_classes import activated
-from zadapter.releases.spark_parts import arrow_parts
+from zadapter.spark.jvm.scans import scanned_uris
+from zadapter.spark.jvm.spark_classes import activated
+from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
-from zadapter.table.spark_scans import scanned_uris
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, recorded_stats, restated, rewrites
 from zadapter_delta.format import FORMAT

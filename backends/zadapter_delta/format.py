@@ -1,7 +1,7 @@
 """The Delta Lake format: capabilities, and requirements of a Spark session."""
 
-from zadapter.releases.builds import Build
-from zadapter.table.format import Format, Library, Settings
+from zadapter.backend.builds import Build
+from zadapter.backend.format import Format, Library, Settings
 
 _RELEASES = (
     ("4.1", "4.4.0", "4.1_2.13"),

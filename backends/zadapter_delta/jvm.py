@@ -15,10 +15,10 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.java_errors import java_exception
-from zadapter.releases import scala
-from zadapter.releases.java_classes import java_classes
-from zadapter.releases.java_loops import Loops
-from zadapter.releases.spark_api import from_arrow
+from zadapter.spark.compat.spark_api import from_arrow
+from zadapter.spark.jvm import scala
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.java_loops import Loops
 
 JavaObject = Any
 

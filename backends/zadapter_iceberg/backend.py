@@ -15,9 +15,9 @@ from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
-from zadapter.releases.scala import each
+from zadapter.spark.jvm.removal import removing
+from zadapter.spark.jvm.scala import each
 from zadapter.table.encoding import Encoding
-from zadapter.table.removal import removing
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_iceberg.commits import add_files, creations, rewrites

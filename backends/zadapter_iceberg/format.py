@@ -1,7 +1,7 @@
 """The Apache Iceberg format: capabilities, and requirements of a Spark session."""
 
-from zadapter.releases.builds import Build
-from zadapter.table.format import Format, Library
+from zadapter.backend.builds import Build
+from zadapter.backend.format import Format, Library
 from zadapter_iceberg import local_catalog
 
 _RELEASES = (

@@ -11,8 +11,8 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import java_exception
-from zadapter.releases.java_classes import java_classes
-from zadapter.releases.java_loops import Loops
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.java_loops import Loops
 
 JavaObject = Any
 

@@ -15,6 +15,7 @@ from zadapter.base.names import Parts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
+from zadapter.spark.jvm.scans import scanned_uris
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import (
@@ -26,7 +27,6 @@ from zadapter.table.snapshot import (
     Staged,
     Written,
 )
-from zadapter.table.spark_scans import scanned_uris
 from zadapter.table.spec import Definition
 from zadapter_parquet.format.capabilities import FORMAT
 from zadapter_parquet.format.entries import Entry, Operation

@@ -25,17 +25,17 @@ from pyspark.sql import functions as F
 import zadapter.spark
 from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.advice.candidates import MOST_COLUMNS, filtered, in_turn, learned
-from zadapter.arguments.options import ROW_GROUPS
-from zadapter.arguments.where import condition
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
-from zadapter.filters.boxes import boxes
+from zadapter.inspection.advise.candidates import MOST_COLUMNS, filtered, in_turn, learned
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, RankedFilters, rank_filters
 from zadapter.layout.layout import Curve, Request
-from zadapter.planning.predict import Boxes, shares_by_filter
+from zadapter.layout.predict import Boxes, shares_by_filter
+from zadapter.planning.options import ROW_GROUPS
+from zadapter.predicates.boxes import boxes
+from zadapter.spark.where import condition
 
 ROWS = 300_000
 A_FILE = 400

@@ -19,7 +19,7 @@ import zadapter
 from integration.bench.session import session
 from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.insight.advice import LEARNED
+from zadapter.inspection.advice import LEARNED
 
 MOST_FILES = 100_000
 """More files than a table has, so that all footers are read."""

@@ -55,7 +55,7 @@ def large(monkeypatch):
             "zadapter_delta.table.live_files.LiveFiles.few", lambda *_: pytest.fail("its state")
         )
         monkeypatch.setattr("zadapter_delta.table.large_log.LARGE", -1)
-        monkeypatch.setattr("zadapter.releases.spark_parts.AT_ONCE", 0)
+        monkeypatch.setattr("zadapter.spark.jvm.spark_parts.AT_ONCE", 0)
 
     return switch
 

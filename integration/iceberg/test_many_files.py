@@ -33,7 +33,7 @@ def test_files_listed_in_parts_are_those_listed_at_once(spark, table, monkeypatc
     """Each with its stats, partition, deletes and counts."""
     with closing(IcebergBackend(spark)) as backend:
         at_once = backend.files(backend.snapshot(table), COLUMNS)
-        monkeypatch.setattr("zadapter.releases.spark_parts.AT_ONCE", 0)
+        monkeypatch.setattr("zadapter.spark.jvm.spark_parts.AT_ONCE", 0)
         in_parts = backend.files(backend.snapshot(table), COLUMNS)
 
     assert at_once.num_rows > 6

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from zadapter.recovery.notes import Note
+from zadapter.rewrite.recovery.notes import Note
 from zadapter.table.staged_files import SHORT
 
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}

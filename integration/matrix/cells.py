@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from zadapter.backend.builds import Build, minor
 from zadapter.backend.plugins import formats
-from zadapter.releases.builds import Build, minor
 
 SUITES = ("contract", "placement", "stories")
 """The contract of backends, where rows are placed, and users' stories."""

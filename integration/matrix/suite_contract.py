@@ -3,7 +3,7 @@
 import pytest
 
 from integration.test_contract import TestDelta, TestIceberg, TestParquet
-from zadapter.releases.builds import minor
+from zadapter.backend.builds import minor
 
 __all__ = ["TestDelta", "TestIceberg", "TestParquet"]
 

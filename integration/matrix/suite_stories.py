@@ -14,9 +14,9 @@ import zadapter
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
 from zadapter.backend.plugins import formats, load
-from zadapter.releases.spark_api import keys_of_partitions
 from zadapter.rewrite import self_test
 from zadapter.spark.builds import untested
+from zadapter.spark.compat.spark_api import keys_of_partitions
 from zadapter.spark.settings import CATALOG, EXTENSIONS
 
 OWN_SESSION = """

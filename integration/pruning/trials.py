@@ -20,12 +20,12 @@ import zadapter
 from integration.kit.lakes import settings
 from integration.pruning.conditions import some
 from integration.pruning.rows import FILES, parts, table
-from zadapter.arguments.where import condition as parsed
 from zadapter.base.locations import bare
 from zadapter.base.names import leaves
 from zadapter.errors import UsageError
-from zadapter.filters.pruning import matching
+from zadapter.predicates.pruning import matching
 from zadapter.spark.checksum import by_file
+from zadapter.spark.where import condition as parsed
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend

@@ -8,7 +8,7 @@ from zadapter.backend.plugins import GROUP, formats, load, names
 from zadapter.errors import MissingBackendError
 
 CLASS = """
-from zadapter.table.format import Format
+from zadapter.backend.format import Format
 
 class {name}:
     format = Format(name="lance")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zadapter.backend.format import Format
 from zadapter.backend.row_files import row_files
-from zadapter.table.format import Format
 
 names = st.text(
     st.sampled_from("a %25+#?=/:;&[]{}*'\"\\\n\t\x01\x7füu\u0308\U0001f600.~")

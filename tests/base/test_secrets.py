@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from zadapter.base.secrets import MASK, masked
 from zadapter.errors import UnknownOutcomeError, UsageError
-from zadapter.reports.plan import Plan
+from zadapter.report.plan import Plan
 
 CONSTANTS = {
     "format": "delta",

@@ -90,7 +90,7 @@ def test_a_machine_that_cannot_run_spark_is_one_message(monkeypatch):
     def refuse(*_, **__):
         raise SessionError("Spark requires Java 17 or 21")
 
-    monkeypatch.setattr("zadapter.arguments.session.start_for_one_call", refuse)
+    monkeypatch.setattr("zadapter.api.session.start_for_one_call", refuse)
     answer = zadapter_says("optimize", "events", "--by", "user_id")
 
     assert answer.stderr == "error: Spark requires Java 17 or 21\n"
@@ -163,7 +163,7 @@ def test_whatever_ends_a_command_is_one_line(monkeypatch, raised, code, said):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("zadapter.arguments.session.start_for_one_call", fail)
+    monkeypatch.setattr("zadapter.api.session.start_for_one_call", fail)
     answer = zadapter_says("optimize", "events", "--by", "user_id")
 
     assert answer.stderr == said

@@ -10,7 +10,7 @@ import pytest
 from zadapter.cli.calls import _logged
 from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
 from zadapter.cli.rewrite import _together
-from zadapter.reports.plan import Plan
+from zadapter.report.plan import Plan
 
 FACTS = {
     "table": "lake/events",

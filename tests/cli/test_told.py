@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import pytest
 import typer
 
-from tests.reports.test_optimize import PLAN, REPORT
+from tests.report.test_report import PLAN, REPORT
 from zadapter.cli.error_messages import complaining, message_of, telling, told
 from zadapter.cli.results import facts, with_pages
 from zadapter.cli.rewrite import _done, _together
 from zadapter.errors import ReportError, StoreError
-from zadapter.reports.optimize import Report
-from zadapter.reports.tally import Tally
+from zadapter.report.report import Report
+from zadapter.rewrite.tally import Tally
 
 COMMITTED = "sales.orders: committed version 42, unknown"
 JOINED = replace(

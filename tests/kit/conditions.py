@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from zadapter.filters.predicate import (
+from zadapter.predicates.predicate import (
     And,
     Comparison,
     Constant,

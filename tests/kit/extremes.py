@@ -8,7 +8,7 @@ from itertools import cycle, islice
 import numpy as np
 import pyarrow as pa
 
-from zadapter.releases.spark_api import from_arrow
+from zadapter.spark.compat.spark_api import from_arrow
 
 EPOCH = datetime.fromisoformat("1970-01-01")
 

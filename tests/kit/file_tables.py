@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from tests.kit.conditions import read
 from zadapter.base.names import leaves
-from zadapter.filters.pruning import matching, may
+from zadapter.predicates.pruning import matching, may
 from zadapter.table.file_stats import Bounds, schema
 
 ANY = {"bounds": Bounds.UNKNOWN}

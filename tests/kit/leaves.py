@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from zadapter.filters.predicate import And, Comparison, IsNull, Not
+from zadapter.predicates.predicate import And, Comparison, IsNull, Not
 
 
 def leaves(predicate):

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import fitted, placed, tables
 from zadapter.base.ranks import rank
-from zadapter.layout import assign
+from zadapter.layout import assign, predict
 from zadapter.layout.build import FINER, MAX_LEAVES
 from zadapter.layout.curves import hilbert_positions, zorder_positions
 from zadapter.layout.layout import Curve
-from zadapter.planning import predict
 
 EVERY_CURVE = pytest.mark.parametrize("curve", [curve.value for curve in Curve])
 TREES = pytest.mark.parametrize("curve", ["adaptive", "linear"])

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kit.builders import file_table, snapshot
+from zadapter.backend.format import Format
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
 from zadapter.migration.context import check_apart, loading, unchanged
 from zadapter.migration.in_place import _checked as checked
@@ -15,10 +16,9 @@ from zadapter.migration.in_place import _cut as cut
 from zadapter.migration.in_place import _files_to_open as files_to_open
 from zadapter.migration.in_place import _reasons as reasons
 from zadapter.migration.in_place import _with_bounds as with_bounds
+from zadapter.spark.compat.rebase_settings import MOVING
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
-from zadapter.table.format import Format
-from zadapter.table.rebase_settings import MOVING
 from zadapter.table.snapshot import Source, Staged
 from zadapter.table.spec import Definition, PartitionField
 

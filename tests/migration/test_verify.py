@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import file_table
 from zadapter.errors import VerificationError
-from zadapter.filters.pruning import matching
 from zadapter.migration.verify import (
     FILTERS,
     _predicate,
@@ -19,6 +18,7 @@ from zadapter.migration.verify import (
     draw_ranges,
     filters_on,
 )
+from zadapter.predicates.pruning import matching
 
 
 def column(name, type_="long", *, nullable=True, **metadata):

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, request
-from zadapter.filters.tiers import Tiers
 from zadapter.planning.file_groups import jobs
 from zadapter.planning.file_size import COLD, heaviest_request, of_cold, usual
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, groups_of
+from zadapter.planning.tiers import Tiers
 
 ASKED = request(2)
 A_RUN, B_RUN = (ASKED.id + digit * 16 for digit in "ab")

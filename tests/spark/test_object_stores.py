@@ -6,8 +6,8 @@ import pyspark
 import pytest
 
 from zadapter.errors import UsageError
-from zadapter.releases.s3a import CONNECTORS, connector, hadoop_of_jars
 from zadapter.spark import object_stores, session
+from zadapter.spark.compat.s3a import CONNECTORS, connector, hadoop_of_jars
 from zadapter.spark.settings import EXCLUDES, PACKAGES
 
 HADOOP = CONNECTORS[0].hadoop

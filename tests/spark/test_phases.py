@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 import zadapter
+from zadapter.base.phases import observing
 from zadapter.errors import EngineError
-from zadapter.reports.phases import observing
 
 ROOT = Path(__file__).parents[2]
 PHASES = ["plan", "fit", "write", "verify", "commit"]

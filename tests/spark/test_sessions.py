@@ -11,10 +11,10 @@ import pytest
 
 import zadapter.spark
 from zadapter.backend import plugins
+from zadapter.backend.format import Format
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import sessions
 from zadapter.spark.settings import CATALOG, EXTENSIONS, MEMORY, PACKAGES
-from zadapter.table.format import Format
 
 FORMATS = plugins.formats()
 DELTA, ICEBERG = FORMATS["delta"].library, FORMATS["iceberg"].library

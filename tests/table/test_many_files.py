@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.builders import request
 from tests.kit.file_tables import ANY, bounds, table_of
-from zadapter.planning import predict
+from zadapter.layout import predict
 from zadapter.rewrite import shares
 from zadapter.table.file_stats import joined, structs
 from zadapter.table.snapshot import chosen, without

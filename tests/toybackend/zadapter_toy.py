@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from pyarrow import feather
 from pyspark.sql import types as T
 
+from zadapter.backend.format import Format
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import check_present
 from zadapter.base.names import resolve
 from zadapter.errors import ConflictError, UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
-from zadapter.table.format import Format
 from zadapter.table.snapshot import Snapshot, Source, Staged, Written
 from zadapter.table.spark_schema import arrow_schema
 from zadapter.table.spec import Definition, Note, Status, plain, retyped, stored, without_partition

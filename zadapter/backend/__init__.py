@@ -1,1 +1,1 @@
-"""The backend contract and the commit loop."""
+"""The contract of a backend, what formats declare, plug-ins, and the commit loop."""

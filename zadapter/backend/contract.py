@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import pyarrow as pa
 
+from zadapter.backend.format import Format
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
 from zadapter.table.encoding import Encoding
-from zadapter.table.format import Format
 from zadapter.table.snapshot import (
     Change,
     Commit,

@@ -5,8 +5,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from zadapter.backend.contract import Factory
+from zadapter.backend.format import Format
 from zadapter.errors import MissingBackendError, extra
-from zadapter.table.format import Format
 
 GROUP = "zadapter.backends"
 
@@ -65,8 +65,9 @@ def _load(entry: EntryPoint) -> Factory:
         ) from error
     if not isinstance(getattr(loaded, "format", None), Format):
         raise MissingBackendError(
-            f"backend {entry.name!r} has no attribute format of type zadapter.table.format.Format; "
-            "install a version of it that supports this version of zadapter"
+            f"backend {entry.name!r} has no attribute format of type "
+            "zadapter.backend.format.Format; install a version of it that supports this version "
+            "of zadapter"
         )
     return cast("Factory", loaded)
 

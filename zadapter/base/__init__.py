@@ -1,1 +1,1 @@
-"""Helpers of all packages: names, sizes, locations, ranks, errors of the JVM."""
+"""What every package needs: names, sizes, ranks, locations, interrupts, phases."""

@@ -12,7 +12,7 @@ from functools import wraps
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
-from zadapter.base.failures.kinds import KINDS, Kind
+from zadapter.base.failure_kinds import KINDS, Kind
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import causes, checksum_mismatch, first_line_of, java_exception
 from zadapter.base.secrets import masked

@@ -13,13 +13,13 @@ import typer
 from rich.console import Console
 
 import zadapter
-from zadapter.arguments.local_paths import check_local
 from zadapter.backend import plugins
+from zadapter.base.local_paths import check_local
 from zadapter.cli.error_messages import complaining, printing, telling
 from zadapter.cli.options import AsJson, Conf, Quiet, Verbose, parse_pairs
 from zadapter.cli.results import Result, show
 from zadapter.errors import UsageError
-from zadapter.reports.progress import progress
+from zadapter.report.progress import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,7 +100,7 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
 
 def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
     getattr(zadapter, call.function)  # says what to install if there is no PySpark
-    from zadapter.arguments.session import start_for_one_call  # noqa: PLC0415 - loads Spark
+    from zadapter.api.session import start_for_one_call  # noqa: PLC0415 - loads Spark
 
     session = start_for_one_call(conf, call.backend, [*call.tables, *call.targets])
     with nullcontext() if quiet else progress(Console(stderr=True)):

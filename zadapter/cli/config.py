@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from zadapter.arguments.local_paths import check_local
-from zadapter.arguments.options import AUTO, Options, named
 from zadapter.backend import plugins
+from zadapter.base.local_paths import check_local
 from zadapter.errors import UsageError
+from zadapter.planning.options import AUTO, Options, named
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from zadapter import Analysis, Report
-    from zadapter.insight.reads import Query
+    from zadapter.inspection.reads import Query
 
 KEYS = ("l_shipdate", "l_partkey")
 FILES = 32

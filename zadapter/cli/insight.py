@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.arguments.options import Options, check_where
 from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Html, Plot, Table, Where, parse_by
 from zadapter.cli.results import Result, check_paths, with_pages
 from zadapter.errors import UsageError
+from zadapter.planning.options import Options, check_where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

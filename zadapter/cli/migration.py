@@ -21,7 +21,7 @@ from zadapter.cli.options import (
 )
 from zadapter.cli.results import Result, facts
 from zadapter.migration.options import MigrationOptions
-from zadapter.reports.migration import Mode
+from zadapter.report.migration import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from zadapter.arguments.options import AUTO, VERIFICATIONS
 from zadapter.backend import plugins
 from zadapter.errors import UsageError
 from zadapter.layout.layout import Curve as Curves
+from zadapter.planning.options import AUTO, VERIFICATIONS
 
 CURVE, TARGET_FILE_SIZE, ROW_GROUPS = "adaptive", AUTO, 16
 """Defaults of :func:`zadapter.optimize`."""

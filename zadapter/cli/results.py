@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from zadapter.errors import MissingBackendError, UsageError, extra
-from zadapter.pictures.pages import page
-from zadapter.reports.facts import Facts
-from zadapter.reports.facts import html as html_of
-from zadapter.reports.optimize import Report
+from zadapter.report.facts import Facts
+from zadapter.report.facts import html as html_of
+from zadapter.report.pictures.pages import page
+from zadapter.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zadapter
-from zadapter.arguments.options import AUTO, Options
 from zadapter.base.printable import listed
 from zadapter.cli.calls import Call
 from zadapter.cli.config import KEYWORDS, TableOptions, load
@@ -33,13 +32,14 @@ from zadapter.cli.options import (
 )
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.reports.optimize import shown_versions
+from zadapter.planning.options import AUTO, Options
+from zadapter.report.report import shown_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zadapter.reports.optimize import Report
-    from zadapter.reports.plan import Plan
+    from zadapter.report.plan import Plan
+    from zadapter.report.report import Report
 
 SOME_FAILED = 3
 """Exit code if a table of a file failed."""

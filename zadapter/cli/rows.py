@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.arguments.options import check_deleted, check_where
 from zadapter.base.names import quote
 from zadapter.base.sizes import show as show_size
 from zadapter.base.translate_errors import explaining
@@ -14,6 +13,7 @@ from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Table, Version, Where, parse_pairs, parse_version
 from zadapter.cli.results import Result, as_json, ascii_json, facts, listing
+from zadapter.planning.options import check_deleted, check_where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.arguments.ages import parse_age
+from zadapter.base.ages import parse_age
 from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
 from zadapter.cli.options import Backend, Table

@@ -1,1 +1,1 @@
-"""`analyze`, `explain` and `audit`."""
+"""Analyses, explanations and audits of tables, and advice from their queries."""

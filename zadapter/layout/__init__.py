@@ -1,1 +1,1 @@
-"""Layouts: the assignment of a table's rows to files, and their order."""
+"""Layouts: which row goes into which file, and what filters read of the files."""

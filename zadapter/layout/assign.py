@@ -1,7 +1,7 @@
 """Assignment of rows to leaves and files over Arrow arrays: the specification.
 
-``zadapter.rewrite.expressions`` computes the same numbers with Spark expressions; a property test
-compares the two.
+``zadapter.spark.layout_expression`` computes the same numbers with Spark expressions; a property
+test compares the two.
 """
 
 from collections.abc import Sequence

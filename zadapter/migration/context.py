@@ -9,13 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.arguments.local_paths import check_local
-from zadapter.arguments.options import Options
-from zadapter.arguments.request import request_of
-from zadapter.arguments.resolve import open_table
-from zadapter.arguments.resolve import start as start_session
 from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
+from zadapter.base.local_paths import check_local
 from zadapter.base.locations import overlap
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
@@ -25,8 +21,12 @@ from zadapter.migration.copy import Transfer, keys_of
 from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import Side, filters_on, prove
 from zadapter.planning.file_size import heaviest_request
-from zadapter.reports.migration import Migration, Mode, Proof
+from zadapter.planning.options import Options
+from zadapter.planning.request import request_of
+from zadapter.report.migration import Migration, Mode, Proof
 from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.opening import open_table
+from zadapter.spark.opening import start as start_session
 from zadapter.spark.sessions import running
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total

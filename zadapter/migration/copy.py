@@ -16,11 +16,11 @@ from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.levels import orders
 from zadapter.planning.file_groups import Job, every_job
-from zadapter.releases.spark_api import rebalanced
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
 from zadapter.rewrite.verify import staged
 from zadapter.rewrite.write import encoding
+from zadapter.spark.compat.spark_api import rebalanced
 from zadapter.spark.files import discarding
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 from zadapter.base.locations import map_files, within
 from zadapter.errors import UnsupportedError
 from zadapter.migration.copy import Carried, Transfer
+from zadapter.spark.compat.rebase_settings import moving
 from zadapter.spark.footers import metadata
 from zadapter.table import file_stats
 from zadapter.table.compatibility import has_ids, unfit
 from zadapter.table.file_stats import Bounds, replaced, structs
 from zadapter.table.footers import Footer, file_table, parse
-from zadapter.table.rebase_settings import moving
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import Definition
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from zadapter.backend.commit import publish
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.locations import map_files
+from zadapter.base.phases import phase
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
 from zadapter.migration.appended import MIGRATE_AGAIN, appended
 from zadapter.migration.context import (
@@ -24,12 +25,11 @@ from zadapter.migration.context import (
     with_order,
 )
 from zadapter.migration.copy import Lot, check_rows, plainly
-from zadapter.releases.java_classes import java_classes
-from zadapter.reports.migration import Migration, Mode
-from zadapter.reports.phases import phase
+from zadapter.report.migration import Migration, Mode
 from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discarding
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.file_stats import total, totals
 from zadapter.table.snapshot import Snapshot, Source, Staged
 from zadapter.table.spec import check

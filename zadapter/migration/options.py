@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from os import PathLike
 
-from zadapter.arguments.options import AUTO, By, Options, check_flags, check_layout, named
 from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
+from zadapter.backend.format import Format
 from zadapter.errors import UsageError
-from zadapter.reports.migration import Mode
-from zadapter.table.format import Format
+from zadapter.planning.options import AUTO, By, Options, check_flags, check_layout, named
+from zadapter.report.migration import Mode
 
 
 @dataclass(frozen=True, kw_only=True)

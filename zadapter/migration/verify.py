@@ -15,12 +15,12 @@ from zadapter.base.key_text import texts
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
-from zadapter.filters.predicate import And, Comparison
-from zadapter.filters.pruning import matching
-from zadapter.planning.predict import queries
-from zadapter.reports.migration import Proof
-from zadapter.rewrite.expressions import constant
+from zadapter.layout.predict import queries
+from zadapter.predicates.predicate import And, Comparison
+from zadapter.predicates.pruning import matching
+from zadapter.report.migration import Proof
 from zadapter.spark.checksum import Totals, by_file, together
+from zadapter.spark.layout_expression import constant
 from zadapter.spark.sample import sample
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total

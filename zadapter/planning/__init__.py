@@ -1,1 +1,1 @@
-"""Selection of files to rewrite, and prediction of the effect of a rewrite."""
+"""What a rewrite is asked for, which files it takes, and what it brings and costs."""

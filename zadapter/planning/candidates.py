@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints
+from zadapter.layout.predict import Floats
 from zadapter.planning.merges import Gain, Reason, Rewrite, pays, worth
 from zadapter.planning.parts import Facts, Part
-from zadapter.planning.predict import Floats
 from zadapter.planning.reading import ByBoxes, Mask, Members, grain, opening, spread
 
 STEP = 1.25

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.filters.tiers import Tier, Tiers
 from zadapter.layout.layout import Request
 from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, by_partition
@@ -19,6 +18,7 @@ from zadapter.planning.file_size import of_cold
 from zadapter.planning.merges import Due, Reason, Renewal, Rewrite
 from zadapter.planning.parts import Facts, Part, cold_parts, parts_of
 from zadapter.planning.reading import Mask
+from zadapter.planning.tiers import Tier, Tiers
 from zadapter.table import file_stats
 
 MANY_PARTITIONS = 64

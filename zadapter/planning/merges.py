@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import ID
+from zadapter.layout.predict import Floats
 from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import Group, Root
-from zadapter.planning.predict import Floats
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.layout.layout import Curve, Request
-from zadapter.planning.box_rows import (
+from zadapter.layout.box_rows import (
     A_CELL,
     Cells,
     drawn,
@@ -19,7 +18,8 @@ from zadapter.planning.box_rows import (
     reads,
     written,
 )
-from zadapter.planning.predict import Floats, queries
+from zadapter.layout.layout import Curve, Request
+from zadapter.layout.predict import Floats, queries
 
 OPENING = 1 / 32
 """Cost of opening a file, as a share of the cost of reading a whole file of the target size."""

@@ -17,8 +17,8 @@ from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.build import TREES
 from zadapter.layout.layout import Request
 from zadapter.layout.levels import Level
+from zadapter.layout.predict import Floats
 from zadapter.layout.trunk import Trunk
-from zadapter.planning.predict import Floats
 
 FEW = 4
 """Minimum number of files of the target size that a job must hold to be worth a trunk."""

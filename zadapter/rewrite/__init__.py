@@ -1,1 +1,1 @@
-"""Rewrites of a table: plan, write, verify, commit."""
+"""Rewrites of a table: plan, fit, write, verify, commit; runs that died."""

@@ -6,15 +6,15 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from zadapter.arguments.asked import Asked
-from zadapter.arguments.options import Options
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, leaves
 from zadapter.errors import UsageError
 from zadapter.planning.compaction import Compaction, compaction, joined_files
 from zadapter.planning.file_groups import Job, reasons
 from zadapter.planning.file_size import USUAL
-from zadapter.reports.plan import Plan
+from zadapter.planning.options import Options
+from zadapter.report.plan import Plan
+from zadapter.rewrite.asked import Asked
 from zadapter.rewrite.shuffle import Clustered
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.arguments.options import Options
 from zadapter.backend.commit import publish
 from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.commit_attempts import Attempts
+from zadapter.base.phases import job, phase
 from zadapter.errors import ConflictError, VerificationError
 from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import Group, find_roots
-from zadapter.recovery.notes import Driver, Run, begun
-from zadapter.reports.course import Course
-from zadapter.reports.phases import job, phase
-from zadapter.reports.tally import Tally
+from zadapter.planning.options import Options
+from zadapter.report.course import Course
 from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
+from zadapter.rewrite.recovery.notes import Driver, Run, begun
 from zadapter.rewrite.shuffle import Clustered
+from zadapter.rewrite.tally import Tally
 from zadapter.rewrite.verify import check_contents, check_rows, staged
 from zadapter.rewrite.write import Aim, write
 from zadapter.spark.files import discard, discarding

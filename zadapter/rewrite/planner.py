@@ -7,29 +7,29 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from zadapter.arguments.asked import Asked, asked, predicate_of
-from zadapter.arguments.intent import followed
-from zadapter.arguments.options import Options
-from zadapter.arguments.request import key_columns, request_of
 from zadapter.backend.contract import Backend
 from zadapter.base.names import Parts, join
+from zadapter.base.phases import phase
 from zadapter.errors import MissingStatsError, UsageError
-from zadapter.filters.predicate import Predicate
-from zadapter.filters.tiers import Tiers
 from zadapter.layout.layout import Request
-from zadapter.overlap.alike import alike
 from zadapter.planning.effect import Effect, by_row_group, saved
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
+from zadapter.planning.options import Options
 from zadapter.planning.reading import filter_weights
-from zadapter.reports.phases import phase
-from zadapter.reports.plan import Plan
+from zadapter.planning.request import key_columns, request_of
+from zadapter.planning.tiers import Tiers
+from zadapter.predicates.predicate import Predicate
+from zadapter.report.plan import Plan
+from zadapter.rewrite.asked import Asked, asked, predicate_of
 from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
 from zadapter.rewrite.fitting import PlannedJob, fitted
+from zadapter.rewrite.intent import followed
 from zadapter.rewrite.shares import effect, share_now, share_then
 from zadapter.table import file_stats
+from zadapter.table.overlap.alike import alike
 from zadapter.table.snapshot import Snapshot, chosen, without
 
 PREDICTED = 16

@@ -12,18 +12,18 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.arguments.options import Options
 from zadapter.backend.contract import Factory, MigrationBackend, is_migratable
+from zadapter.backend.format import Format
 from zadapter.backend.plugins import load
 from zadapter.errors import SessionError
-from zadapter.reports.tally import Tally
+from zadapter.planning.options import Options
 from zadapter.rewrite.job import Call, rewrite
 from zadapter.rewrite.planner import prepare
+from zadapter.rewrite.tally import Tally
 from zadapter.rewrite.verify import staged
 from zadapter.spark.builds import untested
 from zadapter.spark.clone import scratch
 from zadapter.table.encoding import Encoding
-from zadapter.table.format import Format
 from zadapter.table.snapshot import Change, Exchange, Operation, Source
 from zadapter.table.spec import Definition, plain
 from zadapter.table.staged_files import new_id

@@ -7,10 +7,9 @@ import pyarrow as pa
 
 from zadapter.backend.contract import Backend
 from zadapter.base.ranks import Ints, Ranked
-from zadapter.layout import assign
+from zadapter.layout import assign, predict
 from zadapter.layout.filters import rank_filters
 from zadapter.layout.layout import Request
-from zadapter.planning import predict
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import stored_requests
 from zadapter.rewrite.fitting import PlannedJob

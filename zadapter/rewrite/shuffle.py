@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.backend import builds
 from zadapter.base.names import quote
 from zadapter.layout.layout import Layout
-from zadapter.releases import builds
-from zadapter.releases.spark_api import repartition_by_id
-from zadapter.rewrite.expressions import keyed
 from zadapter.spark.checksum import Totals, observed, watched
+from zadapter.spark.compat.spark_api import repartition_by_id
+from zadapter.spark.layout_expression import keyed
 from zadapter.spark.narrowing.components import untested_session
 from zadapter.spark.narrowing.self_test import failure
 from zadapter.spark.narrowing.sort import narrowed, narrows

@@ -19,11 +19,11 @@ from pyspark.sql import SparkSession
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import Interrupted, ignoring_errors
 from zadapter.errors import ConflictError, UnknownOutcomeError
-from zadapter.releases.spark_classes import activated
-from zadapter.reports.tally import Tally
 from zadapter.rewrite.job import AnyJob, Call, Ready, landed, prepared, skipped
+from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import scratch
 from zadapter.spark.files import discard
+from zadapter.spark.jvm.spark_classes import activated
 
 Place = tuple[SparkSession, Backend]
 Prepared = tuple[Ready, Tally]

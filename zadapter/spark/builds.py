@@ -10,9 +10,9 @@ from typing import Any
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
+from zadapter.backend import builds
+from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError
-from zadapter.releases import builds
-from zadapter.table.format import Format, Library
 
 VARIABLE = "ZADAPTER_UNTESTED"
 """Environment variable: ``refuse`` turns the warning about untested releases into an error."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import quote
-from zadapter.releases.spark_api import has_collation, is_variant
+from zadapter.spark.compat.spark_api import has_collation, is_variant
 
 _SHIFTS = (0, 21, 42)
 """First bits of the three parts of a hash. The sum of such a part overflows after 2**41 rows."""

@@ -15,12 +15,12 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.interrupts import ignoring_errors
-from zadapter.releases import spark_names
-from zadapter.releases.java_classes import java_classes
-from zadapter.releases.scala import add_all, module
-from zadapter.releases.spark_api import error_loggers
-from zadapter.releases.spark_classes import activated, dataset
-from zadapter.table import rebase_settings
+from zadapter.spark.compat import rebase_settings
+from zadapter.spark.compat.spark_api import error_loggers
+from zadapter.spark.jvm import spark_names
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.scala import add_all, module
+from zadapter.spark.jvm.spark_classes import activated, dataset
 from zadapter.table.snapshot import Snapshot
 
 SAFE = {

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from zadapter.filters import spark_tree
-from zadapter.filters.predicate import Predicate
+from zadapter.predicates import spark_tree
+from zadapter.predicates.predicate import Predicate
 
 JavaObject = Any
 _SEPARATOR = "\0"

@@ -12,7 +12,7 @@ from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
-from zadapter.releases.java_classes import java_classes
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.snapshot import Written
 
 _MARKERS, _MARKER_PREFIX = "_zadapter", "migration-"

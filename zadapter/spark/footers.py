@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
 from zadapter.base.interrupts import ignoring_errors, reraise
-from zadapter.base.java_file import JavaFile
 from zadapter.base.locations import map_files
 from zadapter.base.names import Parts
 from zadapter.base.translate_errors import explain, is_foreign, texts
 from zadapter.errors import DataFileError
-from zadapter.filters.row_groups import Groups, groups_of
-from zadapter.releases.java_classes import java_classes
+from zadapter.predicates.row_groups import Groups, groups_of
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.java_file import JavaFile
 from zadapter.table.file_stats import spread
 from zadapter.table.footers import Footer, file_table, parse, row_groups
 from zadapter.table.snapshot import Snapshot

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
+from zadapter.base import phases
 from zadapter.base.interrupts import TAG, ignoring_errors, stages_by_job
-from zadapter.releases.java_classes import java_classes
-from zadapter.reports import phases
-from zadapter.reports.phases import Amounts, Phase
+from zadapter.base.phases import Amounts, Phase
+from zadapter.spark.jvm.java_classes import java_classes
 
 _DESCRIPTION = "spark.job.description"
 _GROUP = "spark.jobGroup.id"
@@ -60,7 +60,7 @@ def grouped(spark: SparkSession, run: str) -> Iterator[None]:
 def described(context: Any, step: Phase) -> Iterator[None]:
     """Describe the Spark jobs of a phase, such as ``zadapter: write t, job 2 of 5``; measure them.
 
-    Errors do not reach the call: see ``zadapter.reports.phases``.
+    Errors do not reach the call: see ``zadapter.base.phases``.
 
     Args:
         context: The SparkContext.

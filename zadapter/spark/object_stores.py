@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.interrupts import reraise
 from zadapter.errors import SessionError
-from zadapter.releases import s3a
-from zadapter.releases.java_classes import java_classes
 from zadapter.spark import settings
+from zadapter.spark.compat import s3a
+from zadapter.spark.jvm.java_classes import java_classes
 
 S3 = "s3"
 """The only object store for which zadapter loads packages."""

@@ -10,7 +10,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
-from zadapter.releases.spark_api import to_arrow, valid_text
+from zadapter.spark.compat.spark_api import to_arrow, valid_text
 from zadapter.table.file_stats import column, spread
 
 SEED = 7

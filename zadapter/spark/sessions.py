@@ -9,6 +9,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
+from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import builds, object_stores, settings
 from zadapter.spark.launch.ivy import UnresolvedError
@@ -19,7 +20,6 @@ from zadapter.spark.launch.start import (
     supported,
 )
 from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES
-from zadapter.table.format import Format, Library
 
 _logger = logging.getLogger(__name__)
 

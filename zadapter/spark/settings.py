@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.find_spark_home import _find_spark_home
 
-from zadapter.table.format import Library
+from zadapter.backend.format import Library
 
 PACKAGES = "spark.jars.packages"
 EXCLUDES = "spark.jars.excludes"

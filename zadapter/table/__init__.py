@@ -1,1 +1,1 @@
-"""Values that backends and the core exchange: snapshots, file tables, table definitions."""
+"""Values from a table's log: snapshots, file tables with bounds, definitions."""

@@ -11,8 +11,8 @@ from zadapter.backend.contract import Backend
 from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.names import Parts
 from zadapter.errors import UnknownTableError
-from zadapter.releases.spark_api import to_arrow
 from zadapter.rewrite.verify import staged
+from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.spark.files import discard
 from zadapter.spark.footers import metadata, read
 from zadapter.table.encoding import Encoding

@@ -9,7 +9,7 @@ import zadapter
 from zadapter.backend.contract import MigrationBackend
 from zadapter.errors import ConflictError, UnknownTableError, UsageError
 from zadapter.migration.context import loading
-from zadapter.reports.migration import Migration
+from zadapter.report.migration import Migration
 from zadapter.rewrite.verify import staged
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source

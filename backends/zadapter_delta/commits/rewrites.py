@@ -17,8 +17,8 @@ from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.spark.jvm.removal import remove_named, removing
 from zadapter.table.file_stats import total
-from zadapter.table.removal import remove_named, removing
 from zadapter.table.snapshot import Change, Snapshot
 from zadapter_delta.calls import new
 from zadapter_delta.jvm import JavaObject, Jvm

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import Parts, quote
-from zadapter.releases.spark_api import try_cast
-from zadapter.releases.spark_parts import arrow_parts
+from zadapter.spark.compat.spark_api import try_cast
+from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.file_stats import DELETED, OWNER, column_stats, joined, schema, structs
 from zadapter_delta.columns import with_bounds
 

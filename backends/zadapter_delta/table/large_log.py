@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.releases.spark_api import to_arrow
+from zadapter.spark.compat.spark_api import to_arrow
 from zadapter_delta.jvm import JavaObject, Jvm
 
 LARGE = 8 << 20

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
-from zadapter.releases.scala import each
+from zadapter.spark.jvm.scala import each
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.large_log import LargeLog, is_large

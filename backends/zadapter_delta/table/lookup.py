@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, warehouse_not_created
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
-from zadapter.releases import spark_names
-from zadapter.releases.s3a import connector, hadoop_of_jvm
+from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
+from zadapter.spark.jvm import spark_names
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
 from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, untested

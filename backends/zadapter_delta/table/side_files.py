@@ -2,7 +2,7 @@
 
 from zadapter.base.java_errors import causes
 from zadapter.errors import CorruptLogError
-from zadapter.table.removal import named, remove_named
+from zadapter.spark.jvm.removal import named, remove_named
 from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite
 from zadapter_delta.jvm import JavaObject, Jvm
 

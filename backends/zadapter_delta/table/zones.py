@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.base.key_text import texts
 from zadapter.base.names import join
 from zadapter.errors import UnsupportedError
-from zadapter.releases.spark_api import to_arrow
+from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.table.snapshot import Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.live_files import LiveFiles

@@ -19,7 +19,7 @@ from zadapter.errors import (
     UsageError,
     VerificationError,
 )
-from zadapter.releases import spark_names
+from zadapter.spark.jvm import spark_names
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from zadapter.errors import UnsupportedError
-from zadapter.releases.scala import each
-from zadapter.table.spark_scans import leaves_of
+from zadapter.spark.jvm.scala import each
+from zadapter.spark.jvm.scans import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
 MOST_HELD = 100_000

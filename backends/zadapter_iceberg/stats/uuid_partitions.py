@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.releases.scala import each
+from zadapter.spark.jvm.scala import each
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.facts import facts
 from zadapter_iceberg.stats.scan_tasks import FILE

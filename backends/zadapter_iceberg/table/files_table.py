@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, resolve
-from zadapter.releases.spark_parts import arrow_parts
+from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.file_stats import joined
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column

@@ -13,9 +13,9 @@ from zadapter.errors import (
     UnknownTableError,
     UnsupportedError,
 )
-from zadapter.releases import spark_names
-from zadapter.releases.s3a import connector, hadoop_of_jvm
-from zadapter.releases.spark_api import settings as all_settings
+from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
+from zadapter.spark.compat.spark_api import settings as all_settings
+from zadapter.spark.jvm import spark_names
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm

@@ -14,7 +14,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.names import Parts, join, leaves
 from zadapter.base.printable import listed
 from zadapter.errors import UnsupportedError
-from zadapter.releases.scala import each
+from zadapter.spark.jvm.scala import each
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_iceberg.columns import Column, Field, check_names, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm

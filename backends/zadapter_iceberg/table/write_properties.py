@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from zadapter.base.names import Parts
 from zadapter.layout.layout import Layout
-from zadapter.releases.scala import java_dict
+from zadapter.spark.jvm.scala import java_dict
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Snapshot

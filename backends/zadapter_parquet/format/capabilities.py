@@ -1,6 +1,6 @@
 """What folders of plain Parquet files can do."""
 
-from zadapter.table.format import Format
+from zadapter.backend.format import Format
 
 FORMAT = Format(
     name="parquet",

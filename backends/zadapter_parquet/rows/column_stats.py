@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import Parts, quote
-from zadapter.releases.spark_api import to_arrow
+from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.table.encoding import KEPT
 from zadapter.table.file_stats import schema, stats_of_values, structs
 

@@ -14,10 +14,10 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base import locations as places
 from zadapter.base.names import quote
 from zadapter.errors import SessionError
-from zadapter.releases.java_classes import java_classes
-from zadapter.releases.spark_api import metadata_column
+from zadapter.spark.compat.rebase_settings import MOVING, moving
+from zadapter.spark.compat.spark_api import metadata_column
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.encoding import Encoding
-from zadapter.table.rebase_settings import MOVING, moving
 from zadapter.table.spec import atoms
 from zadapter_parquet.store.hive_names import NULL
 

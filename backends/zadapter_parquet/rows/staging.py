@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.spark.jvm.removal import remove_folder, removing
 from zadapter.table.encoding import Encoding
-from zadapter.table.removal import remove_folder, removing
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files

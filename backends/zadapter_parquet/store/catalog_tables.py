@@ -25,8 +25,8 @@ from zadapter.errors import (
     UsageError,
     ZadapterError,
 )
-from zadapter.releases import spark_names
-from zadapter.releases.java_classes import java_classes
+from zadapter.spark.jvm import spark_names
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
 from zadapter_parquet.store.hive_names import is_folder_type

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line, java_exception
-from zadapter.base.java_file import JavaFile
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
-from zadapter.releases.java_classes import java_classes
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.java_file import JavaFile
 from zadapter_parquet.format.entries import LARGEST
 from zadapter_parquet.format.paths import ASIDE, checked
 from zadapter_parquet.store.contract import Found, Outcome

@@ -14,9 +14,9 @@ from obstore import exceptions
 from obstore.store import from_url
 
 from zadapter.base.java_errors import first_line
-from zadapter.base.java_file import RangeFile
 from zadapter.base.locations import STORE, map_files
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError, UnsupportedError
+from zadapter.spark.jvm.java_file import RangeFile
 from zadapter_parquet.format.entries import LARGEST
 from zadapter_parquet.format.paths import checked
 from zadapter_parquet.store.contract import Found, Outcome

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.locations import path_of, reachable, unescaped
 from zadapter.errors import MissingBackendError, extra
-from zadapter.releases.java_classes import java_classes
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import catalog_tables, s3
 from zadapter_parquet.store.contract import Files
 from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
-from zadapter.releases.java_classes import java_classes
-from zadapter.releases.s3a import Credentials, credentials_of, region_of
+from zadapter.spark.compat.s3a import Credentials, credentials_of, region_of
+from zadapter.spark.jvm.java_classes import java_classes
 
 JavaObject = Any
 

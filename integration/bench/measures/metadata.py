@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter.filters import pruning
-from zadapter.filters.predicate import And, Comparison
-from zadapter.insight.analyzer import Subject, analysis
-from zadapter.insight.parts import explained_files
+from zadapter.inspection.analyzer import Subject, analysis
+from zadapter.inspection.parts import explained_files
 from zadapter.layout.layout import Request
 from zadapter.planning import file_groups
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import groups_of
+from zadapter.predicates import pruning
+from zadapter.predicates.predicate import And, Comparison
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter_parquet.format.entries import Entry, Operation

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from tests.kit.builders import snapshot
-from zadapter.arguments.where import condition
-from zadapter.filters.predicate import Predicate
-from zadapter.filters.pruning import matching
+from zadapter.predicates.predicate import Predicate
+from zadapter.predicates.pruning import matching
+from zadapter.spark.where import condition
 from zadapter.table import footers
 from zadapter.table.footers import Footer
 from zadapter.table.spark_schema import arrow_schema

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from integration.bench.tables import hits, ssb, synthetic, tpc
 from zadapter.base.ranks import rank
-from zadapter.planning import predict
+from zadapter.layout import predict
 
 ROWS = 6_000_000
 """Rows of a table at scale 1, about as many as in TPC-H's lineitem."""

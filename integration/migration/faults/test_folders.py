@@ -102,7 +102,7 @@ def test_what_others_have_put_into_the_folder_stays(lakes, spark, monkeypatch):
     table, target = lakes.make("delta", spark.range(10)), path_of(lakes, "iceberg")
     theirs = Path(target, "of somebody else")
     at_commit(monkeypatch, "iceberg", after=lambda: theirs.write_text("x"))
-    monkeypatch.setattr("zadapter.migration.migrate.proof", fail)
+    monkeypatch.setattr("zadapter.api.migrate.proof", fail)
 
     with pytest.raises(VerificationError):
         lakes.migrate("delta", table, "iceberg", target)
@@ -120,7 +120,7 @@ def test_a_table_that_somebody_else_has_changed_is_not_removed(lakes, spark, mon
         lakes.sql(f"INSERT INTO {target}.branch_dev VALUES (100)")
 
     at_commit(monkeypatch, "iceberg", after=change)
-    monkeypatch.setattr("zadapter.migration.migrate.proof", fail)
+    monkeypatch.setattr("zadapter.api.migrate.proof", fail)
 
     with pytest.raises(VerificationError):
         lakes.migrate("delta", table, "iceberg", target)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as F
 
+from zadapter.backend.builds import SPARK
 from zadapter.backend.plugins import formats
-from zadapter.releases.builds import SPARK
 from zadapter.spark.narrowing.components import untested_plan, untested_session
 
 OURS = ",".join(form.library.extension for form in formats().values() if form.library)

@@ -9,15 +9,15 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.kit.builders import snapshot
-from tests.spark.rewrite.test_expressions import layout_of, request
+from tests.spark.test_layout_expression import layout_of, request
+from zadapter.backend import builds
 from zadapter.base.names import quote
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.planning.file_groups import roots_of
-from zadapter.releases import builds
-from zadapter.releases.spark_api import from_arrow, to_arrow
 from zadapter.rewrite.shuffle import clustered
 from zadapter.spark.checksum import whole
+from zadapter.spark.compat.spark_api import from_arrow, to_arrow
 
 AS_THEY_ARE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

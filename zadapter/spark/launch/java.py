@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
+from zadapter.backend.builds import java_for
 from zadapter.errors import SessionError, extra
-from zadapter.releases.builds import java_for
 
 SUPPORTED = java_for(pyspark.__version__)
 """Releases of Java that Spark and its Hadoop support."""

@@ -12,12 +12,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from zadapter.backend.format import Format
 from zadapter.errors import SessionError
 from zadapter.spark import builds, object_stores, settings
 from zadapter.spark.launch import archive, folders, jars, java, quiet
 from zadapter.spark.launch.java import Java
 from zadapter.spark.settings import PACKAGES
-from zadapter.table.format import Format
 
 NO_CONNECT = (
     "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "

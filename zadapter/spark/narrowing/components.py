@@ -9,10 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from zadapter.backend import plugins
-from zadapter.releases import builds
+from zadapter.backend import builds, plugins
+from zadapter.backend.format import Library
 from zadapter.spark.settings import EXTENSIONS
-from zadapter.table.format import Library
 
 _PLUGINS = "spark.plugins"
 _SHUFFLE = "spark.shuffle.manager"

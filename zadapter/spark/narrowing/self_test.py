@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.interrupts import reraise
 from zadapter.base.translate_errors import root_cause, texts
-from zadapter.releases.spark_api import repartition_by_id, to_arrow
+from zadapter.spark.compat.spark_api import repartition_by_id, to_arrow
 from zadapter.spark.narrowing.sort import narrowed
 
 ROWS = 60

@@ -11,9 +11,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from zadapter.releases import scala
-from zadapter.releases.java_classes import java_classes
 from zadapter.spark.clone import planned, switched_off
+from zadapter.spark.jvm import scala
+from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.narrowing.components import untested_plan
 
 _BITS = 64

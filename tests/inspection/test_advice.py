@@ -1,0 +1,88 @@
+"""An advice says when a rewrite has paid, and what a layout has become worth."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from zadapter.inspection.advice import LEARNED, Advice, Candidate, Drift, QueryEffect
+from zadapter.layout.filters import Keys
+
+KEYS = Keys({"k": 1.0})
+TODAY, THEN = (
+    Candidate(name=name, keys=keys, share=share, row_group_share=None, share_learned=share,
+              bytes_rewritten=size)
+    for name, keys, share, size in (("as it is", None, 0.41, 0), (LEARNED, KEYS, 0.21, 9_000))
+)  # fmt: skip
+DRIFT = Drift(filters=180, promised=0.231, held=0.24, elsewhere=0.17)
+
+
+def advice(**changed):
+    """An advice to learn from the log."""
+    queries = (QueryEffect(where="k = 1 AND s = '<b>'", weight=3.0, before=0.41, after=0.21),)
+    said = Advice(table="t", format="delta", version=1, entries=3, filters=1, learned_from=1,
+                  judged_by=1, held_out=True, unused={}, rows=9, sampled=9, files=4,
+                  candidates=(TODAY, THEN), best=KEYS, bloom_filters={},
+                  queries=queries)  # fmt: skip
+    return replace(said, **changed)
+
+
+def test_a_rewrite_pays_after_days_where_the_log_has_times():
+    """It reads and writes all bytes once, and each query saves a fifth of them."""
+    timed = advice(queries_a_day=4.0)
+
+    assert THEN.pays_after(TODAY) == 10
+    assert timed.pays_after_days(THEN) == 2.5
+    assert timed.facts()["pays after"] == "2.5 days, 10 queries, in bytes read"
+    assert advice().pays_after_days(THEN) is None
+    assert advice().facts()["pays after"] == "10 queries, in bytes read"
+    assert timed.pays_after_days(TODAY) is None
+    assert advice(queries_a_day=1e3).facts()["pays after"] == "10 queries, in bytes read"
+
+
+@pytest.mark.parametrize(
+    ("changed", "learned", "judged"),
+    [
+        ({"entries": 20}, "1 filters, the older part of the log", "1 filters, the newer part"),
+        ({"entries": 19}, "1 filters, the older part of the log", "too few to rely on"),
+        ({"held_out": False}, "1 filters, the whole log", "the same: only one part"),
+    ],
+)
+def test_what_an_advice_rests_on_is_said(changed, learned, judged):
+    """Queries that were not learned from, and enough of them."""
+    facts = advice(**changed).facts()
+
+    assert facts["learned from"] == learned
+    assert judged in facts["judged by"]
+
+
+def test_a_learned_layout_is_compared_with_what_it_promised():
+    """And to learn anew is proposed where that lets queries read less."""
+    drifted = advice(drift=DRIFT)
+    left = advice(drift=DRIFT, best=None)
+
+    assert "promised 23.1% to the 180 filters" in drifted.facts()["drift"]
+    assert "these queries read 41.0%; 17% filter none of its columns" in drifted.facts()["drift"]
+    assert drifted.facts()["advice"] == f"learn anew, {LEARNED}: k"
+    assert left.facts()["advice"].startswith("leave it as it is")
+    assert "drift" not in advice().facts()
+    assert "only newer" not in advice().facts()
+    assert "queries filter b, c, from" in advice(newer_columns=("b", "c")).facts()["only newer"]
+    assert advice().facts()["advice"] == f"{LEARNED}: k"
+
+
+@pytest.mark.parametrize("best", [KEYS, None])
+def test_every_form_has_the_same_facts(best):
+    """Text, HTML with a picture, and JSON; texts of a log are escaped."""
+    found = advice(best=best, drift=DRIFT, queries_a_day=4.0)
+
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["drift"]["promised"] == 0.231
+    assert document["queries_a_day"] == 4.0
+    assert found.facts()["drift"] in str(found)
+    assert "<b>" not in found._repr_html_()
+    assert found._repr_html_().count("<svg") == 1
+    canvas = FigureCanvasAgg(found.plot())
+    canvas.draw()
+    assert canvas.get_width_height() == (1200, 800)

@@ -1,0 +1,116 @@
+"""Nonsense is refused before Spark starts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from zadapter.base.local_paths import VARIABLES
+
+WRONG = [
+    ("table=None", "is not a table"),
+    ("table='  '", "is not a table"),
+    ("by=None, curve='zorder'", "without by= have no effect"),
+    ("by=5", "by= must contain column names, not 5"),
+    ("by=[]", "no key columns"),
+    ("by=['a', 'a']", "duplicate key columns"),
+    ("by={'a': 'x'}", "the weight of a in by= is 'x'"),
+    ("by={'a': None}", "the weight of a in by= is None"),
+    ("by={'a': float('nan')}", "positive number"),
+    ("by={'a': 0}", "positive number"),
+    ("by={5: 1}", "column names, not 5"),
+    ("bloom_filters=5", "bloom_filters= must contain column names, not 5"),
+    ("bloom_filters=['a', 'a']", "duplicate columns in bloom_filters=: a, a"),
+    ("where=True", "where= must be a SQL string"),
+    ("where=' '", "where= is empty"),
+    ("where='\\ud800'", "not valid Unicode"),
+    ("backend='detla'", "unknown backend 'detla'"),
+    ("backend=5", "backend= must be a format name"),
+    ("table='lake/nowhere'", "lake/nowhere: path not found"),
+    ("curve=['x']", "unknown curve"),
+    ("curve='peano'", "unknown curve 'peano'"),
+    ("row_groups=0", "at least 1"),
+    ("row_groups=True", "an integer"),
+    ("row_groups=2.5", "an integer"),
+    ("target_file_size='many'", "target_file_size: 'many'"),
+    ("max_group_bytes=10", "max_group_bytes: 10 is too small"),
+    ("force='no'", "True or False"),
+    ("widen_stats=1", "True or False"),
+    ("verify='twice'", "unknown verify='twice'; expected one of: counts, checksum"),
+    ("verify=None", "unknown verify=None"),
+    ("tiers={}", "tiers= must name one column"),
+    ("tiers={'a': {'hot': '2d'}, 'b': {'hot': '2d'}}", "tiers= must name one column"),
+    ("tiers={5: {'hot': '2d'}}", "tiers= must name a column, not 5"),
+    ("tiers={'a': {'cold': '2d'}}", "must be ages of hot and warm"),
+    ("tiers={'a': {}}", "must be ages of hot and warm"),
+    ("tiers={'a': {'hot': 'soon'}}", "tiers= hot: 'soon' is not a duration"),
+    ("tiers={'a': {'hot': '0d'}}", "tiers= hot must be a duration"),
+    ("tiers={'a': {'hot': '5w', 'warm': '30d'}}", r"hot (5w) must be less than warm (30d)"),
+    ("tiers={'a': {'hot': '2d'}}, force=True", "force= rewrites every file"),
+    ("price=5", "price= must have prices by name, not 5; expected some of: put, get, gb_read"),
+    ("price={'put': True}", "the price of put must be a number of at least 0, not True"),
+    ("backoff=3", "zadapter.Backoff"),
+]
+OTHERS = [
+    ("migrate('t', to='delta', target='u', mode='x')", "unknown mode 'x'; expected one of: copy"),
+    ("migrate('t', to='detla', target='u')", "unknown backend 'detla'"),
+    ("migrate('t', to='delta', target='u', curve='peano')", "unknown curve 'peano'"),
+    ("migrate('t', to='delta', target='u', follow=1)", "follow= must be True or False"),
+    ("migrate('t', to='delta', target='u', by='a', follow=True)", "by= rewrites all rows"),
+    ("migrate('lake/nowhere', to='delta', target='u')", "lake/nowhere: path not found"),
+    ("read('t', where='')", "where= is empty"),
+    ("read('t', version='1')", "version= must be an integer or a datetime, not '1'"),
+    ("files('t', row_groups=4)", "row_groups= must be True or False"),
+    ("files('/lake/nowhere')", "/lake/nowhere: path not found"),
+    ("delete('t', '')", "pass where='true' to delete all rows"),
+    ("delete('t', 5)", "where= must be a SQL string"),
+    ("restore('t', 'v1')", "version must be an integer, not 'v1'"),
+    ("history('lake/nowhere')", "path not found"),
+    ("publish('t', dry_run='no')", "dry_run= must be True or False"),
+    ("vacuum('t', older_than=7)", "older_than= must be a datetime.timedelta"),
+]
+"""Calls of the other functions."""
+CODE = """
+import zadapter
+from zadapter.errors import UsageError
+for text, expected in {wrong!r}:
+    arguments = dict(table="t", by="a") | eval(f"dict({{text}})")
+    try:
+        zadapter.optimize(arguments.pop("table"), **arguments)
+    except UsageError as error:
+        if expected not in str(error):
+            print(text, "says", error)
+    else:
+        print(text, "is accepted")
+for text, expected in {others!r}:
+    try:
+        eval("zadapter." + text)
+    except UsageError as error:
+        if expected not in str(error):
+            print(text, "says", error)
+    else:
+        print(text, "is accepted")
+from pyspark import SparkContext
+assert SparkContext._active_spark_context is None
+"""
+
+
+def test_nonsense_is_refused_before_spark_starts():
+    """Each with the argument's name, and at once."""
+    code = CODE.format(wrong=WRONG, others=OTHERS)
+    environment = {name: os.environ[name] for name in os.environ.keys() - set(VARIABLES)}
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (answer.stdout, answer.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("table", ["lake/events", Path("lake/events")])
+def test_a_path_is_a_table(table):
+    """As text, or as Python writes paths."""
+    from zadapter.planning.options import Options
+
+    assert Options(table=table, by="a").name == "lake/events"

@@ -1,1 +1,0 @@
-"""Advice on key columns, from the filters of a query log."""

@@ -1,0 +1,68 @@
+"""``advise``: which key columns the queries of a log ask for."""
+
+from collections.abc import Sequence
+from os import PathLike
+
+from pyspark.sql import SparkSession
+
+from zadapter.backend.contract import Factory
+from zadapter.base.phases import phase
+from zadapter.base.translate_errors import explained
+from zadapter.errors import UsageError
+from zadapter.inspection.advice import Advice
+from zadapter.inspection.advise.choice import HOLDOUT, advise_on
+from zadapter.inspection.measure.opened import opening
+from zadapter.inspection.querylog.sources import Queries
+from zadapter.layout.filters import Keys
+from zadapter.planning.options import By, Options, named
+
+
+@explained
+def advise(
+    table: str | PathLike[str],
+    queries: Queries,
+    *,
+    candidates: Sequence[By] | None = None,
+    holdout: float = HOLDOUT,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> Advice:
+    """Return which layout lets the queries of a log read least, without writing anything.
+
+    Layouts are learned from the older part of the log, and judged by the newer part. The rows that
+    queries read are predicted from a sample.
+
+    Args:
+        table: A path or an identifier.
+        queries: Queries or conditions, in the order of time; or pairs of such a text and a weight;
+            or a path: a ``.sql`` file, a CSV or Parquet file with a column of texts, a folder or
+            file of Spark's event log, scan reports of Iceberg as lines of JSON; or a DataFrame with
+            a column of texts. Spark plans queries, and runs none.
+        candidates: Key columns to compare, each as ``by`` of :func:`zadapter.optimize`.
+        holdout: Share of the log that layouts are judged by.
+        backend: The format, or a backend's class; None: detect it.
+        spark: A Spark session, whose views and catalogs the queries refer to; None: the running
+            session, or a new one.
+
+    Raises:
+        UsageError: There is no such table, the log is empty or invalid, or no query filters the
+            table by a column that can be a key.
+    """
+    if isinstance(candidates, str):
+        raise UsageError(f"candidates= must be a list of key columns, not {candidates!r}")
+    if not 0 < holdout < 1:
+        raise UsageError(f"holdout= must be a share between 0 and 1, not {holdout!r}")
+    asked = [Options(table=table, by=by) for by in candidates or ()]
+    with opening("advise", named(table), backend, spark) as opened, phase("advise", named(table)):
+        by_name = {
+            f"candidate {number}": Keys(options.weights, options.filters)
+            for number, options in enumerate(asked, 1)
+        }
+        return advise_on(
+            opened.backend,
+            opened.snapshot,
+            opened.session,
+            queries,
+            asked=by_name,
+            holdout=holdout,
+        )

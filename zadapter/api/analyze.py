@@ -1,0 +1,218 @@
+"""``analyze``: how well a table is clustered, from its log."""
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.api.optimize import plan as predicted
+from zadapter.backend.contract import Factory
+from zadapter.base.names import Parts, join
+from zadapter.base.translate_errors import explained
+from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.inspection.analysis import Analysis, RowGroups
+from zadapter.inspection.analyzer import Subject, analysis
+from zadapter.inspection.columns import reason_without
+from zadapter.inspection.due import Due, planned
+from zadapter.inspection.measure.opened import Opened, opening
+from zadapter.inspection.measure.queries import JUDGED, conditions, judged, log_of
+from zadapter.inspection.querylog.sources import Queries
+from zadapter.layout.layout import Request
+from zadapter.planning.file_size import present_file_size
+from zadapter.planning.options import By, Options, check_flags, check_where, named
+from zadapter.planning.request import key_columns, request_of
+from zadapter.predicates.predicate import Predicate
+from zadapter.predicates.predicate import columns as columns_of
+from zadapter.predicates.pruning import matching
+from zadapter.rewrite.asked import asked
+from zadapter.rewrite.compaction import compaction_plan, ordering_columns
+from zadapter.rewrite.intent import laid
+from zadapter.spark.footers import of_row_groups
+from zadapter.table.file_stats import narrowed, row_counts, spread
+from zadapter.table.overlap.extents import extent, space
+
+MOST_COLUMNS = 32
+"""Number of columns that are analyzed, besides those that the caller names."""
+SAMPLE_FILES = 64
+"""Number of files whose footers are read, unless the caller states one."""
+_NO_KEYS = "no file is clustered; pass by= (--by), one to four columns that filters use"
+_KEYS = 4
+"""Number of columns that row groups are compared in, of a table without key columns."""
+
+
+@explained
+def analyze(  # noqa: PLR0913 - the public call, all by keyword
+    table: str | PathLike[str],
+    *,
+    by: By | None = None,
+    where: str | None = None,
+    queries: Queries | None = None,
+    matches: bool = False,
+    row_groups: bool = False,
+    sample_files: int = SAMPLE_FILES,
+    plan: bool = False,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> Analysis:
+    """Return how well *table* is clustered, and whether a rewrite is due, from its log alone.
+
+    Args:
+        table: A path or an identifier.
+        by: Key columns as for :func:`zadapter.optimize`. None: those that the table is clustered
+            by.
+        where: A condition in Spark's SQL. Only files that may match it are analyzed.
+        queries: Conditions, or a log as for :func:`zadapter.advise`. The analysis has the share of
+            files and rows that each filter has to read. A condition that is wrong is refused; of a
+            log, what cannot be used is counted.
+        matches: Also read the files that the queries open, and count those without a matching row.
+        row_groups: Also read footers, and compare the row groups.
+        sample_files: Maximum number of files whose footers are read.
+        plan: Judge a rewrite by :func:`zadapter.plan`, which samples rows and reads footers;
+            otherwise by the bounds of files alone.
+        backend: The format, or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
+
+    Raises:
+        UsageError: There is no such table or column, or a condition is invalid.
+    """
+    check_where(where)
+    check_flags(matches=matches, row_groups=row_groups, plan=plan)
+    check_sample(sample_files)
+    texts = conditions(queries, matches=matches)
+    options = Options(table=table, by=by, where=where)
+    told = None
+    if plan:
+        told = planned(predicted(table, by=by, where=where, backend=backend, spark=spark))
+    footers = sample_files if row_groups else None
+    with opening("analyze", named(table), backend, spark) as opened:
+        log = log_of(opened, queries, texts)
+        filtered = None if where is None else opened.condition(where).predicate
+        used = [each.predicate for each in log.filters[:JUDGED]]
+        subject = _subject(opened, options, filtered, [*used, *([filtered] if filtered else [])])
+        return analysis(
+            subject,
+            where=where,
+            log=log,
+            queries=judged(opened, subject.files, log, footers=footers, matches=matches),
+            row_groups=None if footers is None else _row_groups(opened, subject, footers),
+            rewrite=told or subject.due() or _joined(opened, options, filtered, subject.note),
+        )
+
+
+def check_sample(sample_files: object) -> None:
+    """Check a number of files.
+
+    Raises:
+        UsageError: It is not a whole number above 0.
+    """
+    if isinstance(sample_files, bool) or not isinstance(sample_files, int) or sample_files < 1:
+        raise UsageError(f"sample_files= must be a whole number above 0, not {sample_files!r}")
+
+
+def _subject(
+    opened: Opened, options: Options, where: Predicate | None, conditions: Sequence[Predicate]
+) -> Subject:
+    """Return the files to analyze, and what is known of the table."""
+    snapshot = opened.snapshot
+    keys = () if options.by is None else _keys(options, opened)
+    used = [column for each in conditions for column in sorted(columns_of(each))]
+    wanted, left_out = _wanted(opened, (*keys, *snapshot.clustering, *used))
+    files = opened.backend.files(snapshot, wanted)
+    request, note = _request(opened, options, files)
+    lacking = [] if request is None else [c for c in request.columns if c not in wanted]
+    if lacking:
+        wanted = (*lacking, *wanted)
+        files = opened.backend.files(snapshot, wanted)
+    table_files = files.num_rows
+    if where is not None:
+        files = files.filter(pa.array(matching(where, files)))
+    first = () if request is None else request.columns
+    partition = snapshot.partition
+    others = tuple(c for c in wanted if c not in first and c[0] not in partition)
+    return Subject(
+        snapshot=snapshot,
+        files=files,
+        columns=(*first, *others),
+        request=request,
+        table_files=table_files,
+        limits=options.limits,
+        target_file_size=present_file_size(files, request, snapshot.target_file_size),
+        left_out=left_out,
+        note=note,
+    )
+
+
+def _keys(options: Options, opened: Opened) -> tuple[Parts, ...]:
+    """Return the key columns that the caller names, or none if they cannot be keys.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+    """
+    try:
+        return key_columns(options, opened.snapshot)
+    except UnknownColumnError:
+        raise
+    except UsageError:
+        return ()
+
+
+def _wanted(
+    opened: Opened, named_columns: Sequence[Parts]
+) -> tuple[tuple[Parts, ...], dict[str, str]]:
+    """Return the columns to analyze, and why others are left out."""
+    snapshot = opened.snapshot
+    found, left_out = list(dict.fromkeys(named_columns)), dict[str, str]()
+    room = MOST_COLUMNS - len(found)
+    for column in opened.columns:
+        reason = reason_without(snapshot, column)
+        if column in found:
+            continue
+        if reason is not None:
+            left_out[join(column)] = reason
+        elif room > 0:
+            found.append(column)
+            room -= 1
+        else:
+            left_out[join(column)] = f"more than {MOST_COLUMNS} columns; name it in by="
+    return tuple(found), left_out
+
+
+def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request | None, str]:
+    """Return the layout that a rewrite would give the table, or why there is none."""
+    try:
+        stated = options if options.by is not None else laid(options, files, opened.snapshot)
+        if stated is None:
+            return None, _NO_KEYS
+        return request_of(stated, opened.snapshot, files), ""
+    except UsageError as error:
+        return None, str(error).removeprefix(f"{opened.snapshot.table}: ")
+
+
+def _joined(opened: Opened, options: Options, where: Predicate | None, note: str) -> Due | None:
+    """Return which small files would be joined, of a table without key columns."""
+    if note != _NO_KEYS:
+        return None
+    columns = ordering_columns(opened.snapshot)
+    found = asked(options, opened.backend, opened.snapshot, columns, where)
+    return planned(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
+
+
+def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:
+    """Read footers, and return what filters read by row group and by file."""
+    picked = spread(subject.files, count)
+    columns = subject.columns[: subject.keys or _KEYS]
+    if not columns or not picked.num_rows:
+        return None
+    groups = of_row_groups(opened.session, opened.snapshot, picked, opened.uris(picked), columns)
+    table = groups.table
+    together = pa.concat_tables([table, narrowed(picked, table.schema).select(table.column_names)])
+    boxes = space([extent(together, column) for column in columns], row_counts(together))
+    numbers = np.arange(together.num_rows)
+    return RowGroups(
+        files=picked.num_rows,
+        row_groups=table.num_rows,
+        share=boxes.share_of(numbers[: table.num_rows]),
+        share_by_file=boxes.share_of(numbers[table.num_rows :]),
+    )

@@ -1,0 +1,283 @@
+"""``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from os import PathLike
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.api.read import pruned
+from zadapter.backend.commit import publish
+from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
+from zadapter.base.commit_attempts import Attempts, Backoff
+from zadapter.base.interrupts import interruptible
+from zadapter.base.locations import bare
+from zadapter.base.phases import phase
+from zadapter.base.translate_errors import explained
+from zadapter.errors import (
+    StaleRewriteError,
+    UnsupportedError,
+    UsageError,
+    VerificationError,
+)
+from zadapter.planning.options import check_deleted, named
+from zadapter.rewrite.file_by_file import ONE_TASK_A_FILE, matches, with_layouts
+from zadapter.rewrite.self_test import before_writing
+from zadapter.rewrite.verify import staged
+from zadapter.spark.clone import UNPUSHED, scratch, set_all
+from zadapter.spark.files import discarding
+from zadapter.spark.given_rows import fitting, on
+from zadapter.spark.jobs import call
+from zadapter.spark.opening import open_table
+from zadapter.spark.where import check_functions
+from zadapter.table import file_stats
+from zadapter.table.encoding import Encoding
+from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
+
+T = TypeVar("T")
+
+
+@explained
+def append(
+    table: str | PathLike[str],
+    rows: DataFrame,
+    *,
+    backend: str | Factory | None = None,
+    backoff: Backoff | None = None,
+    spark: SparkSession | None = None,
+) -> int | None:
+    """Append *rows* to *table* in one commit, and return the new version.
+
+    Args:
+        table: A path.
+        rows: Columns of the table, matched by name, with the same types; missing columns are null.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the session of *rows*.
+
+    Returns:
+        The new version; None if it is unknown, since the answer to the commit was lost.
+
+    Raises:
+        UsageError: The columns or types of *rows* differ from those of the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
+    """
+    with _writing("append", table, backend, _session(rows, spark)) as (opened, clone, _):
+        attempts = Attempts(backoff)
+        return _retrying(attempts, lambda: _append(opened, named(table), rows, attempts, clone))
+
+
+@explained
+def delete(
+    table: str | PathLike[str],
+    where: str,
+    *,
+    backend: str | Factory | None = None,
+    backoff: Backoff | None = None,
+    spark: SparkSession | None = None,
+) -> int:
+    """Delete the rows of *table* for which *where* is true, and return their number.
+
+    Files with such rows are rewritten without them, each by itself and in its order, in one commit.
+    Rows that other writers append concurrently are kept. If other writers rewrite the same files,
+    the delete restarts.
+
+    Args:
+        table: A path.
+        where: A condition in Spark's SQL.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the running session, or a new one.
+
+    Raises:
+        UsageError: The condition is invalid for the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        VerificationError: The number of written rows is wrong; nothing was committed.
+        ConflictError: All attempts lost a race to other writers; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
+    """
+    check_deleted(where)
+    with _writing("delete", table, backend, spark) as (opened, clone, user_session):
+        check_functions(where, user_session)
+        attempts = Attempts(backoff)
+        return _retrying(attempts, lambda: _delete(opened, named(table), where, attempts, clone))
+
+
+@explained
+def overwrite(
+    table: str | PathLike[str],
+    rows: DataFrame,
+    *,
+    backend: str | Factory | None = None,
+    backoff: Backoff | None = None,
+    spark: SparkSession | None = None,
+) -> int | None:
+    """Replace the partitions that occur in *rows*, in one commit, and return the new version.
+
+    Without partition columns, the whole table is replaced. Rows that other writers append
+    concurrently are kept.
+
+    Args:
+        table: A path.
+        rows: Columns of the table, matched by name, with the same types; missing columns are null.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        backoff: Retry policy for commits that lose a race.
+        spark: A Spark session; None: the session of *rows*.
+
+    Returns:
+        The new version; None if it is unknown, since the answer to the commit was lost.
+
+    Raises:
+        UsageError: The columns or types of *rows* differ from those of the table.
+        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        ConflictError: Other writers changed the same files; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
+    """
+    with _writing("overwrite", table, backend, _session(rows, spark)) as (opened, clone, _):
+        with phase("plan", named(table)) as step:
+            snapshot = opened.snapshot(named(table))
+            live = opened.files(snapshot)
+            given = fitting(on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+            step.note(version=snapshot.version)
+        change = _staged(opened, snapshot, given, clone, live, Operation.OVERWRITE)
+        partitions = {str(value) for value in change.added["partition"].to_pylist()}
+        in_partitions = pa.array(
+            [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
+        )
+        (exchange,) = change.exchanges
+        if snapshot.partition:
+            exchange = replace(exchange, removed=live.filter(in_partitions))
+            change = replace(change, exchanges=(exchange,))
+        return _landed(opened, change, Attempts(backoff), clone)
+
+
+def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
+    if not isinstance(rows, DataFrame):
+        raise UsageError(f"rows must be a Spark DataFrame, not {type(rows)}; use createDataFrame()")
+    return spark or rows.sparkSession
+
+
+@contextmanager
+def _writing(
+    verb: str,
+    table: str | PathLike[str],
+    backend: str | Factory | None,
+    spark: SparkSession | None,
+) -> Iterator[tuple[VersionedBackend, SparkSession, SparkSession]]:
+    """Yield the table's backend, the backend's session, and the user's session."""
+    session, factory = open_table(named(table), backend, spark)
+    with (
+        interruptible(session.sparkContext),
+        scratch(session, expressions=True) as clone,
+        closing(factory(clone)) as opened,
+        call(verb, named(table), session),
+    ):
+        if not is_versioned(opened):
+            raise UnsupportedError(
+                f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
+                "of this format"
+            )
+        before_writing(opened.format, session)
+        yield opened, clone, session
+
+
+def _staged(
+    opened: VersionedBackend,
+    snapshot: Snapshot,
+    rows: DataFrame,
+    spark: SparkSession,
+    removed: pa.Table,
+    operation: Operation,
+) -> Change:
+    """Write and verify *rows*, and return the change that replaces *removed* by them."""
+    size = file_stats.total(removed, "size") if operation is Operation.DELETE else None
+    with phase("write", snapshot.table, expected=size) as step:
+        written = opened.write(snapshot, rows, None, Encoding())
+        step.note(files=len(written.paths))
+    with discarding(spark, [written]), phase("verify", snapshot.table) as step:
+        staged_files = staged(opened, snapshot, written, spark)
+        step.note(**file_stats.totals([staged_files.files]))
+    exchange = Exchange(removed=removed, added=staged_files.files)
+    return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(staged_files,))
+
+
+def _landed(
+    opened: VersionedBackend, change: Change, attempts: Attempts, spark: SparkSession
+) -> int | None:
+    """Commit *change*, and discard its staged files if it certainly did not land."""
+    facts = file_stats.totals([change.added])
+    with discarding(spark, change.staged, attempts), phase("commit", change.base.table) as step:
+        version = publish(opened, change, attempts).version
+        step.note(version=version, **facts)
+    return version
+
+
+def _retrying(attempts: Attempts, change: Callable[[], T]) -> T:
+    """Make a change, and restart it if other writers have rewritten its files."""
+    while True:
+        try:
+            return change()
+        except StaleRewriteError:  # noqa: PERF203 - a restart costs far more
+            if not attempts.wait():
+                raise
+
+
+def _append(
+    opened: VersionedBackend, table: str, rows: DataFrame, attempts: Attempts, spark: SparkSession
+) -> int | None:
+    with phase("plan", table) as step:
+        snapshot = opened.snapshot(table)
+        no_files = opened.files(snapshot).slice(0, 0)
+        given = fitting(on(spark, rows), opened.read(snapshot, no_files))
+        step.note(version=snapshot.version)
+    change = _staged(opened, snapshot, given, spark, no_files, Operation.APPEND)
+    return _landed(opened, change, attempts, spark)
+
+
+def _delete(
+    opened: VersionedBackend, table: str, where: str, attempts: Attempts, spark: SparkSession
+) -> int:
+    with phase("plan", table) as step:
+        snapshot = opened.snapshot(table)
+        candidates = pruned(opened, snapshot, where, spark, later=True)
+        files, counts = candidates.files, dict[str, int]()
+        set_all(spark, ONE_TASK_A_FILE | (UNPUSHED if candidates.on_floats else {}))
+        if files.num_rows:
+            counts = matches(opened.read(snapshot, files), where)
+        names = list(map(bare, opened.uris(snapshot, files["path"].to_pylist())))
+        if counts.keys() <= set(names):
+            files = files.filter(pa.array([name in counts for name in names], pa.bool_()))
+        deleted = sum(counts.values())
+        step.note(version=snapshot.version, **file_stats.totals([files]))
+    if not deleted:
+        return 0
+    rows = opened.read(snapshot, files)
+    # rows for which the condition is null are kept
+    remaining = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
+    layouts = dict(zip(names, candidates.files["layout"].to_pylist(), strict=True))
+    change = _staged(opened, snapshot, remaining, spark, files, Operation.DELETE)
+    with discarding(spark, change.staged):
+        change = with_layouts(change, remaining, layouts)
+        _check_remaining(table, change, deleted)
+    _landed(opened, change, attempts, spark)
+    return deleted
+
+
+def _check_remaining(table: str, change: Change, deleted: int) -> None:
+    """Compare the rows that were written with those that should remain.
+
+    Raises:
+        VerificationError: The numbers differ; nothing was committed.
+    """
+    added, removed = (file_stats.total(t, "rows") for t in (change.added, change.removed))
+    if added != removed - deleted:
+        raise VerificationError(
+            f"{table}: {removed - deleted} rows should remain, but {added} rows were written; "
+            "nothing was committed. Use a deterministic condition"
+        )

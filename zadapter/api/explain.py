@@ -1,0 +1,94 @@
+"""``explain``: which files a condition reads, and why."""
+
+from os import PathLike
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.api.analyze import SAMPLE_FILES, check_sample
+from zadapter.backend.contract import Factory
+from zadapter.base.translate_errors import explained
+from zadapter.errors import UsageError
+from zadapter.inspection.explanation import Explanation, with_engine
+from zadapter.inspection.measure.engine import ask
+from zadapter.inspection.measure.opened import Opened, opening
+from zadapter.inspection.parts import explained_files, part_facts
+from zadapter.inspection.reads import GroupsRead, totals
+from zadapter.planning.options import check_flags, check_where, named
+from zadapter.predicates.predicate import Predicate
+from zadapter.predicates.predicate import columns as columns_of
+from zadapter.predicates.pruning import matching
+from zadapter.spark.footers import of_row_groups
+from zadapter.table.file_stats import row_counts, spread
+
+
+@explained
+def explain(
+    table: str | PathLike[str],
+    where: str,
+    *,
+    row_groups: bool = False,
+    sample_files: int = SAMPLE_FILES,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> Explanation:
+    """Return which files of *table* a query with the condition *where* reads, and why.
+
+    Args:
+        table: A path or an identifier.
+        where: A condition in Spark's SQL.
+        row_groups: Also read footers, and count the row groups that may hold matching rows.
+        sample_files: Maximum number of files whose footers are read.
+        backend: The format, or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
+
+    Returns:
+        Each file with the reason why it is kept or skipped; what the bounds of files allow to skip,
+        and what Spark plans to read.
+
+    Raises:
+        UsageError: There is no such table or column, or the condition is invalid.
+    """
+    check_where(where)
+    if where is None:
+        raise UsageError("where= is missing; pass a condition in Spark's SQL")
+    check_flags(row_groups=row_groups)
+    check_sample(sample_files)
+    with opening("explain", named(table), backend, spark) as opened:
+        predicate = opened.condition(where).predicate
+        columns = tuple(sorted(columns_of(predicate)))
+        files = opened.backend.files(opened.snapshot, columns)
+        found = explained_files(predicate, files)
+        kept = files.filter(found["kept"])
+        planned = ask(opened, where, files, found)
+        return Explanation(
+            table=opened.snapshot.table,
+            format=opened.snapshot.format,
+            version=opened.snapshot.version,
+            where=where,
+            totals=totals(files),
+            kept=totals(kept),
+            parts=part_facts(predicate, files),
+            row_groups=_groups(opened, kept, predicate, sample_files) if row_groups else None,
+            engine=planned.read,
+            boxes=files,
+            files=with_engine(found, planned.mask),
+        )
+
+
+def _groups(opened: Opened, kept: pa.Table, predicate: Predicate, count: int) -> GroupsRead:
+    """Read footers of kept files, and count the row groups that may hold matching rows."""
+    picked = spread(kept, count)
+    columns = tuple(columns_of(predicate))
+    table = of_row_groups(
+        opened.session, opened.snapshot, picked, opened.uris(picked), columns
+    ).table
+    may = matching(predicate, table)
+    return GroupsRead(
+        files=picked.num_rows,
+        of=kept.num_rows,
+        kept=int(may.sum()),
+        row_groups=table.num_rows,
+        rows=int(row_counts(table)[np.flatnonzero(may)].sum()),
+    )

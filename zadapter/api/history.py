@@ -1,0 +1,172 @@
+"""``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from os import PathLike
+
+from pyspark.sql import SparkSession
+
+from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
+from zadapter.base.phases import phase
+from zadapter.base.translate_errors import explained
+from zadapter.errors import UnsupportedError, UsageError
+from zadapter.planning.options import check_flags, named
+from zadapter.spark.jobs import call
+from zadapter.spark.opening import open_table
+from zadapter.table.snapshot import Commit, Publication
+
+WEEK = timedelta(days=7)
+
+
+@explained
+def history(
+    table: str | PathLike[str],
+    *,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> list[Commit]:
+    """Return the commits of all versions of *table*, newest first.
+
+    Raises:
+        UsageError: There is no such table.
+        UnsupportedError: The table's format keeps its own history.
+        CorruptLogError: An entry of the log is damaged, or the chain is broken.
+    """
+    with _versioned("history", table, backend, spark) as opened, phase("plan", named(table)):
+        return opened.history(named(table))
+
+
+@explained
+def restore(
+    table: str | PathLike[str],
+    version: int,
+    *,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> int:
+    """Commit the rows of an older version as a new version, and return its number.
+
+    Raises:
+        UsageError: There is no such table or version.
+        UnsupportedError: The table's format keeps its own versions.
+        VersionExpiredError: Files of the version may be deleted.
+        ForeignChangeError: Files of the version were deleted or changed outside the log.
+        ConflictError: Another writer was faster; nothing was committed.
+        UnknownOutcomeError: It is unknown whether the commit landed.
+    """
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UsageError(f"version must be an integer, not {version!r}")
+    with (
+        _versioned("restore", table, backend, spark) as opened,
+        phase("commit", named(table)) as step,
+    ):
+        restored = opened.restore(named(table), version)
+        step.note(version=restored)
+        return restored
+
+
+@explained
+def publish(
+    folder: str | PathLike[str],
+    *,
+    dry_run: bool = False,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> Publication:
+    """Make the visible files of a folder the newest version, for engines that list its files.
+
+    Files of the newest version are renamed to visible names; on object stores the store copies
+    them. Then the visible files of older versions are deleted, so older versions can no longer be
+    read. While files move, engines that list the folder fail at a marker file that is not Parquet,
+    and whose name gives the reason. zadapter can read and write the table throughout. If the call
+    is killed, the next call that writes to the table finishes it.
+
+    Queries that started before the call may fail, since the files that they listed have moved.
+
+    Args:
+        folder: A path.
+        dry_run: Only report what would be done.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
+
+    Raises:
+        UsageError: There is no such table.
+        UnsupportedError: The engines of the table's format read its versions, or a table that was
+            migrated in place shares the files.
+        ForeignChangeError: Visible files were added, changed or deleted outside the log; no file
+            was moved.
+        ConflictError: Other writers were faster.
+        UnknownOutcomeError: It is unknown whether the log records the publication. If it does, the
+            next call that writes to the table finishes it.
+    """
+    check_flags(dry_run=dry_run)
+    with (
+        _versioned("publish", folder, backend, spark) as opened,
+        phase("plan" if dry_run else "commit", named(folder)) as step,
+    ):
+        published = opened.publish_folder(named(folder), dry_run=dry_run)
+        step.note(version=published.version, files=len(published.moved))
+        return published
+
+
+@explained
+def vacuum(
+    table: str | PathLike[str],
+    *,
+    older_than: timedelta = WEEK,
+    dry_run: bool = True,
+    backend: str | Factory | None = None,
+    spark: SparkSession | None = None,
+) -> list[str]:
+    """Delete files needed only by versions that were replaced more than *older_than* ago.
+
+    Versions that lose files can no longer be read. Files unknown to zadapter and files of commits
+    in progress are never deleted.
+
+    Args:
+        table: A path.
+        older_than: Retention of replaced versions. It must exceed the duration of the longest query
+            or write, which otherwise loses its files.
+        dry_run: Only report what would be deleted.
+        backend: ``"parquet"`` or a backend's class; None: detect it.
+        spark: A Spark session; None: the running session, or a new one.
+
+    Returns:
+        Paths of the deleted files, relative to the table.
+
+    Raises:
+        UsageError: There is no such table, or the time is negative.
+        UnsupportedError: The table's format has its own clean-up.
+        ConflictError: Other writers were faster; nothing was deleted.
+        UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.
+    """
+    check_flags(dry_run=dry_run)
+    if not isinstance(older_than, timedelta):
+        raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
+    if older_than < timedelta(0):
+        raise UsageError(f"older_than= must not be negative: {older_than}")
+    with (
+        _versioned("vacuum", table, backend, spark) as opened,
+        phase("plan" if dry_run else "commit", named(table)) as step,
+    ):
+        deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
+        step.note(files=len(deleted))
+        return deleted
+
+
+@contextmanager
+def _versioned(
+    verb: str,
+    table: str | PathLike[str],
+    backend: str | Factory | None,
+    spark: SparkSession | None,
+) -> Iterator[VersionedBackend]:
+    session, factory = open_table(named(table), backend, spark)
+    with closing(factory(session)) as opened, call(verb, named(table), session):
+        if not is_versioned(opened):
+            raise UnsupportedError(
+                f"{table}: zadapter manages versions of plain Parquet tables only; use DESCRIBE "
+                "HISTORY, RESTORE and VACUUM for Delta, and the catalog's procedures for Iceberg"
+            )
+        yield opened

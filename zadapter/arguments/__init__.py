@@ -1,1 +1,0 @@
-"""Check and resolve the arguments of the public functions."""

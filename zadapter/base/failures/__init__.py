@@ -1,1 +1,0 @@
-"""Failures of other programs."""

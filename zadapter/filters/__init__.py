@@ -1,1 +1,0 @@
-"""Predicates, and the files that may hold matching rows."""

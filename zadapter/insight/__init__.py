@@ -1,1 +1,0 @@
-"""What the file table says of a table: overlap, reads, what is due; why files are read; audits."""

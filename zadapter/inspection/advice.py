@@ -1,0 +1,290 @@
+"""The value that ``advise`` returns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING
+
+from zadapter.base.printable import listed
+from zadapter.base.secrets import mask_fields
+from zadapter.base.sizes import show
+from zadapter.layout.filters import Keys
+from zadapter.report.facts import Facts, Listing, html, titled
+from zadapter.report.pictures.effects import Effects, effects
+from zadapter.report.pictures.pages import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEARNED = "learned from the log"
+"""Name of the candidate that is learned from the older part of the log."""
+SOON = 0.1
+"""Days below which only the number of queries is said."""
+FEW = 20
+"""Number of entries of a log below which predicted shares are no figures to rely on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A layout, and what the queries that it was not learned from read of it."""
+
+    name: str
+    keys: Keys | None
+    """What ``optimize`` accepts as ``by``; None: the table as it is."""
+    share: float
+    """Mean share of the rows in files that these queries cannot skip, weighted."""
+    row_group_share: float | None
+    """The same in row groups; of the table as it is, estimated from some of its files. None: their
+    footers cannot be read."""
+    share_learned: float
+    """Mean share by file of the queries that it was learned from."""
+    bytes_rewritten: int
+
+    def pays_after(self, today: "Candidate") -> int | None:
+        """Return after how many queries a rewrite has saved as many bytes as it reads and writes.
+
+        None: it saves nothing.
+        """
+        saved = today.share - self.share
+        return ceil(2 / saved) if saved > 0 and self.bytes_rewritten else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEffect:
+    """A filter of the log, and the shares of the rows in files that it cannot skip."""
+
+    where: str
+    weight: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BloomFilterEffect:
+    """What the queries that look for values of a column read, with Bloom filters and without."""
+
+    weight: float
+    """Share of these queries in the log."""
+    row_group_share: float
+    """Mean share of the rows in row groups that they cannot skip by bounds."""
+    row_group_share_filtered: float
+    """The same with Bloom filters."""
+    bytes: int
+    """Size of the filters, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a learned layout promised to the filters that it was learned from, and what they read.
+
+    The filters are those that are stored with the layout: each restricts one of its columns.
+    """
+
+    filters: int
+    """Number of these filters."""
+    promised: float
+    """Mean share of the rows in files that they cannot skip of a table that is fitted anew to
+    them, in no more files than it has."""
+    held: float
+    """The same of the table as it is."""
+    elsewhere: float
+    """Share of the newer queries, by weight, that restrict none of the layout's columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice(Facts):
+    """Layouts for the queries of a log, each judged by queries that it was not learned from."""
+
+    table: str
+    format: str
+    version: int | None
+    entries: int
+    """Entries of the log."""
+    filters: int
+    """Distinct filters of these entries."""
+    learned_from: int
+    """Number of filters in the older part of the log."""
+    judged_by: int
+    """Number of filters in the newer part."""
+    held_out: bool
+    """Whether no query of the newer part was learned from; otherwise both parts are the whole log,
+    since only one part of it has filters that can be learned from."""
+    unused: Mapping[str, int]
+    """Number of entries that have no usable filter, by reason."""
+    rows: int
+    """Rows of the table."""
+    sampled: int
+    """Number of sampled rows."""
+    files: int
+    """Number of files that the layouts are predicted with."""
+    candidates: tuple[Candidate, ...]
+    """Today's table first, then the layouts, best first."""
+    best: Keys | None = field(repr=False)
+    """What ``optimize`` accepts as ``by``: the best layout, fitted to the whole log; None: no
+    layout is better than today's files."""
+    bloom_filters: Mapping[str, BloomFilterEffect]
+    """What ``optimize`` accepts as ``bloom_filters``: columns whose equality filters no cut serves,
+    with the effect on the newer part of the log."""
+    queries: tuple[QueryEffect, ...] = field(repr=False)
+    """The filters of the newer part of the log, those that gain most first."""
+    newer_columns: tuple[str, ...] = ()
+    """Columns that could be keys, and that only queries of the newer part filter."""
+    queries_a_day: float | None = None
+    """Number of filters that queries of the log apply a day; None: the log does not tell."""
+    drift: Drift | None = None
+    """What today's layout promised; None: it was not learned from a log."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
+    def _repr_html_(self) -> str:
+        return html(self) + drawing(self.plot)
+
+    @property
+    def today(self) -> Candidate:
+        """The table as it is."""
+        return self.candidates[0]
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The candidate that is best; None: the table as it is."""
+        return None if self.best is None else self.candidates[1]
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the advice as readable facts, by name."""
+        unused = sum(self.unused.values())
+        facts = {
+            "table": titled(self.table, self.format, self.version),
+            "log": f"{self.entries:,} entries, {self.filters:,} filters, {unused:,} entries unused",
+            "learned from": f"{self.learned_from:,} filters, the "
+            f"{'older part of the log' if self.held_out else 'whole log'}",
+            "judged by": f"{self.judged_by:,} filters, {self._newer()}",
+            "predicted": f"with {self.files:,} files, from {self.sampled:,} sampled rows",
+        }
+        if self.chosen is None:
+            facts["advice"] = (
+                "leave it as it is: no layout below lets these queries open noticeably fewer rows"
+            )
+        else:
+            chosen = self.chosen
+            anew = "learn anew, " if self.drift is not None and chosen.name == LEARNED else ""
+            facts["advice"] = f"{anew}{chosen.name}: {chosen.keys}"
+            facts["a query reads"] = (
+                f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
+            )
+            facts["pays after"] = f"{self._paid(chosen)}, in bytes read"
+        if self.bloom_filters:
+            facts["Bloom filters"] = f"on {listed(self.bloom_filters)}"
+        if self.drift is not None:
+            facts["drift"] = _drifted(self.drift, self.today.share)
+        if self.newer_columns:
+            facts["only newer"] = (
+                f"queries filter {listed(self.newer_columns)}, from which nothing was learned; "
+                "candidates= (--candidates) compares layouts by other columns"
+            )
+        return facts
+
+    def _newer(self) -> str:
+        """Return what is to be said of the part of the log that layouts are judged by."""
+        if not self.held_out:
+            return "the same: only one part of the log filters possible keys, so expect less"
+        few = f", but {self.entries:,} entries are too few to rely on" if self.entries < FEW else ""
+        return f"the newer part{few}"
+
+    def pays_after_days(self, each: Candidate) -> float | None:
+        """Return after how many days of such queries a rewrite has paid for itself in bytes read.
+
+        None: it saves nothing, or the log has no times.
+        """
+        queries = each.pays_after(self.today)
+        return queries / self.queries_a_day if queries and self.queries_a_day else None
+
+    def plot(self) -> "Figure":
+        """Draw what queries read before and after, and what all queries read of each layout.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            MissingBackendError: matplotlib is not installed.
+        """
+        return effects(
+            Effects(
+                title=f"{self.table}: {self.judged_by:,} filters",
+                after="" if self.chosen is None else self.chosen.name,
+                labels=tuple(each.where for each in self.queries),
+                weights=tuple(each.weight for each in self.queries),
+                shares=tuple((each.before, each.after) for each in self.queries),
+                layouts=tuple((each.name, each.share) for each in self.candidates),
+            )
+        )
+
+    def listings(self) -> Sequence[Listing]:
+        """Return candidates, Bloom filters, queries that gain and lose most, and unused entries."""
+        return (
+            Listing(
+                "layouts",
+                ("layout", "columns", "by file", "by row group", "rewritten", "pays after"),
+                tuple(self._row(each) for each in self.candidates),
+            ),
+            Listing(
+                "Bloom filters",
+                ("column", "queries", "row groups read", "then", "bytes"),
+                tuple(
+                    (
+                        column,
+                        f"{each.weight:.1%}",
+                        f"{each.row_group_share:.1%}",
+                        f"{each.row_group_share_filtered:.1%}",
+                        show(each.bytes),
+                    )
+                    for column, each in self.bloom_filters.items()
+                ),
+            ),
+            Listing(
+                "queries",
+                ("filter", "weight", "reads now", "then"),
+                tuple(
+                    (each.where, f"{each.weight:g}", f"{each.before:.1%}", f"{each.after:.1%}")
+                    for each in self._extremes()
+                ),
+                len(self.queries),
+            ),
+            Listing("unused entries", ("reason", "entries"), tuple(self.unused.items())),
+        )
+
+    def _row(self, each: Candidate) -> tuple[object, ...]:
+        groups = "" if each.row_group_share is None else f"{each.row_group_share:.1%}"
+        return (
+            each.name,
+            "" if each.keys is None else str(each.keys),
+            f"{each.share:.1%}",
+            groups,
+            show(each.bytes_rewritten) if each.bytes_rewritten else "",
+            self._paid(each),
+        )
+
+    def _paid(self, each: Candidate) -> str:
+        """Return after how long a rewrite has paid, as text; empty: never."""
+        queries, days = each.pays_after(self.today), self.pays_after_days(each)
+        if queries is None:
+            return ""
+        in_days = "" if days is None or days < SOON else f"{days:,.1f} days, "
+        return f"{in_days}{queries:,} queries"
+
+    def _extremes(self) -> tuple[QueryEffect, ...]:
+        """Return the queries that gain most, and those that lose most."""
+        losing = tuple(each for each in self.queries[10:][-10:] if each.after > each.before)
+        return (*self.queries[:10], *losing)
+
+
+def _drifted(drift: Drift, share: float) -> str:
+    """Return what a layout promised and what queries read, as text."""
+    elsewhere = f"; {drift.elsewhere:.0%} filter none of its columns" if drift.elsewhere else ""
+    return (
+        f"promised {drift.promised:.1%} to the {drift.filters:,} filters that it was learned from, "
+        f"which read {drift.held:.1%} now; these queries read {share:.1%}{elsewhere}"
+    )

@@ -1,0 +1,1 @@
+"""Choice of key columns by the filters of a query log."""

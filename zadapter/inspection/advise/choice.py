@@ -1,0 +1,248 @@
+"""Choice of a layout by the filters of a query log."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.backend.contract import Backend
+from zadapter.base.names import Parts, join, leaves
+from zadapter.base.printable import listed
+from zadapter.errors import UsageError
+from zadapter.inspection.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
+from zadapter.inspection.advise.bloom_filters import bloom_filters
+from zadapter.inspection.advise.candidates import filtered, in_boxes, in_turn, learned
+from zadapter.inspection.advise.drift import drift
+from zadapter.inspection.advise.judging import SampledTable, mean_share
+from zadapter.inspection.advise.sampling import sampled
+from zadapter.inspection.query_log import LoggedFilter, QueryLog
+from zadapter.inspection.querylog.read import read_log
+from zadapter.inspection.querylog.sources import Queries
+from zadapter.layout.filters import Filter, Floats, Keys
+from zadapter.layout.levels import orders
+from zadapter.planning.effect import NOISE
+from zadapter.predicates.predicate import columns as columns_of
+from zadapter.spark.where import without_rows
+from zadapter.table.file_stats import row_counts, total
+from zadapter.table.snapshot import Snapshot
+
+HOLDOUT = 0.5
+"""Share of the log that layouts are judged by, unless a caller states one."""
+TODAY = "as it is"
+REFITTED = "today's keys, fitted anew"
+NO_KEYS = "a filter on no column that can be a key"
+IN_TURN = "most filtered columns, in turn"
+
+
+def advise_on(
+    backend: Backend,
+    snapshot: Snapshot,
+    spark: SparkSession,
+    queries: Queries,
+    *,
+    asked: Mapping[str, Keys] | None = None,
+    holdout: float = HOLDOUT,
+) -> Advice:
+    """Compare layouts by the filters that a log applies to a table.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The table.
+        spark: The user's session, which plans the queries.
+        queries: The log.
+        asked: Layouts to compare, besides those that follow from the log, by name.
+        holdout: Share of the log that layouts are judged by; they are learned from the older rest.
+
+    Raises:
+        UsageError: The log is invalid, or has no filter on a column that can be a key.
+    """
+    asked = asked or {}
+    usable = _usable(snapshot)
+    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
+    log = _on_keys(log, {*usable, *((name,) for name in snapshot.partition)})
+    older, newer, train = _divided(log, holdout, usable)
+    test = in_boxes(newer.filters)
+    weights = filtered(train, usable)
+    if not weights:
+        raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
+    # a column that is not sampled would count as one that no layout can skip by
+    newer_only = [column for column in filtered(test, usable) if column not in weights]
+    columns = dict.fromkeys((*weights, *newer_only, *_named(asked, usable)))
+    table, request = sampled(backend, snapshot, tuple(columns))
+    judge = _Judge(table, train, test)
+    given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
+    found, best = judge.ranked(judge.tried(weights, given))
+    keys = best.candidate.keys or (None if request is None else request.keys)
+    return Advice(
+        table=snapshot.table,
+        format=snapshot.format,
+        version=snapshot.version,
+        entries=log.entries,
+        filters=len(log.filters),
+        learned_from=len(older.filters),
+        judged_by=len(newer.filters),
+        held_out=older is not newer,
+        unused=dict(log.unused),
+        rows=int(row_counts(table.files).sum()),
+        sampled=len(table.root_of),
+        files=int(table.budget.sum()),
+        candidates=(judge.now.candidate, *(each.candidate for each in found)),
+        best=_of_all(best.candidate, log, usable),
+        bloom_filters=judge.bloom_filters(snapshot, keys),
+        queries=_effects(newer.filters, judge.now.shares, best.shares),
+        newer_columns=tuple(map(join, newer_only)),
+        queries_a_day=log.a_day,
+        drift=drift(table, request, judge.test),
+    )
+
+
+def _usable(snapshot: Snapshot) -> list[Parts]:
+    """Return the columns that can be keys."""
+    excluded = {*snapshot.without_bounds, *snapshot.without_stats}
+    return [
+        parts
+        for parts, type_ in leaves(snapshot.schema)
+        if orders(type_)
+        and not pa.types.is_boolean(type_)
+        and parts[0] not in snapshot.partition
+        and parts not in excluded
+    ]
+
+
+def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
+    """Return the filters that restrict some of the columns *keys*, and count the others."""
+    unused, kept = Counter(log.unused), list[LoggedFilter]()
+    for each, ranges in zip(log.filters, in_boxes(log.filters), strict=True):
+        if ranges.columns.isdisjoint(keys):
+            named = ranges.columns or columns_of(each.predicate)
+            columns = listed(sorted(map(join, named)))
+            unused[f"{NO_KEYS}: {columns}"] += each.entries
+        else:
+            kept.append(each)
+    return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
+
+
+def _divided(
+    log: QueryLog, holdout: float, usable: Sequence[Parts]
+) -> tuple[QueryLog, QueryLog, list[Filter]]:
+    """Return the part to learn from, the part to judge by, and the filters of the first in boxes.
+
+    Both parts are the whole log where there is nothing to learn from the older part.
+    """
+    older, newer = log.split(holdout)
+    train = in_boxes(older.filters)
+    return (older, newer, train) if filtered(train, usable) else (log, log, in_boxes(log.filters))
+
+
+def _named(asked: Mapping[str, Keys], usable: Sequence[Parts]) -> list[Parts]:
+    """Return the columns of some layouts.
+
+    Raises:
+        UsageError: A column does not exist, or cannot be a key.
+    """
+    by_name = {join(column): column for column in usable}
+    names = [name for keys in asked.values() for name in keys.weights]
+    for name in names:
+        if name not in by_name:
+            raise UsageError(
+                f"candidates= has {name!r}, which is no column that can be a key; the table has: "
+                f"{', '.join(by_name)}"
+            )
+    return [by_name[name] for name in names]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """A candidate, and what each filter of the newer part reads of it by file."""
+
+    candidate: Candidate
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """A sampled table, and the older and the newer filters of the log."""
+
+    table: SampledTable
+    train: Sequence[Filter]
+    test: Sequence[Filter]
+
+    @cached_property
+    def now(self) -> _Judged:
+        """The table as it is."""
+        today = self.table.now
+        shares = today.shares(self.test)
+        found = Candidate(
+            name=TODAY,
+            keys=None,
+            share=mean_share(shares, self.test),
+            row_group_share=self.table.row_group_share(self.test),
+            share_learned=mean_share(today.shares(self.train), self.train),
+            bytes_rewritten=0,
+        )
+        return _Judged(found, shares)
+
+    def of(self, name: str, keys: Keys) -> _Judged:
+        """Judge a layout."""
+        files, row_groups = self.table.then(keys)
+        shares = files.shares(self.test)
+        found = Candidate(
+            name=name,
+            keys=keys,
+            share=mean_share(shares, self.test),
+            row_group_share=mean_share(row_groups.shares(self.test), self.test),
+            share_learned=mean_share(files.shares(self.train), self.train),
+            bytes_rewritten=total(self.table.files, "size"),
+        )
+        return _Judged(found, shares)
+
+    def ranked(self, tried: Mapping[str, Keys]) -> tuple[list[_Judged], _Judged]:
+        """Return layouts, best first, and the best of them and of the table as it is."""
+        found = [self.of(name, keys) for name, keys in tried.items()]
+        found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
+        # the first that beats the table as it is
+        least = self.now.candidate.share * (1 - NOISE)
+        found.sort(key=lambda each: each.candidate.share >= least)
+        return found, found[0] if found[0].candidate.share < least else self.now
+
+    def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
+        """Return the columns whose Bloom filters pay beside a layout, if there is one."""
+        if keys is None:
+            return {}
+        _, row_groups = self.table.then(keys)
+        return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
+
+    def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
+        """Return the layouts to compare, by name."""
+        turns = in_turn(weights)
+        groups = [self.table.then(keys)[1] for keys in turns]
+        shares = [mean_share(each.shares(self.train), self.train) for each in groups]
+        found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
+        from_log = learned(self.train, weights)
+        return found | ({} if from_log is None else {LEARNED: from_log})
+
+
+def _of_all(best: Candidate, log: QueryLog, usable: Sequence[Parts]) -> Keys | None:
+    """Return the layout that was learned as the whole log asks for it, and others as they are."""
+    if best.name != LEARNED:
+        return best.keys
+    filters = in_boxes(log.filters)
+    return learned(filters, filtered(filters, usable))
+
+
+def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
+    """Return the effects on filters, the largest gain of all entries first."""
+    gains = (now - then) * np.array([each.weight for each in logged])
+    return tuple(
+        QueryEffect(
+            where=logged[at].sql,
+            weight=logged[at].weight,
+            before=float(now[at]),
+            after=float(then[at]),
+        )
+        for at in np.argsort(-gains, kind="stable").tolist()
+    )

@@ -1,0 +1,1 @@
+"""What Spark plans to read of a table, and what its rows contain."""

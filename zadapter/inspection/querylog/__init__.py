@@ -1,0 +1,1 @@
+"""Query logs in the forms in which they are kept."""

@@ -1,0 +1,253 @@
+"""Queries that Spark plans, and the filters that reach the table in the optimised plan.
+
+Nothing is executed. A temporary view with the table's name, over a relation with the table's
+columns and unknown rows, stands for the table in the texts. Views of the session that lead to the
+table's files lead to the relation of the format, which counts, too.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from zadapter.base.names import Parts, quote
+from zadapter.inspection.querylog.columns import Columns
+from zadapter.inspection.querylog.entries import NO_TEXT, OTHER_TABLE
+from zadapter.inspection.querylog.spark_plans import described
+from zadapter.inspection.querylog.spelling import Spelling, spelling, without_comments
+from zadapter.predicates.predicate import And, Predicate
+from zadapter.spark.clone import planned, set_all
+from zadapter.spark.conditions import predicate_of, unknown_rows
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.scala import items
+from zadapter.table.snapshot import Snapshot
+
+JavaObject = Any
+WITHOUT_JOBS = {
+    # rules of the optimiser that would read files of the tables that queries join
+    "spark.databricks.delta.stats.skipping": "false",
+    "spark.sql.iceberg.aggregate-push-down.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.metadataOnly": "false",
+}
+PARSE = "a text that Spark cannot parse"
+NO_QUERY = "a statement that reads no rows"
+NO_ROWS = "a filter that no row can match"
+_STATEMENTS = {
+    *("select", "with", "from", "table", "values", "insert", "create", "replace", "delete"),
+    *("update", "merge", "map", "reduce", "explain", "show", "describe", "desc", "drop", "alter"),
+    *("set", "use", "refresh", "analyze", "truncate", "cache", "optimize", "vacuum", "call"),
+    *("grant", "revoke", "uncache", "clear", "reset", "msck", "begin", "execute", "declare"),
+}
+"""First words of statements."""
+_FIRST_WORD = re.compile(r"[\s(]*([a-z]*)", re.IGNORECASE)
+_REASONS = {
+    "TABLE_OR_VIEW_NOT_FOUND": ("table not found", "relationName"),
+    "UNRESOLVED_COLUMN": ("column that does not exist", "objectName"),
+    "FIELD_NOT_FOUND": ("column that does not exist", "fieldName"),
+    "UNRESOLVED_ROUTINE": ("function not found", "routineName"),
+}
+_FILES = "org.apache.spark.sql.execution.datasources."
+_CATALYST = "org.apache.spark.sql.catalyst.plans.logical."
+
+
+class UnusableError(Exception):
+    """A text has no filter of the table; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """A session in which a view stands for the table."""
+
+    session: SparkSession
+    snapshot: Snapshot
+    spelling: Spelling
+    columns: Columns
+    rdd: int
+    """Id of the RDD of the view."""
+
+    def filters(self, text: str) -> list[Predicate]:
+        """Return the filter of each scan of the table in a query, or a condition's.
+
+        Raises:
+            UnusableError: The text cannot be planned, or reads another table.
+        """
+        bare = without_comments(text).strip().rstrip(";")
+        if not bare:
+            raise UnusableError(NO_TEXT)
+        if not is_statement(bare):
+            return self.condition(bare)
+        try:
+            return self._planned(self.spelling.replaced(bare))
+        except UnusableError as error:
+            if error.args != (PARSE,):
+                raise
+        return self.condition(bare)  # a column may have the name of a statement
+
+    def condition(self, text: str) -> list[Predicate]:
+        """Return the filter of a condition on the table.
+
+        Raises:
+            UnusableError: The condition cannot be planned.
+        """
+        view = quote((self.spelling.view,))
+        # without an alias, WHERE (a) would be one, with a column
+        named = f"{view} AS {view} WHERE ({self.spelling.replaced(text)}\n)"
+        return self._planned(f"SELECT * FROM {named}")  # noqa: S608 - it is planned only
+
+    def _planned(self, text: str) -> list[Predicate]:
+        try:
+            state: Any = self.session._jsparkSession.sessionState()  # noqa: SLF001
+            jvm = java_classes(self.session)
+            parsed = _query(jvm, state.sqlParser().parsePlan(text))
+            skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+            execution = state.executePlan(parsed, skip)
+            plan = execution.optimizedPlan()
+            return list(self._scans(plan)) or self._no_scans(execution.analyzed())
+        except ParseException as error:
+            raise UnusableError(PARSE) from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise UnusableError(_reason(error)) from error
+
+    def _no_scans(self, analysed: JavaObject) -> NoReturn:
+        """Find out why the optimised plan has no scan of the table.
+
+        Raises:
+            UnusableError: Always.
+        """
+        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
+        if any(self._is_table(plan) for plan in self._plans(analysed)):
+            raise UnusableError(NO_ROWS)
+        is_command = is_instance_of(gateway, analysed, f"{_CATALYST}Command")
+        raise UnusableError(NO_QUERY if is_command else OTHER_TABLE)
+
+    def _scans(self, plan: JavaObject) -> Iterator[Predicate]:
+        """Yield the filter of each scan of the table in an optimised plan."""
+        pending: list[tuple[JavaObject, tuple[JavaObject, ...]]] = [(plan, ())]
+        jvm = java_classes(self.session)
+        pending.extend((found, ()) for found in items(jvm, plan.subqueriesAll()))
+        while pending:
+            node, conditions = pending.pop()
+            children = node.children()
+            if children.isEmpty() and self._is_table(node):
+                yield And(
+                    (
+                        *(predicate_of(each, self.snapshot.schema) for each in conditions),
+                        *self._within(node),
+                    )
+                )
+            below = (*conditions, node.condition()) if node.nodeName() == "Filter" else ()
+            pending.extend((children.apply(at), below) for at in range(children.size()))
+
+    def _plans(self, plan: JavaObject) -> Iterator[JavaObject]:
+        """Yield all nodes of an analysed plan."""
+        jvm = java_classes(self.session)
+        pending = [plan, *items(jvm, plan.subqueriesAll())]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(items(jvm, node.children()))
+
+    def _is_table(self, leaf: JavaObject) -> bool:
+        """Return whether a relation is the table, or the view that stands for it."""
+        kind = str(leaf.getClass().getSimpleName())
+        if kind == "LogicalRDD":
+            return int(leaf.rdd().id()) == self.rdd
+        if kind == "LogicalRelation":
+            return self._is_folder(leaf.relation())
+        if kind == "HiveTableRelation":
+            return self.spelling.is_location(str(leaf.tableMeta().location()))
+        if kind in {"DataSourceV2Relation", "DataSourceV2ScanRelation"}:
+            relation = leaf.relation() if kind.endswith("ScanRelation") else leaf
+            return self._is_named(relation.table())
+        return False
+
+    def _is_folder(self, relation: JavaObject) -> bool:
+        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
+        if not is_instance_of(gateway, relation, f"{_FILES}HadoopFsRelation"):
+            return False
+        jvm = java_classes(self.session)
+        roots = list(items(jvm, relation.location().rootPaths()))
+        return bool(roots) and all(self.spelling.is_location(str(root)) for root in roots)
+
+    def _is_named(self, table: JavaObject) -> bool:
+        location = table.properties().get("location")
+        return location is not None and self.spelling.is_location(str(location))
+
+    def _within(self, leaf: JavaObject) -> list[Predicate]:
+        """Return the filters that a scan of Iceberg has taken over, such as those of partitions."""
+        if leaf.getClass().getSimpleName() != "DataSourceV2ScanRelation":
+            return []
+        taken = iceberg_filters(str(leaf.scan().toString()))
+        return self.condition(described(taken, self.columns)) if taken else []
+
+
+def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Planner:
+    """Register the view that stands for the table in a cloned session.
+
+    Args:
+        session: A clone of the user's session; its settings change.
+        snapshot: The table.
+        rows: The table's rows, in any session.
+    """
+    set_all(session, WITHOUT_JOBS)
+
+    def elsewhere(parts: Parts) -> bool:
+        try:
+            return session.catalog.tableExists(quote(parts))
+        except (PySparkException, Py4JJavaError):
+            return False
+
+    names = spelling(snapshot, elsewhere)
+    unknown = unknown_rows(planned(session, rows._jdf.queryExecution().analyzed()))  # noqa: SLF001
+    unknown.createOrReplaceTempView(quote((names.view,)))
+    rdd = int(unknown._jdf.queryExecution().analyzed().rdd().id())  # noqa: SLF001
+    return Planner(session, snapshot, names, Columns(rows.schema), rdd)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text begins as a statement does; any other text is a condition."""
+    word = str(_FIRST_WORD.match(without_comments(text))[1])  # type: ignore[index]
+    return word.lower() in _STATEMENTS
+
+
+def iceberg_filters(text: str) -> str:
+    """Return the filters in the text of a scan of Iceberg; empty if there are none."""
+    match = re.search(
+        r"(?s)\bfilters=(.*?)(?:, (?:runtimeFilters|runtimeFilter|groupedBy|pushedLimit)=|\]?\)?$)",
+        text,
+    )
+    return match[1] if match else ""
+
+
+def _query(jvm: JavaObject, parsed: JavaObject) -> JavaObject:
+    """Return the query of a statement that writes its rows, or the filter of one that deletes."""
+    logical = jvm.org.apache.spark.sql.catalyst.plans.logical
+    kind = str(parsed.getClass().getSimpleName())
+    if kind in {"InsertIntoStatement", "CreateTableAsSelect", "ReplaceTableAsSelect"}:
+        return parsed.query()
+    if kind == "InsertIntoDir":
+        return parsed.child()
+    if kind == "DeleteFromTable":
+        return logical.Filter(parsed.condition(), parsed.table())
+    if kind == "UpdateTable" and parsed.condition().isDefined():
+        return logical.Filter(parsed.condition().get(), parsed.table())
+    return parsed
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason why a text cannot be planned."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition is None or not isinstance(error, PySparkException):
+        return "a query that Spark cannot plan"
+    for start, (reason, name) in _REASONS.items():
+        if condition.startswith(start):
+            shown = str((error.getMessageParameters() or {}).get(name, ""))
+            return f"{reason}: {shown.replace('`', '')}"
+    return f"a query that Spark cannot plan: {condition}"

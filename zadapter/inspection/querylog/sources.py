@@ -1,0 +1,238 @@
+"""The forms of a log, and its entries as rows of one form."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
+from os import PathLike, fspath
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from zadapter.base.java_errors import first_line
+from zadapter.base.locations import reachable
+from zadapter.errors import UsageError
+from zadapter.inspection.querylog.columns_of_logs import entries_of
+from zadapter.inspection.querylog.entries import OTHER_TABLE, Grouped, of_rows, of_texts
+from zadapter.inspection.querylog.json_lines import entries_of_lines
+from zadapter.inspection.querylog.spelling import statements, without_comments
+from zadapter.spark.jvm.java_classes import java_classes
+
+Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
+"""What is passed as a log."""
+_COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
+"""Ends of the names of event logs in the containers of Spark's own codecs."""
+_PATH = re.compile(
+    r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
+)
+_QUERY = re.compile(r"\b(select|from|where)\b|[=<>]", re.IGNORECASE)
+"""What a query or a condition has, and the name of a column has not."""
+_MOST_FILES = 100_000
+_FORMS = (
+    "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
+    "reports of Iceberg as JSON lines"
+)
+
+
+def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
+    """Read a log and group its entries.
+
+    Args:
+        queries: The log.
+        session: Reads files.
+        name: Last part of the table's name. Of scans that the log reports, only those with this
+            name in their table or location are kept.
+
+    Raises:
+        UsageError: The log has no known form, cannot be read or is empty.
+    """
+    if isinstance(queries, DataFrame):
+        return of_rows(entries_of(queries, "queries="), "queries=")
+    if isinstance(queries, PathLike) or (isinstance(queries, str) and is_path(queries)):
+        return _of_path(str(fspath(queries)), session, name)
+    if isinstance(queries, str):
+        queries = [queries]
+    given: object = queries
+    if not isinstance(given, Sequence) or isinstance(given, bytes):
+        raise UsageError(
+            f"queries= must be a list of texts, a path or a DataFrame, not {queries!r:.60}"
+        )
+    if not queries:
+        raise UsageError("queries= is an empty log; pass queries of this table")
+    return of_texts([_weighted(entry, number) for number, entry in enumerate(queries)])
+
+
+def is_path(text: str) -> bool:
+    """Return whether a text is the path of a log, and neither a query nor a condition."""
+    try:
+        return bool(_PATH.match(text)) or Path(text).exists()
+    except (OSError, ValueError):  # too long for a path
+        return False
+
+
+def _weighted(entry: object, number: int) -> tuple[str, float]:
+    """Return an entry of a list as a text and a weight.
+
+    Raises:
+        UsageError: It is neither a text nor a text with a positive number.
+    """
+    text, weight = (entry, 1.0) if isinstance(entry, str) else _pair(entry)
+    shown = f"a text with the weight {weight!r}" if isinstance(text, str) else f"{entry!r:.60}"
+    if isinstance(text, str) and _PATH.fullmatch(text.strip()) and " " not in text.strip():
+        raise UsageError(f"queries[{number}] is the path {text!r}; pass one path alone as queries=")
+    is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+    if not isinstance(text, str) or not is_number or not (isfinite(weight) and weight > 0):
+        raise UsageError(
+            f"queries[{number}] is {shown}; pass texts, or pairs of a text and a positive number"
+        )
+    return text, float(weight)
+
+
+def _pair(entry: object) -> tuple[Any, Any]:
+    if isinstance(entry, Sequence) and len(entry) == 2:  # noqa: PLR2004
+        return entry[0], entry[1]
+    return None, None
+
+
+def _of_path(path: str, session: SparkSession, name: str) -> Grouped:
+    shown = f"queries={path!r}"
+    try:
+        files = _files(path, session)
+        if not files:
+            raise UsageError(f"{shown} has no files; {_FORMS}")
+        return _of_files(files, session, name, shown)
+    except (PySparkException, Py4JJavaError) as error:
+        raise UsageError(f"{shown} cannot be read: {first_line(error)}; {_FORMS}") from error
+
+
+def _of_files(files: list[str], session: SparkSession, name: str, shown: str) -> Grouped:
+    first, *others = {_kind(file): file for file in files}.items()
+    if others:
+        raise UsageError(
+            f"{shown} has files of several forms, such as {first[1]} and {others[0][1]}; pass "
+            "those of one form"
+        )
+    kind = first[0]
+    if kind == "parquet":
+        return of_rows(entries_of(session.read.parquet(*files), shown), shown)
+    if kind == "csv":
+        rows = session.read.options(header=True, multiLine=True, escape='"').csv(files)
+        _check_header(rows.columns, shown)
+        return of_rows(entries_of(rows, shown), shown)
+    if kind == "sql":
+        scripts = session.read.text(files, wholetext=True)
+        found = [
+            (text, 1.0)
+            for row in scripts.orderBy(F.input_file_name()).collect()
+            for text in statements(row["value"])
+            if without_comments(text).strip()
+        ]
+        if not found:
+            raise UsageError(f"{shown} is an empty log; pass one with queries of this table")
+        return of_texts(found)
+    with _lines(files, session, shown) as lines:
+        return of_rows(entries_of_lines(lines, name), shown, OTHER_TABLE)
+
+
+def _check_header(names: Sequence[str], shown: str) -> None:
+    """Refuse a CSV file whose first line is a query, which would be lost as a header."""
+    queries = [name for name in names if _QUERY.search(name)]
+    if queries:
+        raise UsageError(
+            f"{shown} has no header: its first line has {queries[0]!r:.60}; add a line with the "
+            "names of the columns, such as query"
+        )
+
+
+def _kind(file: str) -> str:
+    """Return the form of a file by its name; all but three have lines of JSON."""
+    name = PurePosixPath(file).name.removesuffix(".gz").removesuffix(".bz2")
+    kind = name.rpartition(".")[2].lower()
+    return kind if kind in {"parquet", "csv", "sql"} else "json"
+
+
+def _files(path: str, session: SparkSession) -> list[str]:
+    """Return the files at a path, in order, without those that Spark hides.
+
+    Raises:
+        UsageError: There is nothing at the path.
+    """
+    jvm = java_classes(session)
+    java: Any = session._jsparkSession  # noqa: SLF001
+    root = jvm.org.apache.hadoop.fs.Path(reachable(jvm, java, path))
+    system = root.getFileSystem(java.sessionState().newHadoopConf())
+    if not system.exists(root):
+        raise UsageError(
+            f"queries={path!r}: there is no such file or folder; pass a list for texts of queries"
+        )
+    listed, found = system.listFiles(root, True), list[str]()  # noqa: FBT003
+    while listed.hasNext():
+        if len(found) == _MOST_FILES:
+            raise UsageError(
+                f"queries={path!r} has more than {_MOST_FILES:,} files; pass a folder with fewer"
+            )
+        file = listed.next().getPath()
+        if not str(file.getName()).startswith(("_", ".", "appstatus_")):
+            found.append(str(file.toString()))
+    return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """Copies of compressed event logs, without the compression."""
+
+    session: SparkSession
+    folder: str
+
+    def of(self, file: str, number: int) -> str:
+        """Copy a file, within the JVM."""
+        jvm = java_classes(self.session)
+        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
+        java: Any = self.session._jsparkSession  # noqa: SLF001
+        path = jvm.org.apache.hadoop.fs.Path(file)
+        system = path.getFileSystem(java.sessionState().newHadoopConf())
+        reader = jvm.org.apache.spark.deploy.history.EventLogFileReader
+        target = f"{self.folder}/{number}.json"
+        stream = reader.openEventLog(path, system)
+        try:
+            options = gateway.new_array(jvm.java.nio.file.CopyOption, 0)
+            jvm.java.nio.file.Files.copy(stream, jvm.java.io.File(target).toPath(), options)
+        finally:
+            stream.close()
+        return f"file://{target}"
+
+
+@contextmanager
+def _lines(files: list[str], session: SparkSession, shown: str) -> Iterator[DataFrame]:
+    """Read the lines of JSON files.
+
+    Spark compresses its event logs in containers that its readers of text do not know. They are
+    copied to a local folder first.
+
+    Raises:
+        UsageError: The executors do not share the local disk, so that they cannot read the copies.
+    """
+    compressed = [file for file in files if _is_compressed(file)]
+    if compressed and not session.sparkContext._jsc.isLocal():  # noqa: SLF001
+        raise UsageError(
+            f"{shown}: {compressed[0]} is compressed with a codec of Spark, which executors cannot "
+            "read; decompress the files, or call this function in a local session"
+        )
+    with TemporaryDirectory(prefix="zadapter-events-") as folder:
+        copies = _Copies(session, folder)
+        readable = [
+            copies.of(file, number) if _is_compressed(file) else file
+            for number, file in enumerate(files)
+        ]
+        yield session.read.text(readable)
+
+
+def _is_compressed(file: str) -> bool:
+    return file.removesuffix(".compact").removesuffix(".inprogress").endswith(_COMPRESSED)

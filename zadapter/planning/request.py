@@ -1,0 +1,98 @@
+"""The layout that a call asks for, by the table's schema: key columns, sizes, Bloom filters."""
+
+import pyarrow as pa
+
+from zadapter.base.names import Parts, join, resolve, split
+from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.layout.layout import Curve, Request
+from zadapter.layout.levels import orders
+from zadapter.planning.file_size import chosen_file_size, kept_bloom_filters
+from zadapter.planning.options import AUTO, Options
+from zadapter.table.bloom_filters import refusal
+from zadapter.table.snapshot import Snapshot
+
+_NO_KEYS = (
+    (pa.types.is_struct, "a struct; pass one of its fields"),
+    (pa.types.is_list, "an array; pass other columns"),
+    (pa.types.is_map, "a map; pass other columns"),
+    (
+        lambda type_: not orders(type_),
+        "of the type {type}, without min and max; pass other columns",
+    ),
+)
+
+
+def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
+    """Return the key columns as the table's schema spells them.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+        UsageError: A column cannot be a key, or keys are to come from queries that are not there.
+    """
+    try:
+        return tuple(_key(name, snapshot) for name in options.weights)
+    except UnknownColumnError as error:
+        if options.by == AUTO:
+            raise UsageError(
+                "by='auto' needs queries= (--queries); pass a query log, or column names"
+            ) from error
+        raise
+
+
+def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:
+    """Resolve the options against a snapshot and its files, with the errors of `key_columns`."""
+    columns, curve = key_columns(options, snapshot), Curve(options.curve)
+    size = options.file_bytes or chosen_file_size(
+        files, snapshot.layouts, columns, curve, snapshot.target_file_size
+    )
+    return Request(
+        columns=columns,
+        bloom_filters=_bloom_filters(options, snapshot, files),
+        weights=tuple(options.weights.values()),
+        curve=curve,
+        target_file_size=size,
+        row_groups=int(options.row_groups),
+        filters=options.filters,
+    )
+
+
+def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tuple[Parts, ...]:
+    """Return the columns with Bloom filters: the stated ones, or those of the table's layout.
+
+    Raises:
+        UnknownColumnError: The table has no such column.
+        UsageError: A column cannot have one.
+    """
+    if options.bloom_filters is None:
+        return kept_bloom_filters(files, snapshot.layouts)
+    return tuple(sorted({_filtered(name, snapshot) for name in options.filtered_columns}))
+
+
+def _filtered(name: str, snapshot: Snapshot) -> Parts:
+    parts, type_ = resolve(split(name), snapshot.schema)
+    reason = refusal(parts, type_, snapshot.physical)
+    if parts[0] in snapshot.partition:
+        reason = "it is a partition column, so each file contains one value of it"
+    if reason is not None:
+        raise UsageError(f"{join(parts)!r} cannot have a Bloom filter: {reason}")
+    return parts
+
+
+def _key(name: str, snapshot: Snapshot) -> Parts:
+    parts, type_ = resolve(split(name), snapshot.schema)
+    if parts[0] in snapshot.partition:
+        raise UsageError(
+            f"{join(parts)!r} is a partition column, so each file contains one value of it "
+            "already; pass other columns"
+        )
+    name_of_type = snapshot.stored_types.get(parts, type_)
+    for is_a, reason in _NO_KEYS:
+        if is_a(type_):
+            stated = reason.format(type=name_of_type)
+            raise UsageError(f"{join(parts)!r} cannot be a key: it is {stated}")
+    if parts in snapshot.without_bounds:
+        raise UsageError(
+            f"{join(parts)!r} cannot be a key: {snapshot.format} stores no min and max of its type "
+            f"({name_of_type}), so clustering by it would not prune any files; pass other columns"
+        )
+    return parts

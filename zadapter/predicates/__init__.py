@@ -1,0 +1,1 @@
+"""Conditions as values, the files that may hold matching rows, and why."""

@@ -1,1 +1,0 @@
-"""Query logs in the forms in which they are kept, and the filters of their queries."""

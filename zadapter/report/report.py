@@ -1,0 +1,167 @@
+"""Report of an optimize."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from zadapter.base.printable import listed
+from zadapter.base.secrets import mask_fields
+from zadapter.base.sizes import show
+from zadapter.planning.cost import Cost, show_sum
+from zadapter.report import plan_text
+from zadapter.report.facts import Facts
+from zadapter.report.pictures.figures import clusters, with_bounds
+from zadapter.report.plan import Plan
+from zadapter.report.plan_text import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def shown_versions(versions: Sequence[int | None]) -> str:
+    """Return committed versions as text."""
+    named = ["unknown" if version is None else str(version) for version in versions]
+    return f"version {listed(named)}" if named else "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Method of comparison between the rows written and the rows read."""
+
+    by: str
+    """``"counts"``, or ``"checksum"`` if values were compared too."""
+    read_twice: bool = False
+    """Whether the checksum required a second read of the replaced files."""
+    untested: str | None = None
+    """The component of the session that zadapter was not tested with. It makes the rewrite use
+    plain DataFrame operations and a checksum. None: no such component."""
+
+    def __str__(self) -> str:
+        twice = ", with a second read of the rows" if self.read_twice else ""
+        reason = f"; plain Spark operations, untested with {self.untested}" if self.untested else ""
+        return self.by + twice + reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Facts):
+    """Result of an optimize."""
+
+    plan: Plan
+    versions: tuple[int | None, ...]
+    """Committed versions; None for a commit that landed although its answer was lost."""
+    files_removed: int
+    files_added: int
+    bytes_removed: int
+    bytes_added: int
+    rows: int
+    """Rows in the committed files."""
+    share_after: float
+    """Mean share of the table's rows that a range filter reads now, according to the stats."""
+    stale: tuple[str, ...]
+    """File groups kept because another writer changed their files; one line each."""
+    jobs_left: int = 0
+    """Number of jobs that were not started in the time of the call."""
+    cost: Cost
+    """What the call has needed; the requests are estimated by the files of its commits."""
+    run: str = ""
+    """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
+    earlier_runs: tuple[str, ...] = ()
+    """Earlier calls that did not end: how far they came, and what became of the files that they had
+    staged; one line each."""
+    seconds: Mapping[str, float]
+    """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
+    verification: Verification
+    """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
+    files: pa.Table | None = field(default=None, repr=False, compare=False)
+    """The files after the rewrite, with stats of the key columns; those before: ``plan.files``."""
+
+    def __post_init__(self) -> None:
+        mask_fields(self)
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether no file needed a rewrite."""
+        return self.plan.nothing_to_do
+
+    @property
+    def share_before(self) -> float:
+        """Mean share of the table's rows that a range filter read before."""
+        return self.plan.share_before
+
+    @property
+    def price(self) -> float | None:
+        """The sum of the cost; None: no prices are known, or a figure that has a price is not."""
+        return None if self.plan.prices is None else self.plan.prices.sum(self.cost)
+
+    def to_dict(self, *, files: bool = False) -> dict[str, Any]:
+        """Return the fields as JSON values, and the sum of the cost."""
+        document = Facts.to_dict(self, files=files)
+        return document | {"plan": self.plan.to_dict(files=files), "price": self.price}
+
+    def plot(self, columns: Sequence[str] | None = None) -> "Figure":
+        """Draw the files' boxes in two key columns before and after, and the depth histograms.
+
+        Args:
+            columns: One or two columns; None: the first key columns, or the first with bounds.
+
+        Returns:
+            A figure of matplotlib.
+
+        Raises:
+            UsageError: No file has bounds of a column.
+            MissingBackendError: matplotlib is not installed.
+        """
+        tables = [("before", self.plan.files), ("after", self.files)]
+        drawn = [(title, files) for title, files in tables if files is not None]
+        return clusters(drawn, columns or self.plan.columns[:2] or with_bounds(self.plan.files))
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the report as readable facts, by name."""
+        facts = dict(self.plan.facts())
+        if self.earlier_runs:
+            facts["earlier runs"] = listed(self.earlier_runs, "; ")
+        if self.plan.nothing_to_do:
+            return facts
+        facts["files"] = plan_text.counted(self.plan, self.files_removed, self.files_added)
+        facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
+        facts["rows"] = f"{self.rows:,}"
+        facts.pop("note", None)
+        if self.plan.columns:
+            facts["a filter reads"] = plan_text.by_file(self.plan, self.share_after)
+            facts |= plan_text.noted(self.plan, self.share_after)
+        facts["verified by"] = str(self.verification)
+        facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        facts["cost"] = str(self.cost)
+        if self.plan.prices is not None:
+            facts["price"] = show_sum(self.price)
+        facts["committed"] = shown_versions(self.versions)
+        if self.jobs_left:
+            facts["not started"] = self._not_started
+        if self.stale:
+            facts["not rewritten"] = listed(self.stale, "; ")
+        return facts
+
+    @property
+    def _not_started(self) -> str:
+        return f"{self.jobs_left} jobs, in the time of this call"
+
+    def summary(self) -> Summary:
+        """Return the report as a line beside those of other tables."""
+        plan = self.plan
+        if plan.nothing_to_do:
+            return plan.summary()
+        outcome = [f"committed {shown_versions(self.versions)}"]
+        outcome += [f"not started: {self._not_started}"] if self.jobs_left else []
+        outcome += [f"not rewritten: {listed(self.stale, '; ')}"] if self.stale else []
+        outcome += [] if plan.prices is None else [f"price {show_sum(self.price)}"]
+        read = plan_text.by_file(plan, self.share_after) if plan.columns else ""
+        return Summary(
+            files=plan_text.counted(plan, self.files_removed, self.files_added),
+            read=plan_text.read(plan, read, self.share_after),
+            outcome="; ".join(outcome),
+        )

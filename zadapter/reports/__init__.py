@@ -1,1 +1,0 @@
-"""Plans and reports of runs, as values and as text."""

@@ -1,0 +1,1 @@
+"""Runs that are taken up after a crash of their driver."""

@@ -1,0 +1,104 @@
+"""Results of the jobs that a run has finished."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from zadapter.backend.commit import Landed
+from zadapter.base.phases import Amounts
+from zadapter.base.printable import listed
+from zadapter.errors import ZadapterError
+from zadapter.planning.cost import Cost
+from zadapter.report.plan import Plan
+from zadapter.report.report import Verification
+from zadapter.table import file_stats
+from zadapter.table.snapshot import Exchange
+
+
+@dataclass(slots=True)
+class Tally:
+    """Results of the jobs that a run has finished."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    versions: list[int | None] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    jobs_left: int = 0
+    read_twice: bool = False
+    untested: str | None = None
+    spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
+    """What the phases took, one by one; None: unknown."""
+    bytes_read: int = 0
+    """Bytes of the files that the jobs have read, once for each time."""
+    earlier: tuple[str, ...] = ()
+    """What is to be said about earlier runs that did not end."""
+
+    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
+        """Record a rewrite that landed."""
+        self.versions.append(landed.version)
+        self.exchanges += [e for e in exchanges if e not in landed.stale]
+        self.stale += [
+            f"{e.removed.num_rows} files changed by another writer, first: {e.removed['path'][0]}"
+            for e in landed.stale
+        ]
+
+    def add(self, other: "Tally") -> None:
+        """Add what was found before the commit of a job."""
+        for name, duration in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + duration
+        self.bytes_read += other.bytes_read
+        self.read_twice |= other.read_twice
+        self.untested = self.untested or other.untested
+
+    def facts(self) -> dict[str, int | None]:
+        """Return the newest version, and the files, bytes and rows of all commits."""
+        version = self.versions[-1] if self.versions else None
+        return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
+
+    def cost(self, plan: Plan) -> Cost:
+        """Return what the run has needed; Spark's figures are unknown if it tells some only.
+
+        A writer may not tell Spark what it writes: then it has written less than was committed.
+        Bytes read are the sizes of files: Spark's ``inputBytes`` leaves out what Parquet reads by
+        vectored I/O, which bypasses Hadoop's statistics. A sample reads the keys besides.
+
+        Args:
+            plan: The plan of the run.
+        """
+        amounts = [each for each in self.spent if each is not None]
+        known = len(amounts) == len(self.spent)
+        added = file_stats.totals(exchange.added for exchange in self.exchanges)
+        removed = sum(exchange.removed.num_rows for exchange in self.exchanges)
+        gets, puts = plan.requests(
+            removed, added["files"] or 0, added["bytes"] or 0, len(self.versions)
+        )
+        written = sum(each.written for each in amounts)
+        told = known and written >= (added["bytes"] or 0)
+        return Cost(
+            bytes_read=self.bytes_read,
+            bytes_written=written if told else None,
+            bytes_shuffled=sum(each.shuffled for each in amounts) if known else None,
+            get_requests=gets,
+            put_requests=puts,
+            core_seconds=sum(each.core_seconds for each in amounts) if known else None,
+        )
+
+    def verification(self, requested: str) -> Verification:
+        """Return how rows were compared, given the *requested* option."""
+        by = "checksum" if self.untested else requested
+        return Verification(by=by, read_twice=self.read_twice, untested=self.untested)
+
+    @contextmanager
+    def reporting_versions(self) -> Iterator[None]:
+        """Add the versions that are already committed to an error: its message, or its notes."""
+        try:
+            yield
+        except Exception as error:
+            committed = f"Versions committed by this call: [{listed(self.versions)}]"
+            if self.versions and isinstance(error, ZadapterError):
+                error.args = (f"{error}. {committed}",)
+            elif self.versions:
+                # as add_note does, which is Python 3.11 and later
+                notes = [*getattr(error, "__notes__", []), committed]
+                error.__notes__ = notes  # type: ignore[attr-defined]
+            raise

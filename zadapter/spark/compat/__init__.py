@@ -1,0 +1,1 @@
+"""What differs between the supported releases of Spark."""

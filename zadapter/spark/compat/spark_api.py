@@ -1,0 +1,165 @@
+"""Functions and methods that some supported releases of PySpark lack."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from zadapter.spark.jvm import scala
+from zadapter.spark.jvm.java_classes import java_classes
+
+_BYTEWISE = "UTF8_BINARY"
+"""The collation of texts that are compared by their bytes."""
+_SEED = 42
+"""Seed of Spark's hash partitioning (``HashPartitioning``)."""
+_ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def to_arrow(rows: DataFrame) -> pa.Table:
+    """Return *rows* as an Arrow table. ``DataFrame.toArrow`` is PySpark 4.0 and later."""
+    if hasattr(rows, "toArrow"):
+        return rows.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - PySpark 3.5 alone
+
+    plain: Any = rows
+    schema = to_arrow_schema(plain.schema)
+    batches = plain._collect_as_arrow()  # noqa: SLF001 - as toPandas does
+    return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+
+
+def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return an Arrow table as a DataFrame.
+
+    ``createDataFrame`` takes Arrow tables in PySpark 4.0 and later. PySpark 3.5 would need pandas,
+    which changes values. Its JVM reads the same stream of batches.
+    """
+    if hasattr(DataFrame, "toArrow"):
+        return spark.createDataFrame(table)
+    from pyspark.sql.pandas.serializers import (  # noqa: PLC0415 - PySpark 3.5 alone
+        ArrowStreamSerializer,
+    )
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+    session: Any = spark
+    jvm: Any = session._jvm  # noqa: SLF001
+    schema = from_arrow_schema(table.schema)
+    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+    stream = session._sc._serialize_to_jvm(  # noqa: SLF001 - as createDataFrame does
+        batches,
+        ArrowStreamSerializer(),
+        jvm.PythonSQLUtils.readArrowStreamFromFile,
+        jvm.ArrowIteratorServer,
+    )
+    java = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), session._jsparkSession)  # noqa: SLF001
+    return DataFrame(java, session)
+
+
+def try_cast(name: str, type_: T.DataType) -> Column:
+    """Return the column *name* cast to *type_*, and null where that fails.
+
+    ``Column.try_cast`` is PySpark 4.0 and later. The function of SQL is older.
+    """
+    text = type_.simpleString()
+    # spark.sql.timestampType can make the bare name mean timestamp_ntz
+    return F.expr(f"try_cast({name} AS {'timestamp_ltz' if text == 'timestamp' else text})")
+
+
+def valid_text(column: Column) -> Column:
+    """Return texts without invalid UTF-8. ``make_valid_utf8`` is Spark 4.0 and later."""
+    if hasattr(F, "make_valid_utf8"):
+        return F.make_valid_utf8(column)
+    return F.decode(column.cast("binary"), "UTF-8")
+
+
+def has_collation(type_: T.DataType) -> bool:
+    """Return whether texts are compared by a collation, which is Spark 4.0 and later."""
+    return isinstance(type_, T.StringType) and getattr(type_, "collation", _BYTEWISE) != _BYTEWISE
+
+
+def is_variant(type_: T.DataType) -> bool:
+    """Return whether a type is VARIANT, which is Spark 4.0 and later."""
+    return type_.typeName() == "variant"
+
+
+def metadata_column(rows: DataFrame, name: str) -> Column:
+    """Return a column that Spark adds to the rows of files.
+
+    ``DataFrame.metadataColumn`` is PySpark 4.0 and later. The JVM's method is in Spark 3.5.
+    """
+    if hasattr(rows, "metadataColumn"):
+        return rows.metadataColumn(name)
+    java: Any = rows._jdf.metadataColumn(name)  # noqa: SLF001 - as PySpark 4.0 does
+    return Column(java)
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    """Return all settings of a session. ``RuntimeConfig.getAll`` is PySpark 4.0 and later."""
+    session: Any = spark
+    return scala.entries(java_classes(session), session._jsparkSession.conf().getAll())  # noqa: SLF001
+
+
+def error_loggers() -> list[logging.Logger]:
+    """Return the loggers that print each error of a query, in PySpark 4.0 and later."""
+    try:
+        from pyspark.logger import PySparkLogger  # noqa: PLC0415 - PySpark 3.5 lacks it
+    except ImportError:
+        return []
+    return [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+
+
+def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return *rows* with the hint REBALANCE by *columns*, which are quoted names.
+
+    ``DataFrame.hint`` takes columns in PySpark 4.0 and later.
+    """
+    if hasattr(rows, "toArrow"):
+        return rows.hint("rebalance", *map(F.col, columns))
+    spark: Any = rows.sparkSession
+    jvm = java_classes(spark)
+    attribute = jvm.org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute.quotedString
+    names = scala.seq(jvm, scala.java_list(jvm, map(attribute, columns)))
+    return DataFrame(rows._jdf.hint("rebalance", names), spark)  # noqa: SLF001
+
+
+def repartition_by_id(rows: DataFrame, count: int, number: Column) -> DataFrame:
+    """Return *rows* in *count* partitions, each row in the one with its *number*.
+
+    ``repartitionById`` is Spark 4.1 and later. Before, rows are partitioned by the hash of an
+    integer: one whose hash, modulo *count*, is the number.
+    """
+    if hasattr(rows, "repartitionById"):
+        return rows.repartitionById(count, number)
+    keys = F.from_json(F.lit(str(keys_of_partitions(count))), "array<int>")
+    return rows.repartition(count, F.get(keys, number))
+
+
+def keys_of_partitions(count: int) -> list[int]:
+    """Return for each number below *count* an integer that Spark hashes to this partition."""
+    keys = np.full(count, -1, np.int64)
+    start, step = 0, 8 * count
+    while (keys < 0).any():
+        candidates = np.arange(start, start + step, dtype=np.int64)
+        keys[_hashed(candidates.astype(np.uint32)) % count] = candidates
+        start += step
+    return [int(key) for key in keys]
+
+
+def _hashed(values: "np.ndarray[Any, np.dtype[np.uint32]]") -> Any:
+    """Return Spark's hash of integers (``Murmur3_x86_32.hashInt``), signed."""
+    with np.errstate(over="ignore"):
+        mixed = _rotated(values * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        hashed = _rotated(mixed ^ np.uint32(_SEED), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        hashed ^= np.uint32(4)  # the bytes of an integer
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+            hashed = (hashed ^ (hashed >> np.uint32(shift))) * np.uint32(factor)
+        hashed ^= hashed >> np.uint32(16)
+    return hashed.astype(np.int32).astype(np.int64)
+
+
+def _rotated(values: Any, by: int) -> Any:
+    return (values << np.uint32(by)) | (values >> np.uint32(32 - by))

@@ -1,0 +1,1 @@
+"""Spark's and Hadoop's own Java classes, and what is called in them."""

@@ -1,1 +1,0 @@
-"""Public operations on rows and versions of tables."""

@@ -1,1 +1,0 @@
-"""Order-preserving bytes of values, and z-values of several columns."""
