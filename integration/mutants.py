@@ -54,6 +54,12 @@ CRITICAL = (
 KINDS = ("tests", "tests/spark", "delta", "iceberg", "parquet", "migration", "journeys")
 """Tests that share a process, in the order in which they are run."""
 WITH_JVM = ("tests/spark/", "tests/toybackend/")
+MARKERS = ("not slow", "slow")
+"""Tests that each change must pass, and those that take longer."""
+PYTEST = (
+    *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-o", "addopts=--import-mode=importlib -rfE"),
+)
 _TURNED = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
@@ -133,19 +139,25 @@ def nodes_of(text, function):
             yield node, old
 
 
-def tests_of(fault):
-    """Return the tests that run the line of a fault, by their kind."""
+def lines_run():
+    """Return, for each module, the tests that run each of its lines."""
     data = CoverageData(str(ROOT / ".coverage"))
     data.read()
-    measured = {Path(each).as_posix(): each for each in data.measured_files()}
-    name = next((each for each in measured if each.endswith(fault.path)), None)
-    contexts = data.contexts_by_lineno(measured[name]).get(fault.line, []) if name else []
-    found = {kind: set() for kind in KINDS}
-    for context in contexts:
-        test, _, phase = context.rpartition("|")
-        if phase:
-            found[kind_of(test)].add(test)
-    return found
+    return {
+        Path(name).as_posix(): {
+            line: {test for test, _, phase in (each.rpartition("|") for each in contexts) if phase}
+            for line, contexts in data.contexts_by_lineno(name).items()
+        }
+        for name in data.measured_files()
+        if any(Path(name).match(pattern) for pattern in CRITICAL)
+    }
+
+
+def collected(marker):
+    """Return the tests that a marker selects, of those without a JVM and of real tables."""
+    command = [*PYTEST, "-q", "--collect-only", "-m", marker, "tests", "integration"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {line for line in listed.stdout.splitlines() if "::" in line}
 
 
 def kind_of(test):
@@ -158,13 +170,13 @@ def kind_of(test):
     )
 
 
-def finder(fault, folder, options):
+def finder(fault, tests, folder, options):
     """Return the test that finds a fault in a checkout, or None; without it, the test passes."""
     module = folder / fault.path
     whole = module.read_text(encoding="utf-8")
     for kind in options.kinds:
-        tests = tests_of(fault)[kind]
-        some = _choices(fault).sample(sorted(tests), min(len(tests), options.tests))
+        of_kind = sorted(test for test in tests if kind_of(test) == kind)
+        some = _choices(fault).sample(of_kind, min(len(of_kind), options.tests))
         module.write_text(fault.made_in(whole), encoding="utf-8")
         failed = some and first_failure(kind, some, folder, options)
         module.write_text(whole, encoding="utf-8")
@@ -175,6 +187,14 @@ def finder(fault, folder, options):
     return None
 
 
+def finder_by_marker(fault, tests, folder, options):
+    """Return the first marker by whose tests a fault is found, and the test, or twice None."""
+    for marker, some in tests.items():
+        if found := finder(fault, some, folder, options):
+            return marker, found
+    return None, None
+
+
 def first_failure(kind, tests, folder, options):
     """Return the test that fails first, or None."""
     variables = {
@@ -182,11 +202,7 @@ def first_failure(kind, tests, folder, options):
         "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "backends")]),
     }
     formats = () if kind.startswith("tests") else ("--format", kind)
-    command = [
-        *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
-        *("-o", "addopts=--import-mode=importlib -rfE", "-m", options.marker),
-        *formats,
-    ]
+    command = [*PYTEST, "-x", "-q", "-m", "", *formats]
     try:
         answer = subprocess.run(
             [*command, *tests], cwd=folder, env=variables, capture_output=True, text=True,
@@ -194,7 +210,7 @@ def first_failure(kind, tests, folder, options):
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "out of time"
-    if answer.returncode in {0, 5}:  # none fails, none is left by the marker
+    if answer.returncode == 0:
         return None
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", answer.stdout, re.MULTILINE)
     return failed[1] if failed else answer.stdout[-300:]
@@ -206,22 +222,26 @@ def main():
     parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of tests; all")
-    parser.add_argument("--marker", default="not slow", help="tests to run; 'not slow'")
     parser.add_argument("--tests", type=int, default=25, help="at most so many of a kind; 25")
     parser.add_argument("--seconds", type=int, default=900, help="a limit of one run; 900")
     options = parser.parse_args()
-    finders = Counter()
+    running, selected = lines_run(), {marker: collected(marker) for marker in MARKERS}
+    finders = {marker: Counter() for marker in (*MARKERS, None)}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "checkout"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".git", ".coverage*", ".venv"))
         for number, fault in enumerate(drawn(options.count, options.seed), 1):
             start = time.monotonic()
-            found = finder(fault, folder, options)
-            finders[found and kind_of(found)] += 1
+            tests = running.get(fault.path, {}).get(fault.line, set())
+            chosen = {marker: tests & each for marker, each in selected.items()}
+            marker, found = finder_by_marker(fault, chosen, folder, options)
+            finders[marker][found and kind_of(found)] += 1
             seconds = time.monotonic() - start
             print(number, fault, "|", found or "NOT FOUND", f"| {seconds:.0f} s", flush=True)
-    by_kind = ", ".join(f"{kind} {count}" for kind, count in finders.items() if kind)
-    print(f"found {finders.total() - finders[None]} of {finders.total()}: {by_kind}")
+    for marker in MARKERS:
+        kinds = finders[marker]
+        by_kind = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+        print(f"found by tests that are {marker}: {kinds.total()} of {options.count}: {by_kind}")
 
 
 if __name__ == "__main__":
