@@ -35,6 +35,7 @@ print(zadapter.optimize("ice.db.events", by="a", target_file_size="32KB").nothin
 """
 
 
+@pytest.mark.slow
 def test_delta_by_its_own_function(user):
     """As Delta's quick start has it, by path and by name; zadapter takes the active session."""
     path = str(user.folder / "lake" / "events")

@@ -44,6 +44,7 @@ def master(user, tmp_path_factory):
         yield url
 
 
+@pytest.mark.slow
 def test_tables_of_every_format_are_optimized(user, master):
     """By relative paths: executors have another working folder. Others read the same rows."""
     answered = user.python(

@@ -4,7 +4,6 @@ import pytest
 
 from integration.journeys.settings import DELTA, documented
 from integration.kit.witnesses import delta_table, of_delta
-from tests.kit.variants import slow
 
 PACKAGES = "spark.jars.packages"
 OPTIMIZE = """
@@ -36,7 +35,8 @@ def submitted(user, script, *flags):
     return answer.returncode, answer.stdout
 
 
-@pytest.mark.parametrize("session", [SESSION, *slow("")], ids=["own", "none"])
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [SESSION, ""], ids=["own", "none"])
 def test_with_the_settings_of_the_guide(user, events, session):
     """The script names no format, and may leave the session to zadapter."""
     settings = documented(DELTA)

@@ -43,6 +43,7 @@ def test_a_table_is_optimized(user, events):
     assert len(data_files(events) - files) > 4
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_files_are_written(user, events):
     """The shell's exit code, one line, and the table as it was. The same call works afterwards."""
     before, files = of_delta(events), data_files(events)

@@ -89,6 +89,7 @@ def process(role, port, folder):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_process_that_appends_and_one_that_rewrites_lose_nothing(port, tmp_path):
     """Until there are three: every row that was appended is there once, in files that are there."""
     _, errors = (maker := process("make", port, tmp_path)).communicate(timeout=300)

@@ -62,6 +62,7 @@ def test_later_versions_are_seen(files):
     assert not files.has_after(path(10**20 - 1))
 
 
+@pytest.mark.slow
 def test_stories_end_as_on_local_disk(table, spark):
     """Optimized, appended to, deleted from, read at any version, cleaned up."""
     before = zadapter.read(table, backend="parquet", spark=spark).count()
