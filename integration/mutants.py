@@ -30,7 +30,8 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-ROOT = Path(__file__).parents[1]
+from tests.kit.checkout import ROOT, python_path
+
 CRITICAL = (
     "zadapter/api/migrate.py",
     "zadapter/backend/commit.py",
@@ -197,10 +198,7 @@ def finder_by_marker(fault, tests, folder, options):
 
 def first_failure(kind, tests, folder, options):
     """Return the test that fails first, or None."""
-    variables = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "backends")]),
-    }
+    variables = {**os.environ, "PYTHONPATH": python_path(folder)}
     formats = () if kind.startswith("tests") else ("--format", kind)
     command = [*PYTEST, "-x", "-q", "-m", "", *formats]
     try:

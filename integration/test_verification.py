@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 import zadapter
 from integration.migration.tables import Lakes
 from tests.kit import extremes
-from tests.kit.documents import ROOT
+from tests.kit.checkout import python_path
 from tests.kit.variants import slow
 from zadapter.errors import VerificationError
 from zadapter.report.report import Verification
@@ -196,7 +196,7 @@ def test_rows_whose_shuffle_files_were_lost_are_read_twice(tmp_path, name):
     ended = subprocess.run(
         [sys.executable, "-m", "integration.kit.lost_shuffle_files", name],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "backends")])},
+        env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         check=False,

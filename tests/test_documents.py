@@ -14,7 +14,8 @@ import pytest
 import typer
 from click import Context
 
-from tests.kit.documents import DOCUMENTS, ROOT, SHELLS, blocks, read
+from tests.kit.checkout import ROOT
+from tests.kit.documents import DOCUMENTS, SHELLS, blocks, read
 from tests.test_architecture import (
     BACKENDS,
     PACKAGES,

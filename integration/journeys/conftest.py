@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from integration.kit.standalone import cluster
-from tests.kit.documents import ROOT
+from tests.kit.checkout import python_path
 
 SET_BY_OTHERS = ("AWS_", "PYSPARK_", "PYTEST_", "SPARK_")
 
@@ -20,11 +20,10 @@ class User:
 
     def environment(self, **variables):
         """Return the variables of a new process, which imports this checkout."""
-        paths = [str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]
         bare = {
             key: value for key, value in os.environ.items() if not key.startswith(SET_BY_OTHERS)
         }
-        return {**bare, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **variables}
+        return {**bare, "PYTHONPATH": python_path(), **variables}
 
     def call(self, *command, **variables):
         """Run a program to its end."""

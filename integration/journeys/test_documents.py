@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from tests.kit.documents import DOCUMENTS, PRINTED, ROOT, blocks
+from tests.kit.checkout import ROOT, python_path
+from tests.kit.documents import DOCUMENTS, PRINTED, blocks
 from tests.kit.variants import slow
 
 RUNNING = [path for path in DOCUMENTS if any(block.runs for block in blocks(path))]
@@ -65,9 +66,7 @@ def test_the_readme_shows_what_it_prints():
 
 def environment():
     """The modules of this checkout, and a session that leaves room for that of other tests."""
-    paths = [str(ROOT), str(ROOT / "backends"), os.environ.get("PYTHONPATH", "")]
-    settings = {"SPARK_DRIVER_MEMORY": "1g", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return {**os.environ, **settings}
+    return {**os.environ, "SPARK_DRIVER_MEMORY": "1g", "PYTHONPATH": python_path()}
 
 
 def shown(document):

@@ -6,10 +6,10 @@ process sixty heartbeats later: no other test may use it.
 
 import json
 import sys
-from pathlib import Path
 
 import zadapter
 import zadapter.spark
+from tests.spark.rewrite.repeated_stages import shuffle_files
 from zadapter.backend import plugins
 
 ROWS = 2_000
@@ -19,11 +19,8 @@ TABLES = {"delta": "lake/events", "iceberg": "iceberg.db.events", "parquet": "la
 def lost(rows):
     """Run the stage before the shuffle, and have its files be gone when they are to be read."""
     rows.count()
-    jvm = rows.sparkSession._jvm  # noqa: SLF001 - no public door
-    manager = jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
-    for folder in manager.localDirs():
-        for path in Path(str(folder)).rglob("shuffle_*"):
-            path.unlink()
+    for file in shuffle_files(rows.sparkSession.sparkContext):
+        file.unlink()
     return rows
 
 

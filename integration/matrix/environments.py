@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.checkout import ROOT, python_path
+
 CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
 _PACKAGES = (
     *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
@@ -69,10 +70,9 @@ def _call(*command):
 def run(cell, environment, suites):
     """Run suites in an environment; return what pytest said, its exit code and the seconds."""
     files = [f"integration/matrix/suite_{suite}.py" for suite in suites]
-    paths = [str(ROOT), str(ROOT / "backends")]
     variables = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": python_path(),
         "PATH": os.pathsep.join([str(environment.bin), os.environ["PATH"]]),
         "ZADAPTER_CELL": cell.name,
     }

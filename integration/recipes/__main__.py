@@ -14,7 +14,8 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from tests.kit.documents import ROOT, read
+from tests.kit.checkout import ROOT
+from tests.kit.documents import read
 
 DOCUMENT = "zadapter/RECIPES.md"
 PACKAGES = {

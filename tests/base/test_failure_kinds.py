@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.base.test_translate_errors import ABORTED, FILE, READING
-from tests.kit.documents import ROOT
+from tests.kit.checkout import ROOT
 from zadapter.base.translate_errors import explain
 from zadapter.errors import DataFileError, EngineError, SessionError, StoreError
 

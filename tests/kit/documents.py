@@ -13,7 +13,8 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.checkout import ROOT
+
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("README.md", "zadapter/**/*.md", "backends/**/*.md", "integration/**/*.md")

@@ -14,10 +14,10 @@ import pytest
 from rich.console import Console
 
 import zadapter
+from tests.kit.checkout import python_path
 from zadapter.base.phases import observing
 from zadapter.errors import EngineError
 
-ROOT = Path(__file__).parents[2]
 PHASES = ["plan", "fit", "write", "verify", "commit"]
 
 
@@ -272,7 +272,7 @@ def test_nothing_is_printed(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", SILENT],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'backends'}"},
+        env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         check=False,
