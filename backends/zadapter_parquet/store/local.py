@@ -218,7 +218,7 @@ class LocalFiles:
             with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
                 changed.update(self._make_folder(target.parent))
                 checksum_files.remove(source)
-                os.replace(source, target)  # noqa: PTH105 - a failpoint of tests
+                source.replace(target)
                 changed.add(source.parent)
         with self._store_errors("", "written"):
             _sync(sorted(changed))

@@ -52,8 +52,8 @@ class Failpoints:
     def install(self):
         self._wrap(local, "put", lambda path, data: f"{_length(data)} {self._inside(path)}")
         self._wrap(os, "link", lambda _, path: f"link {self._inside(path)}")
-        self._wrap(os, "replace", lambda _, path: f"replace {self._inside(path)}")
-        self._wrap(os, "unlink", lambda path: f"delete {self._inside(path)}")
+        self._wrap(Path, "replace", lambda _, path: f"replace {self._inside(path)}")
+        self._wrap(Path, "unlink", lambda path, **_: f"delete {self._inside(path)}")
         self._wrap(os, "fsync", lambda handle: f"fsync {self._inside(_path_of(handle))}")
         self._wrap(folder, "put", lambda path, rows: f"write all {self._inside(path)}")
 

@@ -1,7 +1,7 @@
 """Folder with versions to publish, and publishers that die."""
 
-import os
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +35,7 @@ def visible(folder):
 
 def interrupted(folder, monkeypatch, moves):
     """Run a publisher that dies after a number of moves."""
-    real, left = os.replace, iter(range(moves))
+    real, left = Path.replace, iter(range(moves))
 
     def replace(old, new):
         if "/data/" in str(old) and next(left, None) is None:
@@ -43,7 +43,7 @@ def interrupted(folder, monkeypatch, moves):
         return real(old, new)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", replace)
+        patch.setattr(Path, "replace", replace)
         with pytest.raises(StoppedError):
             folder.publish()
 
