@@ -17,7 +17,7 @@ assert SparkContext._gateway is None
 """
 
 
-def test_b9_dir_lists_the_public_names():
+def test_dir_lists_the_public_names():
     """Without an import of PySpark; ``import *`` imports it, and starts no JVM."""
     ended = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, check=False

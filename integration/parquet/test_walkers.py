@@ -81,7 +81,7 @@ def check_readable(first, now):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
-def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
+def test_no_engine_sees_rows_twice(lake, spark, partition_by):
     """Before and after each verb; those that could read the folder still can."""
     rows = spark.range(ROWS).select((F.col("id") * 7919 % 4001).alias("a"), F.col("id").alias("c"))
     table = lake.make(rows.withColumn("p", F.expr("int(c % 3)")), *partition_by)
@@ -108,7 +108,7 @@ def test_a4_no_engine_sees_rows_twice(lake, spark, partition_by):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
-def test_a4_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partition_by):
+def test_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partition_by):
     """All its files are hidden until it is published."""
     rows = spark.range(ROWS).selectExpr("id AS c", "int(id % 3) AS p")
     source, table = f"{lake.folder}/delta", f"{lake.folder}/migrated"
@@ -126,7 +126,7 @@ def test_a4_a_migrated_table_is_not_taken_for_an_empty_one(lake, spark, partitio
 
 
 @pytest.mark.slow
-def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):
+def test_engines_that_are_given_paths_know_the_partition(lake, spark):
     """The paths that zadapter names say it, as the folder's own did."""
     rows = spark.range(ROWS).selectExpr("id AS c", "concat('=%é', id % 3) AS `p é`")
     table = lake.make(rows, "p é")
@@ -139,7 +139,7 @@ def test_a4_engines_that_are_given_paths_know_the_partition(lake, spark):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [(), ("p",)])
-def test_a4_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkeypatch):
+def test_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkeypatch):
     """Spark's files have its ending until it is done, and after a kill until vacuum."""
     rows = spark.range(ROWS).selectExpr("id * 7919 % 4001 AS a", "id AS c", "int(id % 3) AS p")
     table = lake.make(rows, *partition_by)
@@ -158,7 +158,7 @@ def test_a4_engines_stop_while_zadapter_writes(lake, spark, partition_by, monkey
 
 
 @pytest.mark.slow
-def test_a4_a_write_that_fails_leaves_nothing(lake, spark):
+def test_a_write_that_fails_leaves_nothing(lake, spark):
     """No guard stays in the way of engines that walk."""
     table = lake.make(spark.range(ROWS).selectExpr("id AS c"))
     lake.optimize(table, by=["c"])

@@ -31,7 +31,7 @@ def printed(encoding):
     return ended.stdout.decode(encoding)
 
 
-def test_b9_ascii_terminals_print_reports_and_errors():
+def test_ascii_terminals_print_reports_and_errors():
     """Names of tables are escaped."""
     text = printed("ascii")
 

@@ -63,7 +63,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a1_nothing_is_deleted_while_the_files_of_a_version_are_unknown(folder, damage, dry_run):
+def test_nothing_is_deleted_while_the_files_of_a_version_are_unknown(folder, damage, dry_run):
     """A backup was restored without the stats of the newest version; vacuum deleted every file."""
     part = part_of(folder)
     damage(part)
@@ -76,7 +76,7 @@ def test_a1_nothing_is_deleted_while_the_files_of_a_version_are_unknown(folder, 
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_a1_nothing_is_deleted_while_an_entry_is_missing(folder, version):
+def test_nothing_is_deleted_while_an_entry_is_missing(folder, version):
     """The error names the entry."""
     (folder.root / path_of(version)).unlink()
     before = everything(folder)
@@ -87,7 +87,7 @@ def test_a1_nothing_is_deleted_while_an_entry_is_missing(folder, version):
     assert everything(folder) == before
 
 
-def test_a1_nothing_is_deleted_while_files_are_missing(folder):
+def test_nothing_is_deleted_while_files_are_missing(folder):
     """Half of a backup is restored; the other half may hold what says more."""
     (gone,) = (folder.root / p for p in folder.live()["path"].to_pylist() if "data" in p)
     gone.unlink()
@@ -99,7 +99,7 @@ def test_a1_nothing_is_deleted_while_files_are_missing(folder):
     assert everything(folder) == before
 
 
-def test_a1_stats_of_expired_versions_may_be_missing(folder):
+def test_stats_of_expired_versions_may_be_missing(folder):
     """A clean-up that was stopped midway goes on."""
     old = part_of(folder, 2)
     folder.vacuum(timedelta(0))
@@ -110,7 +110,7 @@ def test_a1_stats_of_expired_versions_may_be_missing(folder):
     assert folder.rows() == [0, 1, 2, 3, 4, 6]
 
 
-def test_a1_a_folder_that_cannot_be_listed_is_no_empty_folder(folder, monkeypatch):
+def test_a_folder_that_cannot_be_listed_is_no_empty_folder(folder, monkeypatch):
     """The note that another table has the same files lies in it."""
     folder.backend.protect(folder.snapshot())
     real = os.scandir
@@ -129,7 +129,7 @@ def test_a1_a_folder_that_cannot_be_listed_is_no_empty_folder(folder, monkeypatc
     assert everything(folder) == before
 
 
-def test_a1_no_flipped_bit_changes_which_files_are_known(folder):
+def test_no_flipped_bit_changes_which_files_are_known(folder):
     """Pages have checksums; what is left is refused or does no harm."""
     part, store = folder.snapshot().handle.version.entry.parts[0], LocalFiles(folder.root)
     whole, place = (folder.root / part.path).read_bytes(), folder.root / part.path
@@ -143,7 +143,7 @@ def test_a1_no_flipped_bit_changes_which_files_are_known(folder):
 @pytest.mark.parametrize(
     "path", ["../secret.parquet", "/etc/passwd", "a/../../b", "a//b", "%2e%2e/b", "a\\..\\b", None]
 )
-def test_a9_a_forged_list_names_no_file_outside_the_table(folder, path):
+def test_a_forged_list_names_no_file_outside_the_table(folder, path):
     """Whoever may write the stats must not have others read other files."""
     part = part_of(folder)
     table = pq.read_table(part)

@@ -29,7 +29,7 @@ for to, target in {"delta": "new", "iceberg": "iceberg.db.new"}.items():
 """
 
 
-def test_b9_plans_leave_nothing_behind(tmp_path):
+def test_plans_leave_nothing_behind(tmp_path):
     """No warehouse, no catalog, no log."""
     (tmp_path / "plain").mkdir()
     pq.write_table(pa.table({"a": range(1_000)}), tmp_path / "plain" / "0.parquet")
