@@ -1,36 +1,43 @@
 """Seeded faults, and which of them the tests find: ``python -m integration.mutants``.
 
 A fault is one small change in the modules that must not err: a comparison turned, a condition
-negated, a number off by one, a call or an error left out. It is made in a copy of the checkout, and
-the tests that run its line are run there up to the first failure: those without a JVM first.
+negated, a number off by one, a call or an error left out. It is made in the running tests: the
+function gets the code of the changed module, the tests that run the line are run up to the first
+failure, and the function gets its own code back. So all faults share a session of Spark. Tests
+that start processes of their own do not see a fault.
 
 Which tests run a line is read from coverage data with a context for each test::
 
     COVERAGE_FILE=.coverage.tests pytest --cov --cov-context=test tests
-    COVERAGE_FILE=.coverage.delta pytest --cov --cov-context=test integration --format delta
+    COVERAGE_FILE=.coverage.integration pytest --cov --cov-context=test integration
     coverage combine --keep
     python -m integration.mutants --count 40 --seed 1
 """
 
 import argparse
 import ast
-import os
+import gc
+import json
 import random
-import re
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import CodeType, FunctionType
 
+import pytest
+from _pytest.runner import runtestprotocol
 from coverage import CoverageData
 
-from tests.kit.checkout import ROOT, python_path
+from tests.kit.checkout import ROOT
 
 CRITICAL = (
     "zadapter/api/migrate.py",
@@ -52,15 +59,13 @@ CRITICAL = (
     "backends/zadapter_parquet/operations/vacuuming.py",
 )
 """Modules whose faults could lose, double or hide a row."""
-KINDS = ("tests", "tests/spark", "delta", "iceberg", "parquet", "migration", "journeys")
+FOLDERS = ("tests", "integration")
 """Tests that share a process, in the order in which they are run."""
-WITH_JVM = ("tests/spark/", "tests/toybackend/")
 MARKERS = ("not slow", "slow")
 """Tests that each change must pass, and those that take longer."""
-PYTEST = (
-    *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"),
-    *("-o", "addopts=--import-mode=importlib -rfE"),
-)
+WITH_JVM = ("tests/spark/", "tests/toybackend/")
+SECONDS = 120
+"""Time in which a test ends."""
 _TURNED = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
@@ -154,64 +159,126 @@ def lines_run():
     }
 
 
-def collected(marker):
-    """Return the tests that a marker selects, of those without a JVM and of real tables."""
-    command = [*PYTEST, "-q", "--collect-only", "-m", marker, "tests", "integration"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {line for line in listed.stdout.splitlines() if "::" in line}
+@contextmanager
+def made(fault):
+    """Give the functions of a module the code that they have with a fault."""
+    parts = Path(fault.path.removeprefix("backends/")).with_suffix("").parts
+    file = import_module(".".join(parts)).__file__
+    whole = Path(file).read_text(encoding="utf-8")
+    codes = [inner(compile(each, file, "exec")) for each in (whole, fault.made_in(whole))]
+    new = {old: changed for old, changed in zip(*codes, strict=False) if alike(old, changed)}
+    functions = [
+        (each, each.__code__)
+        for each in gc.get_objects()
+        if isinstance(each, FunctionType) and each.__code__ in new
+    ]
+    assert functions, fault
+    try:
+        for function, old in functions:
+            function.__code__ = new[old]
+        yield
+    finally:
+        for function, old in functions:
+            function.__code__ = old
+
+
+def alike(code, changed):
+    """Whether a code object differs from that of the same function."""
+    same = (code.co_name, code.co_firstlineno) == (changed.co_name, changed.co_firstlineno)
+    return same and code != changed
+
+
+def inner(code):
+    """Yield a code object and all that it contains."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from inner(constant)
+
+
+class Finding:
+    """A plug-in of pytest that runs, for each fault, the tests that run its line."""
+
+    def __init__(self, faults, running, most):
+        self.faults, self.running, self.most = faults, running, most
+        self.found = {}
+
+    def pytest_runtestloop(self, session):
+        """Take the place of pytest's own loop."""
+        for fault in self.faults:
+            start = time.monotonic()
+            tests = self.running.get(fault.path, {}).get(fault.line, set())
+            self.found[fault] = self.finder(fault, self.chosen(fault, tests, session.items))
+            seconds = time.monotonic() - start
+            print(f"{fault} | {self.found[fault] or 'NOT FOUND'} | {seconds:.0f} s", flush=True)
+        return True
+
+    def chosen(self, fault, tests, items):
+        """Return tests, those without a JVM first, and at most so many of a kind."""
+        kinds = {}
+        for item in items:
+            if item.nodeid in tests:
+                kinds.setdefault(kind_of(item.nodeid), []).append(item)
+        choices = _choices(fault)
+        return [
+            item
+            for kind in sorted(kinds)
+            for item in choices.sample(kinds[kind], min(len(kinds[kind]), self.most))
+        ]
+
+    def finder(self, fault, items):
+        """Return the test that finds a fault, or None; without it, the test passes."""
+        for item in items:
+            with made(fault):
+                found = fails(item)
+            if found and not fails(item):
+                return item.nodeid
+        return None
+
+
+def fails(item):
+    """Run a test, and state whether it fails; whatever does not belong to the session is closed."""
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        return any(each.failed for each in runtestprotocol(item, log=False, nextitem=item.session))
+    finally:
+        signal.alarm(0)
+
+
+def late(*_):
+    """End a test that takes too long."""
+    pytest.fail("out of time", pytrace=False)
 
 
 def kind_of(test):
-    """Return the kind of a test."""
-    if test.startswith("tests/"):
+    """Return the kind of a test, by which kinds are sorted."""
+    folder, name, *_ = test.split("/")
+    if folder == "tests":
         return "tests/spark" if test.startswith(WITH_JVM) else "tests"
-    names = (*KINDS[5:], *KINDS[2:5])
-    return next(
-        (n for n in names if f"/{n}/" in test or f"::Test{n.capitalize()}::" in test), "delta"
-    )
+    return f"{folder}/{name.partition('::')[0]}"
 
 
-def finder(fault, tests, folder, options):
-    """Return the test that finds a fault in a checkout, or None; without it, the test passes."""
-    module = folder / fault.path
-    whole = module.read_text(encoding="utf-8")
-    for kind in options.kinds:
-        of_kind = sorted(test for test in tests if kind_of(test) == kind)
-        some = _choices(fault).sample(of_kind, min(len(of_kind), options.tests))
-        module.write_text(fault.made_in(whole), encoding="utf-8")
-        failed = some and first_failure(kind, some, folder, options)
-        module.write_text(whole, encoding="utf-8")
-        if failed and not first_failure(
-            kind, [failed] if failed in some else some, folder, options
-        ):
-            return failed
-    return None
+def run(folder, marker, faults, options):
+    """Look for faults by the tests of a folder that a marker selects; return those found."""
+    with tempfile.TemporaryDirectory() as place:
+        given, found = Path(place) / "faults", Path(place) / "found"
+        given.write_text(json.dumps([asdict(fault) for fault in faults]), encoding="utf-8")
+        command = [*(sys.executable, "-m", "integration.mutants"), "--tests", str(options.tests)]
+        command += ["--child", folder, marker, str(given), str(found)]
+        subprocess.run(command, cwd=ROOT, check=True)
+        return json.loads(found.read_text(encoding="utf-8"))
 
 
-def finder_by_marker(fault, tests, folder, options):
-    """Return the first marker by whose tests a fault is found, and the test, or twice None."""
-    for marker, some in tests.items():
-        if found := finder(fault, some, folder, options):
-            return marker, found
-    return None, None
-
-
-def first_failure(kind, tests, folder, options):
-    """Return the test that fails first, or None."""
-    variables = {**os.environ, "PYTHONPATH": python_path(folder)}
-    formats = () if kind.startswith("tests") else ("--format", kind)
-    command = [*PYTEST, "-x", "-q", "-m", "", *formats]
-    try:
-        answer = subprocess.run(
-            [*command, *tests], cwd=folder, env=variables, capture_output=True, text=True,
-            check=False, timeout=options.seconds,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "out of time"
-    if answer.returncode == 0:
-        return None
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", answer.stdout, re.MULTILINE)
-    return failed[1] if failed else answer.stdout[-300:]
+def child(options):
+    """Do what ``run`` asks for, in a process of its own."""
+    folder, marker, given, found = options.child
+    faults = [Fault(**each) for each in json.loads(Path(given).read_text(encoding="utf-8"))]
+    finding = Finding(faults, lines_run(), options.tests)
+    settings = ["-p", "no:xdist", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
+    pytest.main([*settings, "-q", "-m", marker, folder], plugins=[finding])
+    names = [finding.found[fault] for fault in faults]
+    Path(found).write_text(json.dumps(names), encoding="utf-8")
 
 
 def main():
@@ -219,25 +286,19 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m integration.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of tests; all")
-    parser.add_argument("--tests", type=int, default=25, help="at most so many of a kind; 25")
-    parser.add_argument("--seconds", type=int, default=900, help="a limit of one run; 900")
+    parser.add_argument("--tests", type=int, default=12, help="at most so many of a kind; 12")
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    running, selected = lines_run(), {marker: collected(marker) for marker in MARKERS}
-    finders = {marker: Counter() for marker in (*MARKERS, None)}
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made) / "checkout"
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".git", ".coverage*", ".venv"))
-        for number, fault in enumerate(drawn(options.count, options.seed), 1):
-            start = time.monotonic()
-            tests = running.get(fault.path, {}).get(fault.line, set())
-            chosen = {marker: tests & each for marker, each in selected.items()}
-            marker, found = finder_by_marker(fault, chosen, folder, options)
-            finders[marker][found and kind_of(found)] += 1
-            seconds = time.monotonic() - start
-            print(number, fault, "|", found or "NOT FOUND", f"| {seconds:.0f} s", flush=True)
+    if options.child:
+        child(options)
+        return
+    left = drawn(options.count, options.seed)
     for marker in MARKERS:
-        kinds = finders[marker]
+        kinds = Counter()
+        for folder in FOLDERS:
+            names = run(folder, marker, left, options)
+            kinds.update(kind_of(name) for name in names if name)
+            left = [fault for fault, name in zip(left, names, strict=True) if not name]
         by_kind = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
         print(f"found by tests that are {marker}: {kinds.total()} of {options.count}: {by_kind}")
 
