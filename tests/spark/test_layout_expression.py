@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import split
 from zadapter.layout import assign
 from zadapter.layout.build import MAX_LEAVES, fit

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_text import values
+from zadapter.base.key_types import values
 from zadapter.base.names import Parts, join, split
 from zadapter.base.ranks import Ints, rank
 
@@ -29,7 +29,7 @@ class Range:
 
     Attributes:
         column: The column.
-        low: Lowest value as :func:`zadapter.base.key_text.texts` writes it; None: no limit.
+        low: Lowest value as :func:`zadapter.base.key_types.texts` writes it; None: no limit.
         high: Highest value.
         closed: Which ends belong to the range: ``both``, ``left``, ``right`` or ``neither``.
     """

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_text import texts, values
+from zadapter.base.key_types import arrow_text, from_arrow_text, texts, values
 from zadapter.base.ranks import Ints
 
 
@@ -63,7 +63,7 @@ class Level:
         """Return the level as plain JSON values."""
         written = {
             "column": self.column,
-            "type": _type_text(self.cuts.type),
+            "type": arrow_text(self.cuts.type),
             "cuts": texts(self.cuts),
         }
         return written | (
@@ -73,7 +73,7 @@ class Level:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Level":
         """Create a level from the result of :meth:`to_dict` or :func:`written_once`."""
-        cuts = values(data["cuts"], _type(data["type"]))
+        cuts = values(data["cuts"], from_arrow_text(data["type"]))
         cuts = cuts.take(pa.array(data["at"])) if "at" in data else cuts
         return cls(data["column"], cuts, tuple(map(cls.from_dict, data.get("others", ()))))
 
@@ -103,30 +103,3 @@ def written_once(level: Mapping[str, Any]) -> dict[str, Any]:
     if 2 * len(index_of) > len(level["cuts"]):
         return written
     return written | {"cuts": list(index_of), "at": [index_of[text] for text in level["cuts"]]}
-
-
-_TYPES: dict[str, pa.DataType] = {
-    str(t): t
-    for t in (
-        pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
-        pa.date32(), pa.string(), pa.binary(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
-    )
-}  # fmt: skip
-
-
-def orders(type_: pa.DataType) -> bool:
-    """Return whether a column of this type can be a key."""
-    return pa.types.is_decimal128(type_) or _type_text(type_) in _TYPES
-
-
-def _type_text(type_: pa.DataType) -> str:
-    if pa.types.is_timestamp(type_) and type_.tz is not None:
-        return str(pa.timestamp("us", "UTC"))
-    return str(type_)
-
-
-def _type(text: str) -> pa.DataType:
-    if text.startswith("decimal128("):
-        precision, scale = text.removeprefix("decimal128(").removesuffix(")").split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return _TYPES[text]

@@ -11,12 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
+from zadapter.base.key_types import is_key
 from zadapter.base.local_paths import check_local
 from zadapter.base.locations import overlap
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request
-from zadapter.layout.levels import orders
 from zadapter.migration.copy import Transfer, keys_of
 from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import Side, filters_on, prove
@@ -148,7 +148,7 @@ def with_order(snapshot: Snapshot) -> list[Parts]:
     return [
         parts
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] not in snapshot.partition and orders(type_)
+        if parts[0] not in snapshot.partition and is_key(type_)
     ]
 
 

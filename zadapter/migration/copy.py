@@ -11,10 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.backend.contract import MigrationBackend
+from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request
-from zadapter.layout.levels import orders
 from zadapter.planning.file_groups import Job, every_job
 from zadapter.rewrite.fitting import fitted
 from zadapter.rewrite.shuffle import clustered
@@ -92,7 +92,7 @@ class Transfer:
         types = {
             parts: type_
             for parts, type_ in leaves(pending.schema)
-            if parts[0] not in partition and orders(type_)
+            if parts[0] not in partition and is_key(type_)
         }
         schema = file_stats.schema(types, partition)
         stats = [_stats(self.files, parts, type_) for parts, type_ in types.items()]

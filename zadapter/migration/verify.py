@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend
 from zadapter.backend.row_files import row_files
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError

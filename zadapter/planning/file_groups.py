@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
+from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, join, resolve, split
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.layout.layout import Curve, Request
-from zadapter.layout.levels import orders
 from zadapter.planning.file_size import chosen_file_size, kept_bloom_filters
 from zadapter.planning.options import AUTO, Options
 from zadapter.table.bloom_filters import refusal
@@ -16,7 +16,7 @@ _NO_KEYS = (
     (pa.types.is_list, "an array; pass other columns"),
     (pa.types.is_map, "a map; pass other columns"),
     (
-        lambda type_: not orders(type_),
+        lambda type_: not is_key(type_),
         "of the type {type}, without min and max; pass other columns",
     ),
 )

@@ -10,7 +10,7 @@ from itertools import product
 
 import pyarrow as pa
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import Parts
 from zadapter.base.ranks import rank
 from zadapter.layout import filters as layout

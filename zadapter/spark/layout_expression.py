@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_text import texts, values
+from zadapter.base.key_types import texts, values
 from zadapter.base.names import Parts, quote
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import is_key
 from zadapter.base.names import leaves
-from zadapter.layout.levels import orders
 from zadapter.table.file_stats import Bounds, column_type, schema, structs
 from zadapter.table.snapshot import Snapshot
 
@@ -80,7 +80,7 @@ def file_table(
         parts: type_
         for parts, type_ in leaves(snapshot.schema)
         if parts[0] not in snapshot.partition
-        and orders(type_)
+        and is_key(type_)
         and (names is None or parts[0] in names)
     }
     stats = []

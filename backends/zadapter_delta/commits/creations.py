@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
 from zadapter.table.file_stats import partition

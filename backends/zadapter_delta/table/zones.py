@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import join
 from zadapter.errors import UnsupportedError
 from zadapter.spark.compat.spark_api import to_arrow

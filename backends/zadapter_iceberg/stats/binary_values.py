@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 
 _EXACT = Context(prec=76)
 _LONG_YEAR = re.compile(r"\A(?=\d{5})")

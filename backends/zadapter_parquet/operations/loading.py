@@ -9,6 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from zadapter.base.commit_attempts import before_sending
+from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, leaves
 from zadapter.errors import (
     ConflictError,
@@ -17,7 +18,6 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
 )
-from zadapter.layout.levels import orders
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import (
@@ -209,7 +209,7 @@ def _is_table(last: Entry | None) -> bool:
 
 
 def _no_files(base: Snapshot) -> pa.Table:
-    kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and orders(t)}
+    kept = {p: t for p, t in leaves(base.schema) if p[0] not in base.partition and is_key(t)}
     return file_stats.empty(kept, base.partition)
 
 

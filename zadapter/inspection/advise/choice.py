@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
+from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, join, leaves
 from zadapter.base.printable import listed
 from zadapter.errors import UsageError
@@ -23,7 +24,6 @@ from zadapter.inspection.query_log import LoggedFilter, QueryLog
 from zadapter.inspection.querylog.read import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
-from zadapter.layout.levels import orders
 from zadapter.planning.effect import NOISE
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
@@ -106,7 +106,7 @@ def _usable(snapshot: Snapshot) -> list[Parts]:
     return [
         parts
         for parts, type_ in leaves(snapshot.schema)
-        if orders(type_)
+        if is_key(type_)
         and not pa.types.is_boolean(type_)
         and parts[0] not in snapshot.partition
         and parts not in excluded

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_text import texts
+from zadapter.base.key_types import texts
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints
 from zadapter.errors import UnsupportedError

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.row_files import RowFiles, row_files
+from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, leaves
 from zadapter.base.phases import phase
-from zadapter.layout.levels import orders
 from zadapter.spark.clone import scratch
 from zadapter.spark.jobs import call
 from zadapter.spark.opening import open_table
@@ -52,7 +52,7 @@ class Opened:
         return {
             parts: type_
             for parts, type_ in leaves(self.snapshot.schema)
-            if orders(type_) and parts[0] not in partition
+            if is_key(type_) and parts[0] not in partition
         }
 
 

@@ -1,4 +1,4 @@
-"""Values written as text come back bit by bit, in a form that Spark reads."""
+"""The table of key types, and values as text: they come back bit by bit, as Spark reads them."""
 
 import re
 from decimal import Decimal
@@ -9,7 +9,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from zadapter.base.key_text import texts, values
+from zadapter.base.key_types import (
+    KEY_TYPES,
+    KINDS,
+    arrow_named,
+    arrow_text,
+    counted,
+    from_arrow_text,
+    is_key,
+    key_type,
+    kind_of,
+    named,
+    named_in_sql,
+    texts,
+    values,
+)
+from zadapter.base.ranks import rank
 
 DAY = 86_400_000_000
 INTEGERS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
@@ -183,3 +198,53 @@ def test_nulls_come_back_in_their_type(type_, count):
 
     assert texts(array) == [None] * count
     assert back(array).equals(array)
+
+
+def test_rows_are_found_by_every_name():
+    """And by Arrow's type, in whatever zone; kinds do not overlap."""
+    for row in KEY_TYPES:
+        assert named(row.name) is named_in_sql(row.sql) is key_type(row.arrow) is row
+        assert kind_of(row.arrow) is row.kind
+        assert from_arrow_text(arrow_text(row.arrow)) == row.arrow
+    ids = [type_.id for kind in KINDS for type_ in kind.arrow]
+    assert len(set(ids)) == len(ids)
+    tokyo = pa.timestamp("us", "Asia/Tokyo")
+    assert key_type(tokyo) is named("timestamp")
+    assert from_arrow_text(arrow_text(tokyo)) == ZONED
+
+
+@pytest.mark.parametrize(("precision", "scale"), DECIMALS)
+def test_decimals_have_one_row(precision, scale):
+    """With their digits, which both texts keep."""
+    type_, name = pa.decimal128(precision, scale), f"decimal({precision},{scale})"
+
+    assert key_type(type_) is named(name) is named_in_sql(name) is named("decimal")
+    assert arrow_named(name) == from_arrow_text(arrow_text(type_)) == type_
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        *(pa.null(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())])),
+        *(pa.float16(), pa.date64(), pa.time64("us"), pa.duration("us")),
+    ],
+    ids=str,
+)
+def test_other_types_have_no_kind(type_):
+    """Neither keys nor bounds."""
+    assert kind_of(type_) is key_type(type_) is None
+    assert not is_key(type_)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_values_of_a_kind_are_counted_in_their_order(kind):
+    """As numbers that Arrow casts to floats, unless they are bytes."""
+    type_ = kind.arrow[0]
+    array = pa.array([None, 0, 1], kind.stored_as or (pa.int64() if not kind.is_bytes else None))
+    array = pa.array([None, b"0", b"1"], type_) if kind.is_bytes else array.cast(type_)
+
+    numbers = counted(array)
+
+    if not kind.is_bytes:
+        assert numbers.cast(pa.float64(), safe=False).to_pylist() == [None, 0.0, 1.0]
+    assert rank(numbers).ranks.tolist() == rank(array).ranks.tolist() == [0, 1, 2]
