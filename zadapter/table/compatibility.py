@@ -12,24 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import digits, named
 from zadapter.table.footers import LEGACY
-from zadapter.table.spark_schema import DECIMAL
 from zadapter.table.spec import Json
 
-_PLAIN: dict[str, tuple[str, Json]] = {
-    "boolean": ("BOOLEAN", {"Type": "None"}),
-    "integer": ("INT32", {"Type": "None"}),
-    "long": ("INT64", {"Type": "None"}),
-    "float": ("FLOAT", {"Type": "None"}),
-    "double": ("DOUBLE", {"Type": "None"}),
-    "string": ("BYTE_ARRAY", {"Type": "String"}),
-    "binary": ("BYTE_ARRAY", {"Type": "None"}),
-    "date": ("INT32", {"Type": "Date"}),
-    "timestamp": ("INT64", {"Type": "Timestamp", "isAdjustedToUTC": True}),
-    "timestamp_ntz": ("INT64", {"Type": "Timestamp", "isAdjustedToUTC": False}),
-}
-_INTEGERS = {"byte": ("INT32", 8), "short": ("INT32", 16), "integer": ("INT32", 32)}
-_INTEGERS["long"] = ("INT64", 64)
 _END = re.compile(r"\.|\Z")
 
 
@@ -101,18 +87,16 @@ def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
 
 def _is(column: Any, type_: str) -> bool:
     logical = json.loads(column.logical_type.to_json())
-    physical = column.physical_type
-    decimal = DECIMAL.fullmatch(type_)
-    if decimal:
-        expected = {"Type": "Decimal", "precision": int(decimal[1]), "scale": int(decimal[2])}
-        return {key: logical.get(key) for key in expected} == expected
-    if type_ in _INTEGERS and logical["Type"] == "Int":
-        width = _INTEGERS[type_]
-        return (physical, logical["bitWidth"], logical["isSigned"]) == (*width, True)
-    if logical["Type"] == "Timestamp" and logical["timeUnit"] != "microseconds":
-        return False
-    kind, expected = _PLAIN.get(type_, (None, {}))
-    return physical == kind and {key: logical.get(key) for key in expected} == expected
+    decimal, row = digits(type_), named(type_)
+    if decimal is not None:
+        expected = {"Type": "Decimal", "precision": decimal[0], "scale": decimal[1]}
+        return _has(logical, expected)
+    forms = () if row is None else row.stored
+    return any(column.physical_type == f.physical and _has(logical, f.logical) for f in forms)
+
+
+def _has(logical: Json, expected: Mapping[str, Any]) -> bool:
+    return {key: logical.get(key) for key in expected} == expected
 
 
 def _shown(column: Any) -> str:

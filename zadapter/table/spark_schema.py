@@ -6,20 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-_PLAIN: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "binary": pa.binary(),
-}
-DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+from zadapter.base.key_types import arrow_named, is_text
+
 _COLLATIONS = "__COLLATIONS"
 """Metadata key of fields with a collation, whose texts are not ordered by their bytes."""
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
@@ -52,12 +40,8 @@ def _field(field: Mapping[str, Any]) -> pa.Field:
 
 
 def _atomic(type_: str, text: pa.DataType) -> pa.DataType:
-    decimal = DECIMAL.fullmatch(type_)
-    if decimal:
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    if type_ == "string" or type_.startswith("varchar"):
-        return text
-    return _PLAIN.get(type_, pa.null())
+    is_string = type_ == "string" or type_.startswith("varchar")
+    return text if is_string else arrow_named(type_)
 
 
 def _type(type_: str | Mapping[str, Any], text: pa.DataType) -> pa.DataType:
@@ -66,7 +50,7 @@ def _type(type_: str | Mapping[str, Any], text: pa.DataType) -> pa.DataType:
         return _atomic(type_, text)
     if type_["type"] == "struct":
         inner = [_field(field) for field in type_["fields"]]
-        kept = [f.with_type(text) if pa.types.is_string(f.type) else f for f in inner]
+        kept = [f.with_type(text) if is_text(f.type) else f for f in inner]
         return pa.struct(kept)
     if type_["type"] == "array":
         return pa.list_(_type(type_["elementType"], text))

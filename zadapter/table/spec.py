@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from zadapter.base.key_types import named
 from zadapter.base.names import Parts, join
 from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
@@ -106,10 +107,6 @@ _OF_SPARK = {
     COMMENT, "collation", "external", "is_managed_location", "location", "owner", "provider",
 }  # fmt: skip
 """Spark's reserved names of properties (``CatalogV2Util.TABLE_RESERVED_PROPERTIES``)."""
-_STORED = {
-    "boolean", "byte", "short", "integer", "long", "float", "double", "date",
-    "timestamp", "timestamp_ntz", "string", "binary",
-}  # fmt: skip
 _INSIDE = {"array": ("elementType",), "map": ("keyType", "valueType")}
 
 
@@ -252,7 +249,7 @@ def stored(type_: str) -> str | None:
     """Return the type that represents *type_* in files that Spark writes, or None."""
     if type_.startswith(("varchar", "char")):
         return "string"
-    return type_ if type_ in _STORED or type_.startswith("decimal") else None
+    return type_ if named(type_) is not None else None
 
 
 def _shown(partition_field: PartitionField) -> str:
