@@ -9,24 +9,12 @@ from math import log
 
 import pyarrow as pa
 
+from zadapter.base.key_types import DECIMAL, UNLIKE, kind_of
 from zadapter.base.names import Parts, join, leaves
 
 FPP = 0.01
 """Share of the row groups without a value that a reader opens nevertheless, at most. It is the
 default of Parquet's writers; Iceberg before 1.10 has no property for it."""
-_REFUSED = (
-    (pa.types.is_boolean, "it has two values"),
-    (pa.types.is_floating, "a filter for 0.0 would miss rows with -0.0, which have other bytes"),
-    (pa.types.is_struct, "it is a struct; pass one of its fields"),
-)
-_PRIMITIVE = (
-    pa.types.is_integer,
-    pa.types.is_decimal,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_string,
-    pa.types.is_large_string,
-)
 _BITS_PER_BYTE, _SMALLEST = 8, 32
 _DIGITS = 18
 """Digits of a decimal that Parquet's writers store as a number; others are bytes."""
@@ -40,13 +28,14 @@ def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -
         type_: Its type.
         physical: Names of columns in the files, where they differ from the logical names.
     """
-    for is_a, reason in _REFUSED:
-        if is_a(type_):
-            return reason
-    if pa.types.is_decimal(type_) and type_.precision > _DIGITS:
+    kind = kind_of(type_)
+    if pa.types.is_struct(type_):
+        return "it is a struct; pass one of its fields"
+    reason = UNLIKE if kind is None else kind.no_bloom_filter
+    if reason is not None:
+        return reason.format(type=type_)
+    if kind is DECIMAL and type_.precision > _DIGITS:
         return "Iceberg fails to look for values of another number of bytes in it"
-    if not any(is_a(type_) for is_a in _PRIMITIVE):
-        return f"readers do not look for values of its type ({type_}) alike"
     if dotted := [part for part in physical.get(parts, parts) if "." in part]:
         return f"Parquet's writer takes the dot in {join((dotted[0],))} for that of a nested field"
     return None

@@ -8,25 +8,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan, kind_of
 from zadapter.base.names import Parts, join
 from zadapter.table.file_stats import Bounds, child
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """One truth value per file."""
-
-_COMPARABLE = (
-    pa.types.is_integer,
-    pa.types.is_float32,
-    pa.types.is_float64,
-    pa.types.is_decimal128,
-    pa.types.is_date32,
-    pa.types.is_timestamp,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_boolean,
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +88,7 @@ def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evid
     low_is_nan, high_is_nan = _is_nan(low), _is_nan(high)
     rows, nulls = counts(files, "rows"), counts(files, "stats", name, "nulls")
     nans = counts(files, "stats", name, "nans")
-    if not pa.types.is_floating(low.type):
+    if not has_nan(low.type):
         nans = np.zeros_like(nans)
     possible = (rows < 0) | (np.maximum(nulls, 0) + np.maximum(nans, 0) <= rows)
     only_nulls = possible & (nulls >= 0) & (nulls == rows)
@@ -139,11 +126,11 @@ def _bound(values: pa.Array, valid: Mask) -> pa.Array:
 
 
 def _is_nan(values: pa.Array) -> Mask:
-    if not pa.types.is_floating(values.type) or not _comparable(values.type):
+    if not has_nan(values.type):
         return np.zeros(len(values), dtype=np.bool_)
     return mask(pc.is_nan(values), default=False)
 
 
 def _comparable(type_: pa.DataType) -> bool:
     """Return whether Arrow orders values of *type_*, in the same order as Spark."""
-    return any(is_type(type_) for is_type in _COMPARABLE)
+    return kind_of(type_) is not None
