@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.interrupts import reraise
+from zadapter.base.key_types import has_nan
 from zadapter.base.locations import by_hadoop, uris
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.errors import VersionExpiredError
@@ -162,7 +163,7 @@ class IcebergBackend:
         pinned, folder = version.pinned, properties["write.data.path"]
         group = self._hold(with_properties(self._jvm, pinned, properties))
         # rows are sorted by partition, except that Spark's sort does not separate 0.0 and -0.0
-        has_floats = any(map(pa.types.is_floating, snapshot.partition.values()))
+        has_floats = any(map(has_nan, snapshot.partition.values()))
         options = {
             "rewritten-file-scan-task-set-id": group,
             "use-table-distribution-and-ordering": "false",

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend, Factory, is_versioned
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts, leaves, quote
 from zadapter.base.phases import phase
 from zadapter.base.translate_errors import explained
@@ -192,7 +193,7 @@ def pruned(
     floats = [
         parts
         for parts, type_ in leaves(snapshot.schema)
-        if parts[0] in analysed.columns and pa.types.is_floating(type_)
+        if parts[0] in analysed.columns and has_nan(type_)
     ]
     live_files = opened.files(snapshot, tuple(sorted({*columns_of(analysed.predicate), *floats})))
     candidates = live_files.filter(pa.array(matching(analysed.predicate, live_files)))

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -36,7 +38,7 @@ def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if pa.types.is_floating(array.type):
+    if has_nan(array.type):
         return _rank_floats(array)
     distinct = pc.unique(array.drop_null())
     distinct = distinct.take(pc.sort_indices(distinct))

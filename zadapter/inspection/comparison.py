@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts, join
 from zadapter.predicates.texts import bounds_text
 from zadapter.table.column_bounds import Mask, gather, mask
@@ -123,7 +124,7 @@ class _Compared:
         for side, what in (("min", LOWER), ("max", UPPER)):
             bounds = self.said.field(side), self.real.field(side)
             lacks = mask(pc.and_(bounds[0].is_null(), bounds[1].is_valid()), default=False)
-            if pa.types.is_floating(bounds[1].type):  # NaN is no bound, and beside it there is none
+            if has_nan(bounds[1].type):  # NaN is no bound, and beside it there is none
                 nans = pc.not_equal(self.real.field("nans"), 0).fill_null(True)  # noqa: FBT003
                 lacks &= ~mask(nans, default=True)
             tables.append(_found(self.paths, lacks, (self.name, MISSING, what), bounds))

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
-from zadapter.base.key_types import is_key
+from zadapter.base.key_types import is_key, is_text
 from zadapter.base.local_paths import check_local
 from zadapter.base.locations import overlap
 from zadapter.base.names import Parts, join, leaves, quote
@@ -154,7 +154,7 @@ def with_order(snapshot: Snapshot) -> list[Parts]:
 
 def _is_unrepresentable(values: pa.Array | None) -> bool:
     """Return whether a folder name cannot represent a partition value, or represents null by it."""
-    if values is None or not pa.types.is_string(values.type):
+    if values is None or not is_text(values.type):
         return False
     return any(_UNREPRESENTABLE.search(text) for text in values.drop_null().unique().to_pylist())
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import TIMESTAMP, has_nan, is_text, kind_of
 from zadapter.base.locations import map_files, within
 from zadapter.errors import UnsupportedError
 from zadapter.migration.copy import Carried, Transfer
@@ -91,7 +92,7 @@ def _cut(files: pa.Table) -> list[str]:
     return [
         child.name
         for number, child in enumerate(files.schema.field("stats").type)
-        if pa.types.is_timestamp(child.type["min"].type)
+        if kind_of(child.type["min"].type) is TIMESTAMP
         and _any(pc.struct_field(files["stats"], [number, _BOUNDS]), Bounds.WIDENED)
     ]
 
@@ -150,9 +151,9 @@ def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
 def _is_unrepresentable(values: pa.Array) -> bool:
     unrepresentable = pa.scalar(False)  # noqa: FBT003
     # an empty text is null in Delta, and JSON has no infinity
-    if pa.types.is_floating(values.type):
+    if has_nan(values.type):
         unrepresentable = pc.any(pc.invert(pc.is_finite(values)))
-    elif pa.types.is_string(values.type):
+    elif is_text(values.type):
         unrepresentable = pc.any(pc.equal(values, ""))
     return bool(unrepresentable.as_py())
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend
 from zadapter.backend.row_files import row_files
-from zadapter.base.key_types import texts
+from zadapter.base.key_types import BINARY, kind_of, texts
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
@@ -141,7 +141,7 @@ def filters_on(files: pa.Table, rows: DataFrame, keys: Sequence[Parts]) -> list[
 def _bound_type(files: pa.Table, parts: Parts) -> pa.DataType | None:
     """Return the type of a column's bounds, or None if filters on it would not be comparable."""
     stats = file_stats.column(files, parts)
-    if stats is None or pa.types.is_binary(stats.type["min"].type):
+    if stats is None or kind_of(stats.type["min"].type) is BINARY:
         return None
     return stats.type["min"].type
 

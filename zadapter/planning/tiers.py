@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import DATE, TIMESTAMP, counted, is_text, kind_of
 from zadapter.base.names import Parts, join
 from zadapter.table import file_stats
 
@@ -104,16 +105,15 @@ class Tiers:
 
 def has_age(type_: pa.DataType, *, is_partition: bool) -> bool:
     """Return whether values of a type have an age; as partition values, texts have one, too."""
-    texts = pa.types.is_string(type_) or pa.types.is_large_string(type_)
-    return pa.types.is_date(type_) or pa.types.is_timestamp(type_) or (is_partition and texts)
+    return kind_of(type_) in {DATE, TIMESTAMP} or (is_partition and is_text(type_))
 
 
 def _seconds(values: pa.Array) -> Seconds:
-    type_ = values.type
-    if pa.types.is_timestamp(type_):
-        return _floats(values.cast(pa.int64())) / A_SECOND[type_.unit]
-    if pa.types.is_date(type_):
-        return (_floats(values.cast(pa.date32()).cast(pa.int32())) + 1) * A_DAY
+    kind = kind_of(values.type)
+    if kind is TIMESTAMP:
+        return _floats(counted(values)) / A_SECOND[values.type.unit]
+    if kind is DATE:
+        return (_floats(counted(values)) + 1) * A_DAY
     days = pc.utf8_slice_codeunits(values, 0, 10)  # 2025-01-31, 2025-01-31 07:00 and the like
     parsed = pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True)
     return _floats(parsed.cast(pa.int64())) + A_DAY

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts
 from zadapter.predicates.predicate import (
     And,
@@ -250,4 +251,4 @@ def _starting(prefix: bytes, evidence: Evidence) -> May:
 
 
 def _is_nan(value: pa.Scalar) -> bool:
-    return pa.types.is_floating(value.type) and math.isnan(value.as_py())
+    return has_nan(value.type) and math.isnan(value.as_py())

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from zadapter.base.key_types import BINARY, BOOLEAN, has_nan, has_zone, is_text, kind_of
 from zadapter.base.names import Parts, join
 from zadapter.predicates.predicate import (
     And,
@@ -122,12 +123,12 @@ class _NodeContext:
     def truth(self, read: _Read) -> Predicate:
         """Convert the result of a node to a predicate."""
         match read:
-            case _Column(parts, type_, _) if pa.types.is_boolean(type_):
+            case _Column(parts, type_, _) if kind_of(type_) is BOOLEAN:
                 return Comparison(parts, "=", pa.scalar(value=True))
             case _Column(parts, _, _):
                 return Unknown(join(parts))
             case _Value(scalar):
-                is_truth_value = pa.types.is_boolean(scalar.type) or not scalar.is_valid
+                is_truth_value = kind_of(scalar.type) is BOOLEAN or not scalar.is_valid
                 return Constant(scalar.as_py()) if is_truth_value else Unknown(str(scalar))
             case _Opaque(number, inner, name):
                 sql = self.expressions.sql
@@ -198,7 +199,7 @@ def _literal(context: _NodeContext) -> _Read:
     type_, text = arrow_type(context.node["dataType"]), context.node["value"]
     if text is None:
         return _Value(pa.scalar(None, type_))
-    if pa.types.is_binary(type_) or (pa.types.is_timestamp(type_) and type_.tz is not None):
+    if kind_of(type_) is BINARY or has_zone(type_):
         # JSON has the address of binary values, and ambiguous local times
         text = context.expressions.value(context.number)
     value = scalar_of(text, type_)
@@ -231,7 +232,7 @@ def _in(context: _NodeContext) -> _Read:
 def _in_set(context: _NodeContext) -> _Read:
     """Convert a longer list, whose values Spark keeps in internal form: dates as days."""
     (column,), members = context.children, context.expressions.members(context.number)
-    if not isinstance(column, _Column) or members is None or pa.types.is_binary(column.type):
+    if not isinstance(column, _Column) or members is None or kind_of(column.type) is BINARY:
         return context.unknown
     texts, has_null = members
     scalars = [scalar_of(text, column.type) for text in texts]
@@ -248,7 +249,7 @@ def _starts_with(context: _NodeContext) -> _Read:
     column, prefix = context.children
     if not isinstance(column, _Column) or not isinstance(prefix, _Value):
         return context.unknown
-    if not pa.types.is_string(column.type) or prefix.is_null:
+    if not is_text(column.type) or prefix.is_null:
         return context.unknown
     return StartsWith(column.parts, prefix.scalar.as_py())
 
@@ -276,7 +277,7 @@ def _is_not_null(context: _NodeContext) -> _Read:
 def _is_nan(context: _NodeContext) -> _Read:
     """Convert a test for NaN, which is false for null."""
     (child,) = context.children
-    if not isinstance(child, _Column) or not pa.types.is_floating(child.type):
+    if not isinstance(child, _Column) or not has_nan(child.type):
         return context.unknown
     return Comparison(child.parts, "<=>", pa.scalar(float("nan"), child.type))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import BINARY, has_zone, is_text, kind_of
 from zadapter.base.names import join
 from zadapter.predicates.predicate import (
     And,
@@ -77,16 +78,15 @@ def _list(predicate: In, values: tuple[pa.Scalar, ...]) -> str:
 def literal(value: pa.Scalar) -> str:
     """Return a value as text, texts in quotes."""
     shown = bounds_text(pa.array([value], value.type)).to_pylist()[0]
-    is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
-    return f"'{shown}'" if is_text else str(shown)
+    return f"'{shown}'" if is_text(value.type) else str(shown)
 
 
 def bounds_text(values: pa.Array) -> pa.Array:
     """Return values as texts, long ones cut."""
-    if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+    if kind_of(values.type) is BINARY:
         return pa.array([None if v is None else v[: SHOWN // 2].hex() for v in values.to_pylist()],
                         pa.string())  # fmt: skip
-    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+    if has_zone(values.type):
         values = values.cast(pa.timestamp(values.type.unit))  # in UTC, without a zone's database
     return pc.utf8_slice_codeunits(values.cast(pa.string()), 0, SHOWN)
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.backend.contract import Backend
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts, join, quote, split
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
@@ -154,7 +155,7 @@ def _verify_bounds(
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
-    if pa.types.is_floating(highs.type):  # NaN is not an upper bound
+    if has_nan(highs.type):  # NaN is not an upper bound
         highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
     for path in _narrower(files, low, lows):
         raise VerificationError(f"{path}: the log's min of {join(parts)} exceeds the footer's")

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.key_types import has_zone
 from zadapter.base.names import Parts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.spark.compat.spark_api import to_arrow, valid_text
@@ -80,9 +81,7 @@ def _shortened(rows: DataFrame, name: str) -> Column:
 
 def _in_utc(table: pa.Table) -> pa.Table:
     fields = [
-        field.with_type(pa.timestamp("us", "UTC"))
-        if pa.types.is_timestamp(field.type) and field.type.tz is not None
-        else field
+        field.with_type(pa.timestamp("us", "UTC")) if has_zone(field.type) else field
         for field in table.schema
     ]
     return table.cast(pa.schema(fields)).combine_chunks()

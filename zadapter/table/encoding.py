@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import BOOLEAN, INTEGER, kind_of
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 from zadapter.table.bloom_filters import size_of
@@ -127,8 +128,8 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
 
 
 def _number(type_: pa.DataType) -> bool:
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_temporal)
-    return any(kind(type_) for kind in kinds)
+    kind = kind_of(type_)
+    return kind is not None and kind is not BOOLEAN and not kind.is_bytes
 
 
 def distinct_values(counts: Ints, rows: int) -> float:
@@ -149,7 +150,7 @@ def _compressed(values: pa.Array) -> float:
 def _stored(values: pa.Array) -> bytes:
     """Return numbers in Parquet's plain encoding, with at least 32 bits each (Encodings.md)."""
     type_ = values.type
-    if pa.types.is_integer(type_) and type_.bit_width < 32:  # noqa: PLR2004
+    if kind_of(type_) is INTEGER and type_.bit_width < 32:  # noqa: PLR2004
         values = values.cast(pa.int32())
     stored: bytes = values.buffers()[1].to_pybytes()
     if pa.types.is_decimal128(type_) and type_.precision <= _DIGITS[np.int64]:

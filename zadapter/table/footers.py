@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zadapter.base.key_types import is_key
+from zadapter.base.key_types import has_nan, is_bytes, is_key
 from zadapter.base.names import leaves
 from zadapter.table.file_stats import Bounds, column_type, schema, structs
 from zadapter.table.snapshot import Snapshot
@@ -119,10 +119,9 @@ def _stats(columns: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArra
 
 def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
     """Return where bounds are values of the file; texts may be truncated, NaN may be excluded."""
-    if pa.types.is_floating(type_):
+    if has_nan(type_):
         return pc.equal(nans, 0).fill_null(False)  # noqa: FBT003
-    truncated = pa.types.is_string(type_) or pa.types.is_binary(type_)
-    return pa.array([not truncated] * len(nans))
+    return pa.array([not is_bytes(type_)] * len(nans))
 
 
 def typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
-from zadapter.base.key_types import texts
+from zadapter.base.key_types import TIMESTAMP, has_zone, kind_of, texts
 from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
 from zadapter.table.file_stats import partition
@@ -103,7 +103,7 @@ def actions(
 def _texts(values: pa.Array) -> list[str | None]:
     """Return partition values as the log writes them: a blank separates date and time."""
     strings = texts(values)
-    if not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+    if kind_of(values.type) is not TIMESTAMP or has_zone(values.type):
         return strings
     return [text and text.replace("T", " ") for text in strings]
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import causes
+from zadapter.base.key_types import is_text
 from zadapter.base.names import Parts, leaves, resolve
 from zadapter.base.sizes import parse
 from zadapter.errors import UnsupportedError, UsageError, VersionExpiredError
@@ -150,10 +151,7 @@ def file_table(
     wanted = [_column(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
     files = add_files.file_table(adds, wanted, partition, about)
     for name, type_ in snapshot.partition.items():
-        if (
-            pa.types.is_string(type_)
-            and pc.any(pc.equal(partition_values(files, name), "")).as_py()
-        ):
+        if is_text(type_) and pc.any(pc.equal(partition_values(files, name), "")).as_py():
             raise UnsupportedError(
                 f"{snapshot.table}: partition column {name} has empty strings, which Delta writes "
                 "as null; UPDATE these rows first, for example to '-'"

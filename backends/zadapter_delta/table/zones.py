@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_types import texts
+from zadapter.base.key_types import has_zone, texts
 from zadapter.base.names import join
 from zadapter.errors import UnsupportedError
 from zadapter.spark.compat.spark_api import to_arrow
@@ -79,7 +79,7 @@ def zoned(snapshot: Snapshot) -> dict[str, str]:
     return {
         snapshot.physical[name,][0]: name
         for name, type_ in snapshot.partition.items()
-        if pa.types.is_timestamp(type_) and type_.tz is not None
+        if has_zone(type_)
     }
 
 

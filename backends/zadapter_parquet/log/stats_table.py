@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import is_text
 from zadapter.base.names import Parts, join
 from zadapter.errors import CorruptLogError
 from zadapter.table import file_stats
@@ -169,7 +170,7 @@ def _check_paths(store: Files, part: Part, paths: pa.ChunkedArray) -> None:
     Raises:
         CorruptLogError: A path is missing, or leads out of the table.
     """
-    if paths.null_count or not pa.types.is_string(paths.type):
+    if paths.null_count or not is_text(paths.type):
         raise _corrupt(store, part, "has no path for a file")
     for path in paths.filter(pc.match_substring_regex(paths, _SUSPICIOUS)).to_pylist():
         checked(path)

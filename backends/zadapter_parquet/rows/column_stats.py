@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.key_types import has_nan, is_bytes
 from zadapter.base.names import Parts, quote
 from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.table.encoding import KEPT
@@ -38,10 +39,10 @@ def aggregated(rows: DataFrame, file: Column, columns: Mapping[Parts, pa.DataTyp
 
 def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
     value, nans = column, F.lit(None).cast("bigint")
-    if pa.types.is_floating(type_):  # Spark orders NaN above all numbers
+    if has_nan(type_):  # Spark orders NaN above all numbers
         value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
     low, high = F.min(value), F.max(value)
-    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+    if is_bytes(type_):
         short = F.max(F.octet_length(column)) <= KEPT
         low, high = F.when(short, low), F.when(short, high)
     yield from (("low", low), ("high", high), ("nans", nans))

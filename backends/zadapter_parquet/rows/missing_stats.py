@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.key_types import has_nan
 from zadapter.base.locations import bare
 from zadapter.base.names import Parts, leaves, split
 from zadapter.table import file_stats
@@ -47,7 +48,7 @@ def _missing(files: pa.Table, parts: Parts) -> pa.Array:
     count = files["rows"].combine_chunks()
     unknown = pc.equal(pc.struct_field(stats, "bounds"), int(Bounds.UNKNOWN))
     high = pc.struct_field(stats, "max")
-    if pa.types.is_floating(high.type):
+    if has_nan(high.type):
         unknown = pc.or_(unknown, pc.is_nan(high).fill_null(False))  # noqa: FBT003
     only_nulls = pc.equal(pc.struct_field(stats, "nulls"), count)
     complete = pc.or_(only_nulls.fill_null(False), pc.equal(count, 0))  # noqa: FBT003

@@ -7,6 +7,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zadapter.base.key_types import is_text
+
 _ARROW_SCHEMA_KEY = b"ARROW:schema"
 """Footer key under which Arrow stores the logical types of columns."""
 _CODECS = {"BROTLI", "LZO"}
@@ -74,16 +76,12 @@ def _type_description(field: pa.Field) -> str | None:
     type_ = field.type
     if isinstance(type_, pa.BaseExtensionType):
         # string extensions, such as JSON, remain strings
-        return None if _is_text(type_.storage_type) else f"is of type {type_.extension_name}"
+        return None if is_text(type_.storage_type) else f"is of type {type_.extension_name}"
     if name := (field.metadata or {}).get(b"ARROW:extension:name"):
-        return None if _is_text(type_) else f"is of type {name.decode(errors='replace')}"
+        return None if is_text(type_) else f"is of type {name.decode(errors='replace')}"
     if pa.types.is_duration(type_):
         return "contains durations"
     children = (type_.field(at) for at in range(type_.num_fields))
     return next(
         (description for child in children if (description := _type_description(child))), None
     )
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))

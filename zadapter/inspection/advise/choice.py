@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
-from zadapter.base.key_types import is_key
+from zadapter.base.key_types import BOOLEAN, is_key, kind_of
 from zadapter.base.names import Parts, join, leaves
 from zadapter.base.printable import listed
 from zadapter.errors import UsageError
@@ -107,7 +106,7 @@ def _usable(snapshot: Snapshot) -> list[Parts]:
         parts
         for parts, type_ in leaves(snapshot.schema)
         if is_key(type_)
-        and not pa.types.is_boolean(type_)
+        and kind_of(type_) is not BOOLEAN
         and parts[0] not in snapshot.partition
         and parts not in excluded
     ]

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.row_files import RowFiles
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts, quote
 from zadapter.errors import UnsupportedError
 from zadapter.spark.compat.spark_api import to_arrow
@@ -67,7 +68,7 @@ def of_files(
 
 def _expressions(column: Column, type_: pa.DataType) -> Iterator[tuple[str, Column]]:
     value, nans = column, F.lit(0).cast("bigint")
-    if pa.types.is_floating(type_):  # Spark orders NaN above all numbers
+    if has_nan(type_):  # Spark orders NaN above all numbers
         value, nans = F.when(~F.isnan(column), column), F.count_if(F.isnan(column))
     yield from zip(
         _STATS, (F.min(value), F.max(value), F.count_if(column.isNull()), nans), strict=True

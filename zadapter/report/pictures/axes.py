@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zadapter.base.key_types import BOOLEAN, DATE, TIMESTAMP, counted, has_zone, kind_of
 from zadapter.base.ranks import rank
 
 if TYPE_CHECKING:
@@ -58,17 +59,17 @@ class Scale:
 
 def scale(name: str, values: pa.Array) -> Scale:
     """Return the places of *values*, which may be of any type with an order."""
-    type_ = values.type
-    if pa.types.is_date32(type_):
-        return Scale(name, _floats(values.cast(pa.int32())), is_time=True)
-    if pa.types.is_timestamp(type_):
-        ticks = values.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
-        zone = "" if type_.tz is None else "UTC"
+    kind = kind_of(values.type)
+    if kind is DATE:
+        return Scale(name, _floats(counted(values)), is_time=True)
+    if kind is TIMESTAMP:
+        ticks = counted(values.cast(pa.timestamp("us", values.type.tz)))
+        zone = "UTC" if has_zone(values.type) else ""
         return Scale(name, _floats(ticks) / _DAY, is_time=True, zone=zone)
-    if pa.types.is_boolean(type_):
-        return Scale(name, _floats(values.cast(pa.int8())), ((0.0, "false"), (1.0, "true")))
-    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-        return Scale(name, _floats(values.cast(pa.float64(), safe=False)))
+    if kind is BOOLEAN:
+        return Scale(name, _floats(counted(values)), ((0.0, "false"), (1.0, "true")))
+    if kind is not None and not kind.is_bytes:
+        return Scale(name, _floats(counted(values)))
     ranked = rank(values)
     at = np.unique(np.linspace(0, max(0, len(ranked.distinct) - 1), _TICKS).astype(np.int64))
     shown = ranked.distinct.take(pa.array(at)).to_pylist() if len(ranked.distinct) else []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan
 from zadapter.base.names import Parts
 from zadapter.table.file_stats import column, live_rows
 
@@ -32,7 +33,7 @@ def _is_alike(files: pa.Table, parts: Parts, rows: int) -> bool:
     without = pc.sum(nulls).as_py() or 0
     if without:
         return bool(without == rows)
-    if pa.types.is_floating(low.type) and (nans.null_count or pc.sum(nans).as_py()):
+    if has_nan(low.type) and (nans.null_count or pc.sum(nans).as_py()):
         return False  # NaN is beyond the bounds
     if low.null_count or high.null_count:
         return False

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from zadapter.base.key_types import counted
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.box_rows import drawn
@@ -84,10 +85,11 @@ def _ranked(bounds: pa.Array) -> tuple[Ints, Floats]:
 
     Numbers of 64 bits are ranked in a third of the time.
     """
-    if not (pa.types.is_int64(bounds.type) or pa.types.is_timestamp(bounds.type)):
+    integers = counted(bounds)
+    if integers.type != pa.int64():
         ranked = rank(bounds)
         return ranked.ranks, numbers(ranked.distinct)
-    values = bounds.drop_null().cast(pa.int64()).to_numpy()
+    values = integers.drop_null().to_numpy()
     order = np.argsort(values)
     ascending = values[order]
     first = np.ones(len(values), np.bool_)

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zadapter.base.key_types import counted, is_bytes
+
 Floats = npt.NDArray[np.float64]
 
 _LARGEST = 1e300
@@ -32,15 +34,9 @@ def numbers(ordered: pa.Array) -> Floats:
 
 
 def _numbers(ordered: pa.Array) -> Floats:
-    type_ = ordered.type
-    if pa.types.is_temporal(type_):
-        width = pa.int32() if pa.types.is_date32(type_) else pa.int64()
-        return _floats(ordered.cast(width))
-    if pa.types.is_boolean(type_):
-        return _floats(ordered.cast(pa.int8()))
-    if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-        return _floats(ordered)
-    return _of_texts(ordered.to_pylist())
+    if is_bytes(ordered.type):
+        return _of_texts(ordered.to_pylist())
+    return _floats(counted(ordered))
 
 
 def _floats(values: pa.Array) -> Floats:
