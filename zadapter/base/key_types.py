@@ -168,10 +168,19 @@ KEY_TYPES = (
     KeyType("binary", "binary", BINARY, pa.binary(), (Stored("BYTE_ARRAY"),)),
 )
 
+
+def cast_name(name: str) -> str:
+    """Return a name in Spark's SQL as one to cast to, whatever the session's settings.
+
+    The setting ``spark.sql.timestampType`` can make ``timestamp`` mean ``timestamp_ntz``.
+    """
+    return "timestamp_ltz" if name == "timestamp" else name
+
+
 _KIND_OF = {type_.id: kind for kind in KINDS for type_ in kind.arrow}
 _BY_ARROW = {row.arrow: row for row in KEY_TYPES}
 _BY_NAME = {row.name: row for row in KEY_TYPES}
-_BY_SQL = {row.sql: row for row in KEY_TYPES}
+_BY_SQL = {name: row for row in KEY_TYPES for name in (row.sql, cast_name(row.sql))}
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _ARROW_DECIMAL = re.compile(r"decimal128\((\d+), (-?\d+)\)")
 _BY_ARROW_NAME = {str(row.arrow): row.arrow for row in KEY_TYPES}
@@ -210,19 +219,11 @@ def digits(name: str) -> tuple[int, int] | None:
 
 
 def arrow_named(name: str) -> pa.DataType:
-    """Return Arrow's type by the name in Spark's JSON; null: there is no row of the name."""
+    """Return Arrow's type by the name in Spark's JSON; null: there is none."""
     decimal, row = digits(name), named(name)
     if decimal is not None:
         return pa.decimal128(*decimal)
-    return pa.null() if row is None else row.arrow
-
-
-def cast_name(name: str) -> str:
-    """Return a name in Spark's SQL as one to cast to, whatever the session's settings.
-
-    The setting ``spark.sql.timestampType`` can make ``timestamp`` mean ``timestamp_ntz``.
-    """
-    return "timestamp_ltz" if name == "timestamp" else name
+    return pa.null() if row is None or row.kind is DECIMAL else row.arrow
 
 
 def arrow_text(type_: pa.DataType) -> str:

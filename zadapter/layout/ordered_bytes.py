@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zadapter.base.key_types import DECIMAL, FLOAT, TIMESTAMP, counted, kind_of
 from zadapter.errors import UsageError
 
 Bytes = npt.NDArray[np.uint8]
@@ -42,18 +43,13 @@ def width_of(type_: pa.DataType, width: int | None = None) -> int:
         UsageError: Values of *type_* have no ordinal, or it is string or binary and *width* is
             missing or less than 1.
     """
-    if _is_text(type_):
+    kind, fixed = kind_of(type_), pa.types.is_fixed_size_binary(type_)
+    if kind is not None and kind.is_bytes and not fixed:
         return text_width(str(type_), width)
-    if pa.types.is_decimal(type_) and type_.precision <= _MAX_PRECISION:
+    if kind is DECIMAL and type_.precision <= _MAX_PRECISION:
         return decimal_width(type_.precision)
-    if pa.types.is_boolean(type_):
-        return 1
-    if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
-        return 8
-    if pa.types.is_integer(type_) or pa.types.is_float32(type_) or pa.types.is_float64(type_):
-        return int(type_.bit_width) // 8
-    if pa.types.is_fixed_size_binary(type_):
-        return int(type_.byte_width)
+    if kind is not None and kind is not DECIMAL:
+        return kind.ordinal_bytes or (type_.bit_width // 8)
     raise UsageError(f"{type_} has no order-preserving bytes; omit the column")
 
 
@@ -101,43 +97,29 @@ def ordinal(array: pa.Array | pa.ChunkedArray, *, width: int | None = None) -> B
 
 
 def _ordinal(array: pa.Array, size: int) -> Bytes:
-    type_ = array.type
-    if _is_text(type_):
+    kind = kind_of(array.type)
+    if kind is not None and kind.is_bytes:
         converted = _from_text(array, size)
-    elif pa.types.is_fixed_size_binary(type_):
-        converted = _from_text(array.cast(pa.binary()), size)
-    elif pa.types.is_decimal(type_):
+    elif kind is DECIMAL:
         converted = _from_decimals(array, size)
-    elif pa.types.is_floating(type_):
+    elif kind is FLOAT:
         converted = _from_floats(array.fill_null(0).to_numpy())
     else:
-        converted = _from_integers(_counted(array).fill_null(0).to_numpy())
+        converted = _from_integers(_integers(array, size).fill_null(0).to_numpy())
     converted[array.is_null().to_numpy(zero_copy_only=False)] = 0
     return converted
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(type_)
-        or pa.types.is_large_string(type_)
-        or pa.types.is_binary(type_)
-        or pa.types.is_large_binary(type_)
-    )
-
-
-def _counted(array: pa.Array) -> pa.Array:
-    """Convert booleans, dates and timestamps to integers."""
-    type_ = array.type
-    if pa.types.is_boolean(type_):
-        return array.cast(pa.uint8())
-    if pa.types.is_date32(type_):
-        return array.cast(pa.int32()).cast(pa.int64())
-    if pa.types.is_timestamp(type_):
+def _integers(array: pa.Array, size: int) -> pa.Array:
+    """Return values as integers of *size* bytes; timestamps count microseconds."""
+    if kind_of(array.type) is TIMESTAMP:
         try:
-            return array.cast(pa.timestamp("us", type_.tz)).cast(pa.int64())
+            array = array.cast(pa.timestamp("us", array.type.tz))
         except pa.ArrowInvalid as error:
-            raise UsageError(f"{type_} cannot be converted to microseconds: {error}") from error
-    return array
+            message = f"{array.type} cannot be converted to microseconds: {error}"
+            raise UsageError(message) from error
+    integers = counted(array)
+    return integers.cast(pa.int64()) if 8 * size > integers.type.bit_width else integers
 
 
 def _from_integers(values: npt.NDArray[np.integer]) -> Bytes:

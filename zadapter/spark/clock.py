@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.base.key_types import DATE, TIMESTAMP, kind_of
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.spark_classes import column
 
@@ -27,7 +28,8 @@ def reads_clock(text: str, types: list[pa.DataType]) -> bool:
         types: Types of the columns that the condition references.
     """
     return bool(
-        _WORDS.search(text) or (any(map(pa.types.is_temporal, types)) and _TIMES.search(text))
+        _WORDS.search(text)
+        or (any(kind_of(type_) in {DATE, TIMESTAMP} for type_ in types) and _TIMES.search(text))
     )
 
 

@@ -18,13 +18,24 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_types import texts, values
+from zadapter.base.key_types import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    INTEGER,
+    cast_name,
+    counted,
+    has_zone,
+    kind_of,
+    named_in_sql,
+    texts,
+    values,
+)
 from zadapter.base.names import Parts, quote
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean")
 _DIGITS = 18
 """Decimals of so many digits, counted in their last digit, are whole numbers of 64 bits."""
 
@@ -116,12 +127,10 @@ class _Numbered:
         if self.codes is not None:
             ranks = rank(pa.concat_arrays([self.codes, cuts])).ranks[len(self.codes) :]
             return [int(each) or None for each in ranks]
-        if pa.types.is_decimal(cuts.type):
+        if kind_of(cuts.type) is DECIMAL:
             # by text, since arithmetic rounds to the digits of the caller's decimal context
             return [None if text is None else int(text.replace(".", "")) for text in texts(cuts)]
-        if pa.types.is_date32(cuts.type):
-            cuts = cuts.cast(pa.int32())
-        return list(cuts.cast(pa.int64()).to_pylist())
+        return list(counted(cuts).cast(pa.int64()).to_pylist())
 
 
 def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> dict[int, _Numbered]:
@@ -144,13 +153,14 @@ def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> di
 
 def _whole(column: Column, spark_type: str, type_: pa.DataType) -> Column | None:
     """Return values that are whole numbers as BIGINT, or None for values that are none."""
-    if spark_type in _WHOLE:
+    row = named_in_sql(spark_type)
+    if row is not None and row.kind in {INTEGER, BOOLEAN}:
         return column.cast("bigint")
-    if spark_type == "date":
+    if row is not None and row.kind is DATE:
         return F.unix_date(column).cast("bigint")
-    if spark_type == "timestamp_ltz" and type_.unit == "us":
+    if row is not None and has_zone(row.arrow) and type_.unit == "us":
         return F.unix_micros(column)
-    if pa.types.is_decimal(type_) and type_.precision <= _DIGITS and type_.scale >= 0:
+    if kind_of(type_) is DECIMAL and type_.precision <= _DIGITS and type_.scale >= 0:
         return (column * F.lit(Decimal(10) ** type_.scale)).cast("bigint")
     return None
 
@@ -213,10 +223,7 @@ def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, 
     picked = [F.col(quote(parts)) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
     return [
-        (F.hex(column), "string")
-        if type_ == "binary"
-        # spark.sql.timestampType can make the bare name mean timestamp_ntz
-        else (column, "timestamp_ltz" if type_ == "timestamp" else type_)
+        (F.hex(column), "string") if type_ == "binary" else (column, cast_name(type_))
         for column, type_ in zip(picked, types, strict=True)
     ]
 

@@ -4,15 +4,16 @@ Column expressions of public functions compute the bytes of :mod:`zadapter.layou
 They are exact for every value, and independent of ANSI mode and the session's time zone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
 from pyspark.sql import Column, types
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.key_types import BOOLEAN, FLOAT, INTEGER, KEY_TYPES, named_in_sql
 from zadapter.errors import UsageError
-from zadapter.layout.ordered_bytes import decimal_width, text_width
+from zadapter.layout.ordered_bytes import decimal_width, text_width, width_of
 
 _WORD = 8
 
@@ -42,18 +43,19 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
         UsageError: Values of this type have no ordinal, or *width* is missing. A string with a
             collation has no ordinal, since it is not ordered by its bytes.
     """
-    if type_ in {types.StringType(), types.BinaryType()}:
-        return _text(column.cast("binary"), text_width(type_.simpleString(), width))
+    name = type_.simpleString()
+    row = named_in_sql(name)
+    if row is None:
+        raise UsageError(f"{name} has no order-preserving bytes; omit the column")
+    if row.kind.is_bytes:
+        return _text(column.cast("binary"), text_width(name, width))
     if isinstance(type_, types.DecimalType):
         return _decimal(column, type_)
-    if isinstance(type_, types.BooleanType):
-        return [Word(column.cast("bigint"), 1)]
-    if type(type_) in _FLOATS:
-        return [_float(column, type_, *_FLOATS[type(type_)])]
-    if type(type_) in _COUNTED:
-        size, counted = _COUNTED[type(type_)]
-        return [_signed(counted(column), size)]
-    raise UsageError(f"{type_.simpleString()} has no order-preserving bytes; omit the column")
+    size = width_of(row.arrow)
+    if row.kind is FLOAT:
+        return [_float(column, type_, size, _FRACTION_BITS[size])]
+    integer = _INTEGERS[row.name](column)
+    return [Word(integer, size) if row.kind is BOOLEAN else _signed(integer, size)]
 
 
 def _signed(value: Column, size: int) -> Word:
@@ -75,22 +77,15 @@ def _micros_ntz(timestamp: Column) -> Column:
     return minutes * 60_000_000 + (seconds * 1_000_000).cast("bigint")
 
 
-_COUNTED: dict[type[types.DataType], tuple[int, Callable[[Column], Column]]] = {
-    types.ByteType: (1, _bigint),
-    types.ShortType: (2, _bigint),
-    types.IntegerType: (4, _bigint),
-    types.LongType: (8, _bigint),
-    types.DateType: (8, _days),
-    types.TimestampType: (8, F.unix_micros),
-    types.TimestampNTZType: (8, _micros_ntz),
+_INTEGERS: Mapping[str, Callable[[Column], Column]] = {
+    **{row.name: _bigint for row in KEY_TYPES if row.kind in {BOOLEAN, INTEGER}},
+    "date": _days,
+    "timestamp": F.unix_micros,
+    "timestamp_ntz": _micros_ntz,
 }
-
-
-# number of bytes, and number of bits of the fraction
-_FLOATS: dict[type[types.DataType], tuple[int, int]] = {
-    types.FloatType: (4, 23),
-    types.DoubleType: (8, 52),
-}
+"""The integers of key types that are whole numbers, as BIGINT."""
+_FRACTION_BITS = {4: 23, 8: 52}
+"""Bits of the fraction of a floating-point number by its bytes."""
 
 
 def _float(number: Column, type_: types.DataType, size: int, fraction_bits: int) -> Word:
