@@ -211,6 +211,7 @@ def test_rows_are_found_by_every_name():
     tokyo = pa.timestamp("us", "Asia/Tokyo")
     assert key_type(tokyo) is named("timestamp")
     assert from_arrow_text(arrow_text(tokyo)) == ZONED
+    assert not any(is_key(pa.timestamp("ns", zone)) for zone in (None, "UTC"))
 
 
 @pytest.mark.parametrize(("precision", "scale"), DECIMALS)

@@ -11,7 +11,8 @@ from zadapter.errors import UnsupportedError
 from zadapter.table.file_stats import Bounds
 from zadapter_iceberg.columns import columns, fields
 from zadapter_iceberg.stats import content_file_json
-from zadapter_iceberg.stats.manifest_stats import Wanted, decoded, entries, file_table
+from zadapter_iceberg.stats.binary_values import decoded
+from zadapter_iceberg.stats.manifest_stats import Wanted, entries, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - a timestamp without zone

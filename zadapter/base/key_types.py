@@ -137,7 +137,7 @@ class KeyType:
     """The name in Spark's SQL, as ``DataType.simpleString`` returns it."""
     kind: Kind
     arrow: pa.DataType
-    """Arrow's type. Timestamps are in any zone, and decimals have other digits."""
+    """Arrow's type. Timestamps of a zone are in any zone, and decimals have other digits."""
     stored: tuple[Stored, ...]
     """What Spark reads from files as this type, as it is. Decimals have digits, too."""
 
@@ -199,7 +199,7 @@ def key_type(type_: pa.DataType) -> KeyType | None:
 def _canonical(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal128(type_):
         return DECIMAL.arrow[0]
-    return pa.timestamp("us", "UTC") if has_zone(type_) else type_
+    return pa.timestamp(type_.unit, "UTC") if has_zone(type_) else type_
 
 
 def named(name: str) -> KeyType | None:
@@ -228,7 +228,7 @@ def arrow_named(name: str) -> pa.DataType:
 
 def arrow_text(type_: pa.DataType) -> str:
     """Return a type as it is written in stored layouts; timestamps of any zone are in UTC."""
-    return str(pa.timestamp("us", "UTC") if has_zone(type_) else type_)
+    return str(pa.timestamp(type_.unit, "UTC") if has_zone(type_) else type_)
 
 
 def from_arrow_text(text: str) -> pa.DataType:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import has_nan, is_bytes
 from zadapter.base.locations import unescaped
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
@@ -106,9 +107,9 @@ def _add_stats(files: Sequence[dict[str, Any]], field_id: int, stats: Any) -> No
     """
     low, high, nulls, nans, bounds = stats.flatten()
     usable = pc.not_equal(bounds, int(Bounds.UNKNOWN))
-    if not (pa.types.is_string(low.type) or pa.types.is_binary(low.type)):
+    if not is_bytes(low.type):
         usable = pc.equal(bounds, int(Bounds.EXACT))
-    if pa.types.is_floating(low.type):
+    if has_nan(low.type):
         # Iceberg excludes NaN from bounds and predicates; other formats may include it
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
         usable = pc.and_(usable, nans.is_valid())

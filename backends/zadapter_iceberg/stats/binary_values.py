@@ -1,7 +1,7 @@
 """Iceberg's single-value serialization (spec, Appendix D): bounds in binary, partitions in JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
@@ -9,10 +9,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_types import texts
+from zadapter.base.key_types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    counted,
+    has_nan,
+    has_zone,
+    key_type,
+    kind_of,
+    texts,
+)
+from zadapter_iceberg.key_types import WIDENED
 
 _EXACT = Context(prec=76)
 _LONG_YEAR = re.compile(r"\A(?=\d{5})")
+_NUMBERS: Mapping[str, str] = {
+    "boolean": "?",
+    "integer": "<i4",
+    "long": "<i8",
+    "float": "<f4",
+    "double": "<f8",
+    "date": "<i4",
+    "timestamp": "<i8",
+    "timestamp_ntz": "<i8",
+}
+"""Bounds of key types that have a fixed width, as numpy's types."""
+_PROMOTED: Mapping[str, str] = {"long": "<i4", "double": "<f4"}
+"""Bounds that files may have from before a column was promoted from int or float."""
 
 
 def encoded(values: pa.Array) -> list[str | None]:
@@ -20,38 +49,25 @@ def encoded(values: pa.Array) -> list[str | None]:
 
     NaN and types without a supported serialization become null.
     """
-    type_ = values.type
-    if pa.types.is_string(type_):
+    row = key_type(values.type)
+    if row is not None and row.kind is TEXT:
         return [None if v is None else v.encode().hex() for v in values.to_pylist()]
-    if pa.types.is_decimal(type_):
-        return [None if v is None else _unscaled(v, type_.scale).hex() for v in values.to_pylist()]
-    if pa.types.is_boolean(type_):
-        return [None if v is None else f"{int(v):02x}" for v in values.to_pylist()]
-    dtype = _dtype(type_)
-    if dtype is None:
-        return [None] * len(values)
+    if row is not None and row.kind is DECIMAL:
+        scale = values.type.scale
+        return [None if v is None else _unscaled(v, scale).hex() for v in values.to_pylist()]
+    dtype = None if row is None else _NUMBERS.get(WIDENED.get(row.name, row.name))
+    return [None] * len(values) if dtype is None else _bytes_of(values, np.dtype(dtype))
+
+
+def _bytes_of(values: pa.Array, dtype: Any) -> list[str | None]:
     is_valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = _integers(values) if pa.types.is_temporal(type_) else values
+    numbers = counted(values)
     filled = pc.fill_null(numbers, pa.scalar(0).cast(numbers.type)).to_numpy(zero_copy_only=False)
-    if pa.types.is_floating(type_):
+    if has_nan(values.type):
         is_valid &= ~np.isnan(filled)
     raw = np.ascontiguousarray(filled, dtype).tobytes().hex()
-    width = 2 * np.dtype(dtype).itemsize
+    width = 2 * dtype.itemsize
     return [raw[i * width : (i + 1) * width] if valid else None for i, valid in enumerate(is_valid)]
-
-
-def _dtype(type_: pa.DataType) -> str | None:
-    if pa.types.is_timestamp(type_) or pa.types.is_int64(type_):
-        return "<i8"
-    if pa.types.is_date(type_) or pa.types.is_integer(type_):
-        return "<i4"  # Iceberg has no shorter integers
-    if pa.types.is_floating(type_):
-        return "<f4" if pa.types.is_float32(type_) else "<f8"
-    return None
-
-
-def _integers(values: pa.Array) -> pa.Array:
-    return values.cast(pa.int32() if pa.types.is_date(values.type) else pa.int64())
 
 
 def _unscaled(value: Decimal, scale: int) -> bytes:
@@ -60,16 +76,89 @@ def _unscaled(value: Decimal, scale: int) -> bytes:
     return number.to_bytes(width, "big", signed=True)
 
 
+def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Decode bounds; bounds of another length, invalid UTF-8 and NaN become null.
+
+    Args:
+        values: Bounds in the binary single-value serialization.
+        type_: Current type of the column.
+    """
+    row = key_type(type_)
+    if row is None:
+        return pa.nulls(len(values), type_)
+    if row.kind is BINARY:
+        return values.cast(type_)
+    if row.kind is TEXT:
+        try:
+            return values.cast(type_)
+        except pa.ArrowInvalid:  # some are no texts
+            return pa.array([_text(value) for value in values.to_pylist()], type_)
+    if row.kind is DECIMAL:
+        return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
+    return _numbers(values, type_, row.name)
+
+
+def _numbers(values: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
+    """Decode numbers of a fixed width; types that Iceberg lacks have no bounds."""
+    if name not in _NUMBERS:
+        return pa.nulls(len(values), type_)
+    numbers = np.zeros(len(values), _NUMBERS[name])
+    lengths = pc.binary_length(values).fill_null(-1).to_numpy()
+    valid = np.zeros(len(values), bool)
+    for dtype in filter(None, (_NUMBERS[name], _PROMOTED.get(name))):
+        mask = lengths == np.dtype(dtype).itemsize
+        numbers[mask] = np.frombuffer(_data(values.filter(pa.array(mask))), dtype)
+        valid |= mask
+    if has_nan(type_):
+        valid &= ~np.isnan(numbers)
+    return pa.array(numbers, mask=~valid).cast(type_)
+
+
+def _data(values: pa.Array) -> memoryview | bytes:
+    """Return the bytes of all *values*, none of which is null, one behind the other."""
+    if not len(values):
+        return b""
+    starts = np.frombuffer(values.buffers()[1], np.int32)
+    start, stop = starts[values.offset], starts[values.offset + len(values)]
+    return memoryview(values.buffers()[2])[start:stop]
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None  # truncated within a character
+
+
+def _decimal(value: bytes | None, scale: int) -> Any:
+    if value is None:
+        return None
+    unscaled = int.from_bytes(value, "big", signed=True)
+    return _EXACT.create_decimal(unscaled).scaleb(-scale, _EXACT)
+
+
 def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:
     """Return partition values in the JSON single-value serialization; nulls stay null."""
-    if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_floating(type_):
+    kind = kind_of(type_)
+    if kind in {BOOLEAN, INTEGER, FLOAT}:
         return list(values.to_pylist())
-    if pa.types.is_binary(type_):
+    if kind is BINARY:
         return [None if value is None else value.hex() for value in values.to_pylist()]
     strings = texts(values)
-    if pa.types.is_timestamp(type_) and type_.tz is not None:
+    if has_zone(type_):
         strings = [text and text.removesuffix("Z") + "+00:00" for text in strings]
-    if pa.types.is_temporal(type_):
+    if kind in {DATE, TIMESTAMP}:
         # ISO 8601 requires a sign before years of more than four digits
         strings = [text and _LONG_YEAR.sub("+", text) for text in strings]
     return strings
+
+
+def from_json_values(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Convert partition values from the JSON single-value serialization."""
+    kind = kind_of(type_)
+    if kind is BINARY:
+        return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
+    if kind is FLOAT:  # NaN and infinities are written as strings
+        return pa.array([None if v is None else float(v) for v in values], type_)
+    as_text = kind in {DECIMAL, DATE, TIMESTAMP}
+    return pa.array(values, pa.string()).cast(type_) if as_text else pa.array(values, type_)

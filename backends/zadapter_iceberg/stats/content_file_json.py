@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from zadapter_iceberg.stats.binary_values import from_json_values
+
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 
@@ -29,7 +31,7 @@ def contents(
     parsed = [json.loads(file) for file in files]
     rows = [_in_order(file.get("partition") or {}, ids) for file in parsed]
     values = [
-        _typed([row[number] for row in rows], type_)
+        from_json_values([row[number] for row in rows], type_)
         for number, type_ in enumerate(partition.values())
     ]
     columns = {
@@ -62,13 +64,3 @@ def _map(file: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:
 
 def _bounds(file: Mapping[str, Any], name: str) -> list[tuple[int, bytes]]:
     return [(key, bytes.fromhex(value)) for key, value in _map(file, name)]
-
-
-def _typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Convert partition values from the spec's JSON single-value serialization (Appendix D)."""
-    if pa.types.is_binary(type_):
-        return pa.array([None if v is None else bytes.fromhex(v) for v in values], type_)
-    as_text = pa.types.is_decimal(type_) or pa.types.is_temporal(type_)
-    if pa.types.is_floating(type_):  # NaN and infinities are written as strings
-        return pa.array([None if v is None else float(v) for v in values], type_)
-    return pa.array(values, pa.string()).cast(type_) if as_text else pa.array(values, type_)

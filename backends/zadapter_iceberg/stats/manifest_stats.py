@@ -5,13 +5,13 @@ serialization of the Iceberg spec (Appendix D). A missing entry means unknown.
 """
 
 from collections.abc import Mapping, Sequence
-from decimal import Context
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.key_types import is_bytes
 from zadapter.base.names import Parts
 from zadapter.table.file_stats import (
     DELETE_FILES,
@@ -22,23 +22,11 @@ from zadapter.table.file_stats import (
     schema,
     structs,
 )
+from zadapter_iceberg.stats.binary_values import decoded
 from zadapter_iceberg.stats.row_deletes import Deletes
 
 LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
 """Folder in a path that contains the id of the file's layout."""
-
-_WIDTHS: Mapping[pa.DataType, Mapping[int, str]] = {
-    pa.bool_(): {1: "?"},
-    pa.int32(): {4: "<i4"},
-    # promotion of int, float or decimal leaves bounds in the former type
-    pa.int64(): {8: "<i8", 4: "<i4"},
-    pa.float32(): {4: "<f4"},
-    pa.float64(): {8: "<f8", 4: "<f4"},
-    pa.date32(): {4: "<i4"},
-    pa.timestamp("us"): {8: "<i8"},
-    pa.timestamp("us", "UTC"): {8: "<i8"},
-}
-_EXACT = Context(prec=76)
 
 
 class Wanted(NamedTuple):
@@ -118,14 +106,13 @@ def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
 def _column(contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
     low = decoded(entries(contents["lower_bounds"], column.id), column.type)
     high = decoded(entries(contents["upper_bounds"], column.id), column.type)
-    truncated = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
     return column_stats(
         (low, high),
         entries(contents["null_value_counts"], column.id),
         entries(contents["nan_value_counts"], column.id),
         (contents["record_count"].combine_chunks(), live),
         tight,
-        exact=not truncated,
+        exact=not is_bytes(column.type),
     )
 
 
@@ -138,64 +125,3 @@ def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:
     indices = np.full(len(flat), -1, np.int64)
     indices[np.searchsorted(offsets, positions, side="right") - 1] = positions
     return flat.items.take(pa.array(indices, mask=indices < 0))
-
-
-def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Decode bounds; bounds of another length, invalid UTF-8 and NaN become null.
-
-    Args:
-        values: Bounds in the binary single-value serialization.
-        type_: Current type of the column.
-    """
-    if pa.types.is_binary(type_):
-        return values.cast(type_)
-    if pa.types.is_string(type_):
-        try:
-            return values.cast(type_)
-        except pa.ArrowInvalid:  # some are no texts
-            return pa.array([_text(value) for value in values.to_pylist()], type_)
-    if pa.types.is_decimal(type_):
-        return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
-    return _numbers(values, type_)
-
-
-def _numbers(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    widths = _WIDTHS.get(type_, {})
-    numbers = np.zeros(len(values), _dtype(type_))
-    lengths = pc.binary_length(values).fill_null(-1).to_numpy()
-    valid = np.zeros(len(values), bool)
-    for width, dtype in widths.items():
-        mask = lengths == width
-        numbers[mask] = np.frombuffer(_data(values.filter(pa.array(mask))), dtype)
-        valid |= mask
-    if pa.types.is_floating(type_):
-        valid &= ~np.isnan(numbers)
-    return pa.array(numbers, mask=~valid).cast(type_)
-
-
-def _data(values: pa.Array) -> memoryview | bytes:
-    """Return the bytes of all *values*, none of which is null, one behind the other."""
-    if not len(values):
-        return b""
-    starts = np.frombuffer(values.buffers()[1], np.int32)
-    start, stop = starts[values.offset], starts[values.offset + len(values)]
-    return memoryview(values.buffers()[2])[start:stop]
-
-
-def _dtype(type_: pa.DataType) -> Any:
-    whole = pa.types.is_date(type_), pa.types.is_timestamp(type_)
-    return np.int32 if whole[0] else np.int64 if whole[1] else type_.to_pandas_dtype()
-
-
-def _text(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None  # truncated within a character
-
-
-def _decimal(value: bytes | None, scale: int) -> Any:
-    if value is None:
-        return None
-    unscaled = int.from_bytes(value, "big", signed=True)
-    return _EXACT.create_decimal(unscaled).scaleb(-scale, _EXACT)

@@ -7,16 +7,12 @@ from zadapter.base.names import join
 from zadapter.errors import UnsupportedError
 from zadapter_iceberg.columns import types
 from zadapter_iceberg.jvm import Jvm
+from zadapter_iceberg.key_types import TESTED
 from zadapter_iceberg.table.lookup import Located
 from zadapter_iceberg.table.snapshots import Version
 
 FORMAT_VERSIONS = frozenset({1, 2, 3})
 """Tested format versions of the Iceberg spec."""
-TYPES = frozenset(
-    {"boolean", "int", "long", "float", "double", "decimal", "date", "timestamp", "timestamptz"}
-    | {"string", "uuid", "fixed", "binary", "variant", "struct", "list", "map"}
-)
-"""Tested types of the Iceberg spec, which Spark reads."""
 PROPERTIES: Mapping[str, frozenset[str]] = {
     "write.format.default": frozenset({"parquet"}),
     "write.location-provider.impl": frozenset(),
@@ -67,7 +63,7 @@ def _untested(version: Version) -> Iterator[tuple[str, str]]:
             yield f"the property {key}={value}", "remove it, or use Iceberg's rewrite_data_files"
     schema = json.loads(version.jvm.iceberg.SchemaParser.toJson(pinned.schema()))
     for parts, type_ in types(schema):
-        if type_ not in TYPES:
+        if type_ not in TESTED:
             yield (
                 f"column {join(parts)} of the type {type_}",
                 "drop the column, or pass another table",

@@ -18,18 +18,13 @@ from zadapter.spark.jvm.scala import each
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_iceberg.columns import Column, Field, check_names, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.key_types import AS_SPARK_READS, WITHOUT_BOUNDS
 from zadapter_iceberg.stats import scan_tasks
 from zadapter_iceberg.table.lookup import Located
 
 METRICS = "write.metadata.metrics.column."
 """Prefix of the properties that set a column's metrics mode."""
-WITHOUT_BOUNDS = frozenset(
-    {"uuid", "fixed", "time", "timestamp_ns", "timestamptz_ns", "list", "map"}
-)
-"""Types without usable bounds: Spark has no matching type, or a row has several values."""
-
-_AS_SPARK = re.compile(r"uuid|fixed")
-"""Types that Spark reads as text or as binary."""
+_AS_SPARK = re.compile("|".join(AS_SPARK_READS))
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 """Property for the size of written files."""

@@ -25,6 +25,7 @@ from zadapter.table.spec import (
     with_users_properties,
 )
 from zadapter_iceberg.jvm import JavaObject, Jvm
+from zadapter_iceberg.key_types import AS_SPARK_READS, WIDENED
 from zadapter_iceberg.table.reserved_properties import is_reserved
 from zadapter_iceberg.table.snapshots import Version
 
@@ -34,13 +35,11 @@ _COMMON = {
 }
 _CODEC = ("write.parquet.compression-codec", "zstd")
 """Property and value that Iceberg adds to every new table."""
-_AS_SPARK_READS = {"uuid": "string", "fixed": "binary"}
 _METADATA_COLUMNS = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
 }  # fmt: skip
 """Metadata columns, whose names are reserved (the spec's "Reserved Field IDs")."""
-_WIDENED = {"byte": "integer", "short": "integer"}
 
 
 def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
@@ -77,8 +76,8 @@ def _is_common(key: str, value: str) -> bool:
 def _type_notes(version: Version) -> Iterator[Note]:
     for parts, column in version.columns.items():
         type_name = column.type.partition("[")[0]
-        if type_name in _AS_SPARK_READS:
-            detail = f"{column.type} becomes {_AS_SPARK_READS[type_name]}, as Spark reads it"
+        if type_name in AS_SPARK_READS:
+            detail = f"{column.type} becomes {AS_SPARK_READS[type_name]}, as Spark reads it"
             yield Note(f"column {join(parts)}", Status.TRANSLATED, detail)
 
 
@@ -158,4 +157,4 @@ def accept(definition: Definition) -> Definition:
 
 
 def _type(type_: str) -> str | None:
-    return _WIDENED.get(type_) or stored(type_)
+    return WIDENED.get(type_) or stored(type_)
