@@ -3,9 +3,12 @@
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.key_types import DATE, DECIMAL, FLOAT, INTEGER, TEXT, TIMESTAMP, kind_of
 from zadapter.base.names import Parts
 
 _PHYSICAL = "delta.columnMapping.physicalName"
+BOUNDED = frozenset({INTEGER, FLOAT, DECIMAL, DATE, TIMESTAMP, TEXT})
+"""Kinds of values that Delta stores bounds for."""
 
 
 def physical_names(schema: T.StructType) -> dict[Parts, Parts]:
@@ -28,11 +31,4 @@ def _collect(
 
 def with_bounds(type_: pa.DataType) -> bool:
     """Return whether Delta stores bounds for a type (``SkippingEligibleDataType``)."""
-    return bool(
-        pa.types.is_integer(type_)
-        or pa.types.is_floating(type_)
-        or pa.types.is_decimal(type_)
-        or pa.types.is_date(type_)
-        or pa.types.is_timestamp(type_)
-        or pa.types.is_string(type_)
-    )
+    return kind_of(type_) in BOUNDED

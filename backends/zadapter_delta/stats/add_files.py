@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.base.key_types import DATE, TEXT, TIMESTAMP, has_nan, is_text, kind_of
 from zadapter.base.names import Parts, quote
 from zadapter.spark.compat.spark_api import try_cast
 from zadapter.spark.jvm.spark_parts import arrow_parts
@@ -102,7 +103,7 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     for number, column in enumerate(partition.values()):
         text = F.col("partitionValues").getItem(column.physical[0])
         # some writers write null as the empty string; in string columns, others mean the value
-        string = text if pa.types.is_string(column.type) else F.when(text != "", text)
+        string = text if is_text(column.type) else F.when(text != "", text)
         value = string.cast(column.spark_type)
         facts.append(value.alias(f"partition{number}"))
     for number, column in enumerate(usable):
@@ -121,7 +122,7 @@ def _typed(name: str, target: Wanted) -> Column:
 
 def _as_text(column: Wanted) -> bool:
     """Return whether bounds are read as strings: a cast then parses them, invalid ones to null."""
-    return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
+    return kind_of(column.type) in {DATE, TIMESTAMP}
 
 
 def _stats_schema(usable: Sequence[Wanted]) -> T.StructType:
@@ -158,21 +159,20 @@ def _column(flat: pa.Table, number: int, column: Wanted, tight: Any, rows: Any) 
     if column.was_float:
         low, high = _rounded(low, high)
     nulls = flat[f"nulls{number}"].combine_chunks()
-    truncated = pa.types.is_string(column.type) or pa.types.is_timestamp(column.type)
     return column_stats(
         (low, high),
         nulls,
         _nans(flat, low, high, nulls),
         (flat["records"].combine_chunks(), rows.combine_chunks()),
         tight,
-        exact=not truncated,
+        exact=kind_of(column.type) not in {TEXT, TIMESTAMP},
     )
 
 
 def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
     """Return NaN counts of files that zadapter wrote: their bounds place NaN above all values."""
     unknown = pa.nulls(len(high), pa.int64())
-    if not pa.types.is_floating(high.type):
+    if not has_nan(high.type):
         return unknown
     by_zadapter = flat["layout"].combine_chunks().is_valid()
     non_null = pc.subtract(flat["records"].combine_chunks(), nulls)
@@ -192,7 +192,7 @@ def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
 
 def _raised(high: Any) -> pa.Array:
     """Raise timestamp upper bounds to the end of their millisecond."""
-    if not pa.types.is_timestamp(high.type):
+    if kind_of(high.type) is not TIMESTAMP:
         return high
     limit = 2**63 - 1 - _CUT_TO_MILLISECONDS
     ticks = high.cast(pa.int64())

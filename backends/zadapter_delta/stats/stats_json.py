@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.key_types import TIMESTAMP, has_nan, has_zone, is_text, kind_of
 from zadapter.base.names import Parts
 from zadapter.table.file_stats import both_zeros, column
 from zadapter_delta.columns import with_bounds
@@ -39,7 +40,7 @@ def stats_json(
         if stats is None:
             continue
         lows, highs, nulls[physical], nans, _ = stats.flatten()
-        if pa.types.is_floating(highs.type):
+        if has_nan(highs.type):
             lows, highs = _with_nan(*both_zeros(lows, highs), files["rows"], nulls[physical], nans)
         if with_bounds(lows.type):
             low[physical] = _lowered(lows, prefix[parts])
@@ -82,16 +83,16 @@ def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
 
 def _lowered(low: pa.Array, prefix: int) -> pa.Array:
     """Truncate strings, and round timestamps down to milliseconds."""
-    if pa.types.is_string(low.type):
+    if is_text(low.type):
         return pc.utf8_slice_codeunits(low, 0, prefix)
-    return _in_milliseconds(low, pc.floor_temporal) if pa.types.is_timestamp(low.type) else low
+    return _in_milliseconds(low, pc.floor_temporal) if kind_of(low.type) is TIMESTAMP else low
 
 
 def _raised(high: pa.Array, prefix: int) -> pa.Array:
     """Truncate strings to a larger string, and round timestamps up to milliseconds."""
-    if pa.types.is_string(high.type):
+    if is_text(high.type):
         return pa.array(_truncated_up(high.to_pylist(), prefix), pa.string())
-    return _in_milliseconds(high, pc.ceil_temporal) if pa.types.is_timestamp(high.type) else high
+    return _in_milliseconds(high, pc.ceil_temporal) if kind_of(high.type) is TIMESTAMP else high
 
 
 def _in_milliseconds(timestamps: pa.Array, rounded: Callable[..., pa.Array]) -> pa.Array:
@@ -100,7 +101,7 @@ def _in_milliseconds(timestamps: pa.Array, rounded: Callable[..., pa.Array]) -> 
     In the last millisecond of 9999, upper bounds are truncated, as Delta truncates all of them:
     readers that follow the protocol add a millisecond, and some skip files without an upper bound.
     """
-    zone = "" if timestamps.type.tz is None else "Z"
+    zone = "Z" if has_zone(timestamps.type) else ""
     naive = timestamps.cast(pa.int64()).cast(pa.timestamp("us"))
     valid = pc.and_(pc.greater_equal(naive, _YEAR_1), pc.less(naive, _YEAR_10_000))
     in_range = pc.if_else(valid, naive, pa.scalar(None, naive.type))
