@@ -14,7 +14,7 @@ from zadapter_parquet.store.contract import Found
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 """Texts that integers print: neither ``01`` nor ``-0`` nor ``+1``."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_FOLDER_KINDS = {BOOLEAN, INTEGER, DECIMAL, DATE, TEXT}
+FOLDER_KINDS = frozenset({BOOLEAN, INTEGER, DECIMAL, DATE, TEXT})
 """Kinds whose values print in one way, with characters that a folder's name can have."""
 _BEING_COPIED = "._COPYING_"
 """Suffix of files that Hadoop's shell is copying."""
@@ -25,7 +25,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 def is_folder_type(type_: object) -> bool:
     """Return whether folder names represent values of a type, in Spark's schema JSON."""
     row = named(type_) if isinstance(type_, str) else None
-    return row is not None and row.kind in _FOLDER_KINDS
+    return row is not None and row.kind in FOLDER_KINDS
 
 
 def visible(files: Iterable[Found]) -> list[Found]:
