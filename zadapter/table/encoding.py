@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter.base.key_types import BOOLEAN, INTEGER, kind_of
+from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 from zadapter.table.bloom_filters import size_of
@@ -153,7 +153,8 @@ def _stored(values: pa.Array) -> bytes:
     if kind_of(type_) is INTEGER and type_.bit_width < 32:  # noqa: PLR2004
         values = values.cast(pa.int32())
     stored: bytes = values.buffers()[1].to_pybytes()
-    if pa.types.is_decimal128(type_) and type_.precision <= _DIGITS[np.int64]:
+    is_decimal = kind_of(type_) is DECIMAL and type_.bit_width == 128  # noqa: PLR2004
+    if is_decimal and type_.precision <= _DIGITS[np.int64]:
         width = np.int32 if type_.precision <= _DIGITS[np.int32] else np.int64
         stored = np.frombuffer(stored, np.int64)[::2].astype(width).tobytes()
     return stored
