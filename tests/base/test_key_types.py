@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from zadapter.base.key_types import (
     KEY_TYPES,
     KINDS,
-    arrow_named,
-    arrow_text,
-    counted,
-    from_arrow_text,
+    find_by_name,
+    find_by_sql_name,
+    find_key_type,
     is_key,
-    key_type,
     kind_of,
-    named,
-    named_in_sql,
+    read_type,
     texts,
+    to_arrow_type,
+    to_integers,
     values,
+    write_type,
 )
 from zadapter.base.ranks import rank
 
@@ -203,14 +203,16 @@ def test_nulls_come_back_in_their_type(type_, count):
 def test_rows_are_found_by_every_name():
     """And by Arrow's type, in whatever zone; kinds do not overlap."""
     for row in KEY_TYPES:
-        assert named(row.name) is named_in_sql(row.sql) is key_type(row.arrow) is row
+        assert (
+            find_by_name(row.name) is find_by_sql_name(row.sql) is find_key_type(row.arrow) is row
+        )
         assert kind_of(row.arrow) is row.kind
-        assert from_arrow_text(arrow_text(row.arrow)) == row.arrow
+        assert read_type(write_type(row.arrow)) == row.arrow
     ids = [type_.id for kind in KINDS for type_ in kind.arrow]
     assert len(set(ids)) == len(ids)
     tokyo = pa.timestamp("us", "Asia/Tokyo")
-    assert key_type(tokyo) is named("timestamp")
-    assert from_arrow_text(arrow_text(tokyo)) == ZONED
+    assert find_key_type(tokyo) is find_by_name("timestamp")
+    assert read_type(write_type(tokyo)) == ZONED
     assert not any(is_key(pa.timestamp("ns", zone)) for zone in (None, "UTC"))
 
 
@@ -219,8 +221,13 @@ def test_decimals_have_one_row(precision, scale):
     """With their digits, which both texts keep."""
     type_, name = pa.decimal128(precision, scale), f"decimal({precision},{scale})"
 
-    assert key_type(type_) is named(name) is named_in_sql(name) is named("decimal")
-    assert arrow_named(name) == from_arrow_text(arrow_text(type_)) == type_
+    assert (
+        find_key_type(type_)
+        is find_by_name(name)
+        is find_by_sql_name(name)
+        is find_by_name("decimal")
+    )
+    assert to_arrow_type(name) == read_type(write_type(type_)) == type_
 
 
 @pytest.mark.parametrize(
@@ -233,7 +240,7 @@ def test_decimals_have_one_row(precision, scale):
 )
 def test_other_types_have_no_kind(type_):
     """Neither keys nor bounds."""
-    assert kind_of(type_) is key_type(type_) is None
+    assert kind_of(type_) is find_key_type(type_) is None
     assert not is_key(type_)
 
 
@@ -244,7 +251,7 @@ def test_values_of_a_kind_are_counted_in_their_order(kind):
     array = pa.array([None, 0, 1], kind.stored_as or (pa.int64() if not kind.is_bytes else None))
     array = pa.array([None, b"0", b"1"], type_) if kind.is_bytes else array.cast(type_)
 
-    numbers = counted(array)
+    numbers = to_integers(array)
 
     if not kind.is_bytes:
         assert numbers.cast(pa.float64(), safe=False).to_pylist() == [None, 0.0, 1.0]

@@ -169,7 +169,7 @@ KEY_TYPES = (
 )
 
 
-def cast_name(name: str) -> str:
+def to_cast_name(name: str) -> str:
     """Return a name in Spark's SQL as one to cast to, whatever the session's settings.
 
     The setting ``spark.sql.timestampType`` can make ``timestamp`` mean ``timestamp_ntz``.
@@ -180,7 +180,7 @@ def cast_name(name: str) -> str:
 _KIND_OF = {type_.id: kind for kind in KINDS for type_ in kind.arrow}
 _BY_ARROW = {row.arrow: row for row in KEY_TYPES}
 _BY_NAME = {row.name: row for row in KEY_TYPES}
-_BY_SQL = {name: row for row in KEY_TYPES for name in (row.sql, cast_name(row.sql))}
+_BY_SQL = {name: row for row in KEY_TYPES for name in (row.sql, to_cast_name(row.sql))}
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _ARROW_DECIMAL = re.compile(r"decimal128\((\d+), (-?\d+)\)")
 _BY_ARROW_NAME = {str(row.arrow): row.arrow for row in KEY_TYPES}
@@ -191,7 +191,7 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     return _KIND_OF.get(type_.id)
 
 
-def key_type(type_: pa.DataType) -> KeyType | None:
+def find_key_type(type_: pa.DataType) -> KeyType | None:
     """Return the row of a type; None: it cannot be a key, or Spark has no such type."""
     return _BY_ARROW.get(_canonical(type_))
 
@@ -202,44 +202,44 @@ def _canonical(type_: pa.DataType) -> pa.DataType:
     return pa.timestamp(type_.unit, "UTC") if has_zone(type_) else type_
 
 
-def named(name: str) -> KeyType | None:
+def find_by_name(name: str) -> KeyType | None:
     """Return the row of a type by its name in Spark's JSON; None: there is none."""
-    return _BY_NAME.get("decimal" if digits(name) else name)
+    return _BY_NAME.get("decimal" if parse_decimal(name) else name)
 
 
-def named_in_sql(name: str) -> KeyType | None:
+def find_by_sql_name(name: str) -> KeyType | None:
     """Return the row of a type by its name in Spark's SQL; None: there is none."""
-    return _BY_SQL.get("decimal" if digits(name) else name)
+    return _BY_SQL.get("decimal" if parse_decimal(name) else name)
 
 
-def digits(name: str) -> tuple[int, int] | None:
+def parse_decimal(name: str) -> tuple[int, int] | None:
     """Return precision and scale of a decimal by its name in Spark; None: it is another type."""
     match = _DECIMAL.fullmatch(name)
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def arrow_named(name: str) -> pa.DataType:
+def to_arrow_type(name: str) -> pa.DataType:
     """Return Arrow's type by the name in Spark's JSON; null: there is none."""
-    decimal, row = digits(name), named(name)
+    decimal, row = parse_decimal(name), find_by_name(name)
     if decimal is not None:
         return pa.decimal128(*decimal)
     return pa.null() if row is None or row.kind is DECIMAL else row.arrow
 
 
-def arrow_text(type_: pa.DataType) -> str:
+def write_type(type_: pa.DataType) -> str:
     """Return a type as it is written in stored layouts; timestamps of any zone are in UTC."""
     return str(pa.timestamp(type_.unit, "UTC") if has_zone(type_) else type_)
 
 
-def from_arrow_text(text: str) -> pa.DataType:
-    """Return the type that :func:`arrow_text` has written."""
+def read_type(text: str) -> pa.DataType:
+    """Return the type that :func:`write_type` has written."""
     match = _ARROW_DECIMAL.fullmatch(text)
     return pa.decimal128(int(match[1]), int(match[2])) if match else _BY_ARROW_NAME[text]
 
 
 def is_key(type_: pa.DataType) -> bool:
     """Return whether a column of this type can be a key."""
-    return key_type(type_) is not None
+    return find_key_type(type_) is not None
 
 
 def has_nan(type_: pa.DataType) -> bool:
@@ -264,7 +264,7 @@ def has_zone(type_: pa.DataType) -> bool:
     return kind_of(type_) is TIMESTAMP and type_.tz is not None
 
 
-def counted(values: pa.Array) -> pa.Array:
+def to_integers(values: pa.Array) -> pa.Array:
     """Return the integers that stand for values in their order; numbers and bytes stay."""
     kind = kind_of(values.type)
     return values if kind is None or kind.stored_as is None else values.cast(kind.stored_as)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_types import arrow_text, from_arrow_text, texts, values
+from zadapter.base.key_types import read_type, texts, values, write_type
 from zadapter.base.ranks import Ints
 
 
@@ -63,7 +63,7 @@ class Level:
         """Return the level as plain JSON values."""
         written = {
             "column": self.column,
-            "type": arrow_text(self.cuts.type),
+            "type": write_type(self.cuts.type),
             "cuts": texts(self.cuts),
         }
         return written | (
@@ -73,7 +73,7 @@ class Level:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Level":
         """Create a level from the result of :meth:`to_dict` or :func:`written_once`."""
-        cuts = values(data["cuts"], from_arrow_text(data["type"]))
+        cuts = values(data["cuts"], read_type(data["type"]))
         cuts = cuts.take(pa.array(data["at"])) if "at" in data else cuts
         return cls(data["column"], cuts, tuple(map(cls.from_dict, data.get("others", ()))))
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_types import DECIMAL, FLOAT, TIMESTAMP, counted, kind_of
+from zadapter.base.key_types import DECIMAL, FLOAT, TIMESTAMP, kind_of, to_integers
 from zadapter.errors import UsageError
 
 Bytes = npt.NDArray[np.uint8]
@@ -118,7 +118,7 @@ def _integers(array: pa.Array, size: int) -> pa.Array:
         except pa.ArrowInvalid as error:
             message = f"{array.type} cannot be converted to microseconds: {error}"
             raise UsageError(message) from error
-    integers = counted(array)
+    integers = to_integers(array)
     return integers.cast(pa.int64()) if 8 * size > integers.type.bit_width else integers
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_types import DATE, TIMESTAMP, counted, is_text, kind_of
+from zadapter.base.key_types import DATE, TIMESTAMP, is_text, kind_of, to_integers
 from zadapter.base.names import Parts, join
 from zadapter.table import file_stats
 
@@ -111,9 +111,9 @@ def has_age(type_: pa.DataType, *, is_partition: bool) -> bool:
 def _seconds(values: pa.Array) -> Seconds:
     kind = kind_of(values.type)
     if kind is TIMESTAMP:
-        return _floats(counted(values)) / A_SECOND[values.type.unit]
+        return _floats(to_integers(values)) / A_SECOND[values.type.unit]
     if kind is DATE:
-        return (_floats(counted(values)) + 1) * A_DAY
+        return (_floats(to_integers(values)) + 1) * A_DAY
     days = pc.utf8_slice_codeunits(values, 0, 10)  # 2025-01-31, 2025-01-31 07:00 and the like
     parsed = pc.strptime(days, format="%Y-%m-%d", unit="s", error_is_null=True)
     return _floats(parsed.cast(pa.int64())) + A_DAY

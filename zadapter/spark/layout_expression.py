@@ -23,12 +23,12 @@ from zadapter.base.key_types import (
     DATE,
     DECIMAL,
     INTEGER,
-    cast_name,
-    counted,
+    find_by_sql_name,
     has_zone,
     kind_of,
-    named_in_sql,
     texts,
+    to_cast_name,
+    to_integers,
     values,
 )
 from zadapter.base.names import Parts, quote
@@ -130,7 +130,7 @@ class _Numbered:
         if kind_of(cuts.type) is DECIMAL:
             # by text, since arithmetic rounds to the digits of the caller's decimal context
             return [None if text is None else int(text.replace(".", "")) for text in texts(cuts)]
-        return list(counted(cuts).cast(pa.int64()).to_pylist())
+        return list(to_integers(cuts).cast(pa.int64()).to_pylist())
 
 
 def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> dict[int, _Numbered]:
@@ -153,7 +153,7 @@ def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> di
 
 def _whole(column: Column, spark_type: str, type_: pa.DataType) -> Column | None:
     """Return values that are whole numbers as BIGINT, or None for values that are none."""
-    row = named_in_sql(spark_type)
+    row = find_by_sql_name(spark_type)
     if row is not None and row.kind in {INTEGER, BOOLEAN}:
         return column.cast("bigint")
     if row is not None and row.kind is DATE:
@@ -223,7 +223,7 @@ def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, 
     picked = [F.col(quote(parts)) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
     return [
-        (F.hex(column), "string") if type_ == "binary" else (column, cast_name(type_))
+        (F.hex(column), "string") if type_ == "binary" else (column, to_cast_name(type_))
         for column, type_ in zip(picked, types, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, types
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.key_types import BOOLEAN, FLOAT, INTEGER, KEY_TYPES, named_in_sql
+from zadapter.base.key_types import BOOLEAN, FLOAT, INTEGER, KEY_TYPES, find_by_sql_name
 from zadapter.errors import UsageError
 from zadapter.layout.ordered_bytes import decimal_width, text_width, width_of
 
@@ -44,7 +44,7 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
             collation has no ordinal, since it is not ordered by its bytes.
     """
     name = type_.simpleString()
-    row = named_in_sql(name)
+    row = find_by_sql_name(name)
     if row is None:
         raise UsageError(f"{name} has no order-preserving bytes; omit the column")
     if row.kind.is_bytes:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zadapter.base.key_types import digits, named
+from zadapter.base.key_types import find_by_name, parse_decimal
 from zadapter.table.footers import LEGACY
 from zadapter.table.spec import Json
 
@@ -87,7 +87,7 @@ def _paths(path: str, type_: Any) -> Iterator[tuple[str, str]]:
 
 def _is(column: Any, type_: str) -> bool:
     logical = json.loads(column.logical_type.to_json())
-    decimal, row = digits(type_), named(type_)
+    decimal, row = parse_decimal(type_), find_by_name(type_)
     if decimal is not None:
         expected = {"Type": "Decimal", "precision": decimal[0], "scale": decimal[1]}
         return _has(logical, expected)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from zadapter.base.key_types import arrow_named, is_text
+from zadapter.base.key_types import is_text, to_arrow_type
 
 _COLLATIONS = "__COLLATIONS"
 """Metadata key of fields with a collation, whose texts are not ordered by their bytes."""
@@ -41,7 +41,7 @@ def _field(field: Mapping[str, Any]) -> pa.Field:
 
 def _atomic(type_: str, text: pa.DataType) -> pa.DataType:
     is_string = type_ == "string" or type_.startswith("varchar")
-    return text if is_string else arrow_named(type_)
+    return text if is_string else to_arrow_type(type_)
 
 
 def _type(type_: str | Mapping[str, Any], text: pa.DataType) -> pa.DataType:

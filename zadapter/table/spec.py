@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from zadapter.base.key_types import named
+from zadapter.base.key_types import find_by_name
 from zadapter.base.names import Parts, join
 from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
@@ -249,7 +249,7 @@ def stored(type_: str) -> str | None:
     """Return the type that represents *type_* in files that Spark writes, or None."""
     if type_.startswith(("varchar", "char")):
         return "string"
-    return type_ if named(type_) is not None else None
+    return type_ if find_by_name(type_) is not None else None
 
 
 def _shown(partition_field: PartitionField) -> str:

@@ -18,12 +18,12 @@ from zadapter.base.key_types import (
     INTEGER,
     TEXT,
     TIMESTAMP,
-    counted,
+    find_key_type,
     has_nan,
     has_zone,
-    key_type,
     kind_of,
     texts,
+    to_integers,
 )
 from zadapter_iceberg.key_types import WIDENED
 
@@ -49,7 +49,7 @@ def encoded(values: pa.Array) -> list[str | None]:
 
     NaN and types without a supported serialization become null.
     """
-    row = key_type(values.type)
+    row = find_key_type(values.type)
     if row is not None and row.kind is TEXT:
         return [None if v is None else v.encode().hex() for v in values.to_pylist()]
     if row is not None and row.kind is DECIMAL:
@@ -61,7 +61,7 @@ def encoded(values: pa.Array) -> list[str | None]:
 
 def _bytes_of(values: pa.Array, dtype: Any) -> list[str | None]:
     is_valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = counted(values)
+    numbers = to_integers(values)
     filled = pc.fill_null(numbers, pa.scalar(0).cast(numbers.type)).to_numpy(zero_copy_only=False)
     if has_nan(values.type):
         is_valid &= ~np.isnan(filled)
@@ -83,7 +83,7 @@ def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
         values: Bounds in the binary single-value serialization.
         type_: Current type of the column.
     """
-    row = key_type(type_)
+    row = find_key_type(type_)
     if row is None:
         return pa.nulls(len(values), type_)
     if row.kind is BINARY:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from zadapter.base.key_types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, named
+from zadapter.base.key_types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, find_by_name
 from zadapter_parquet.store.contract import Found
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -24,7 +24,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def is_folder_type(type_: object) -> bool:
     """Return whether folder names represent values of a type, in Spark's schema JSON."""
-    row = named(type_) if isinstance(type_, str) else None
+    row = find_by_name(type_) if isinstance(type_, str) else None
     return row is not None and row.kind in FOLDER_KINDS
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_types import BOOLEAN, DATE, TIMESTAMP, counted, has_zone, kind_of
+from zadapter.base.key_types import BOOLEAN, DATE, TIMESTAMP, has_zone, kind_of, to_integers
 from zadapter.base.ranks import rank
 
 if TYPE_CHECKING:
@@ -61,15 +61,15 @@ def scale(name: str, values: pa.Array) -> Scale:
     """Return the places of *values*, which may be of any type with an order."""
     kind = kind_of(values.type)
     if kind is DATE:
-        return Scale(name, _floats(counted(values)), is_time=True)
+        return Scale(name, _floats(to_integers(values)), is_time=True)
     if kind is TIMESTAMP:
-        ticks = counted(values.cast(pa.timestamp("us", values.type.tz)))
+        ticks = to_integers(values.cast(pa.timestamp("us", values.type.tz)))
         zone = "UTC" if has_zone(values.type) else ""
         return Scale(name, _floats(ticks) / _DAY, is_time=True, zone=zone)
     if kind is BOOLEAN:
-        return Scale(name, _floats(counted(values)), ((0.0, "false"), (1.0, "true")))
+        return Scale(name, _floats(to_integers(values)), ((0.0, "false"), (1.0, "true")))
     if kind is not None and not kind.is_bytes:
-        return Scale(name, _floats(counted(values)))
+        return Scale(name, _floats(to_integers(values)))
     ranked = rank(values)
     at = np.unique(np.linspace(0, max(0, len(ranked.distinct) - 1), _TICKS).astype(np.int64))
     shown = ranked.distinct.take(pa.array(at)).to_pylist() if len(ranked.distinct) else []

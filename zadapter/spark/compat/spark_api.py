@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.key_types import cast_name
+from zadapter.base.key_types import to_cast_name
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.java_classes import java_classes
 
@@ -65,7 +65,7 @@ def try_cast(name: str, type_: T.DataType) -> Column:
 
     ``Column.try_cast`` is PySpark 4.0 and later. The function of SQL is older.
     """
-    return F.expr(f"try_cast({name} AS {cast_name(type_.simpleString())})")
+    return F.expr(f"try_cast({name} AS {to_cast_name(type_.simpleString())})")
 
 
 def valid_text(column: Column) -> Column:

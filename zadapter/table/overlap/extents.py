@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.key_types import counted
+from zadapter.base.key_types import to_integers
 from zadapter.base.names import Parts
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.box_rows import drawn
@@ -85,7 +85,7 @@ def _ranked(bounds: pa.Array) -> tuple[Ints, Floats]:
 
     Numbers of 64 bits are ranked in a third of the time.
     """
-    integers = counted(bounds)
+    integers = to_integers(bounds)
     if integers.type != pa.int64():
         ranked = rank(bounds)
         return ranked.ranks, numbers(ranked.distinct)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.key_types import counted, is_bytes
+from zadapter.base.key_types import is_bytes, to_integers
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def numbers(ordered: pa.Array) -> Floats:
 def _numbers(ordered: pa.Array) -> Floats:
     if is_bytes(ordered.type):
         return _of_texts(ordered.to_pylist())
-    return _floats(counted(ordered))
+    return _floats(to_integers(ordered))
 
 
 def _floats(values: pa.Array) -> Floats:
