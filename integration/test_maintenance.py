@@ -96,7 +96,7 @@ class Nights:
         every = backend.files(snapshot).num_rows
 
         planned = [
-            zadapter.plan(table, settle=age, **asked).files_rewritten
+            zadapter.plan(table, min_age=age, **asked).files_rewritten
             for age in (None, "1 hour", timedelta(microseconds=1))
         ]
         assert set(backend.older(snapshot, between).to_pylist()) == set(old["path"].to_pylist())
@@ -169,7 +169,7 @@ class Nights:
                     raise OSError("the disk is full")
                 return super().write(*arguments)
 
-        asked = {"by": ["a"], "target_file_size": "8KB", "max_group_bytes": "40KB"}
+        asked = {"by": ["a"], "target_file_size": "8KB", "max_job_bytes": "40KB"}
         asked |= {"backend": Meeting, "spark": lakes.spark, "max_concurrent_jobs": 2}
         planned = zadapter.plan(table, **asked)
         with pytest.raises(EngineError, match=r"the disk is full.* by this call: \[\d+\]"):
@@ -191,7 +191,7 @@ class Nights:
         )
         table = lakes.make(self.format, first, files=8, **self.properties)
         asked = {"backend": self.format, "spark": lakes.spark}
-        box = {"max_group_bytes": "200KB"}
+        box = {"max_job_bytes": "200KB"}
         keys = {"by": ["a", "b"], "target_file_size": "32KB", "row_groups": 2}
         reports = [zadapter.optimize(table, **keys, **box, **asked)]
         for rows in later:

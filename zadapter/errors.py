@@ -7,7 +7,7 @@ ZadapterError
 │   └── MissingBackendError          install the missing package
 ├── SessionError                     fix the Spark session, the jars or Java
 ├── UnsupportedError                 change the table's features
-│   └── MissingStatsError            pass widen_stats=True, or choose other key columns
+│   └── MissingStatsError            pass collect_stats=True, or choose other key columns
 ├── ConflictError                    nothing was committed; retry
 │   ├── StaleRewriteError            plan again; the input files are gone
 │   └── ReplacedTableError           check the table; another one has its name
@@ -112,7 +112,7 @@ class MissingStatsError(UnsupportedError):
         self.columns = tuple(columns)
         super().__init__(
             f"{table}: no stats are collected for {listed(self.columns)}, so clustering by them "
-            "would not prune any files; pass widen_stats=True (command line: --widen-stats) to "
+            "would not prune any files; pass collect_stats=True (command line: --collect-stats) to "
             "collect stats for them, or cluster by other columns"
         )
 

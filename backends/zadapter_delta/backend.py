@@ -111,7 +111,7 @@ class DeltaBackend:
             for path in paths
         ]
 
-    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, in one commit.
 
         Raises:

@@ -133,7 +133,7 @@ class IcebergBackend:
         """Return the URIs of *paths* in the manifests."""
         return uris(paths, by_hadoop(self._jvm.root, self._jvm.session))
 
-    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
         widen(snapshot, columns)
         return self.snapshot(snapshot.table)

@@ -127,7 +127,7 @@ class ParquetBackend:
         current_paths = move_plan.places(store, snapshot.handle.version.head, paths)
         return data.uris(self._spark, map(store.location, current_paths))
 
-    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot* unchanged: the stats table covers all columns."""
         return snapshot
 

@@ -78,15 +78,15 @@ def test_a_rivals_choice_of_stats_is_kept(lake, spark):
     table = lake.make(spark.range(99).selectExpr("id a", "id b", "id c"), **listed)
 
     class Rival(DeltaBackend):
-        def widen_stats(self, *arguments):
+        def collect_stats(self, *arguments):
             lake.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES "
                      "('delta.dataSkippingStatsColumns' = 'b,c')")  # fmt: skip
-            return super().widen_stats(*arguments)
+            return super().collect_stats(*arguments)
 
     with pytest.raises(ConflictError):
-        lake.optimize(table, backend=Rival, widen_stats=True)
+        lake.optimize(table, backend=Rival, collect_stats=True)
 
-    lake.optimize(table, widen_stats=True)
+    lake.optimize(table, collect_stats=True)
     said = lake.sql(f"SHOW TBLPROPERTIES delta.`{table}`").collect()
     assert dict(map(tuple, said))["delta.dataSkippingStatsColumns"] == "`b`,`c`,`a`"
 
@@ -100,7 +100,7 @@ def test_any_name_can_be_widened(lake, spark):
         rows = rows.withColumn(name, rows["b"])
     table = lake.make(rows, **{"columnMapping.mode": "name", "dataSkippingStatsColumns": "`größe`"})
 
-    report = lake.optimize(table, by=[f"`{name}`" for name in names], widen_stats=True)
+    report = lake.optimize(table, by=[f"`{name}`" for name in names], collect_stats=True)
 
     assert report.rows == 99
 
@@ -211,7 +211,7 @@ def test_plan_and_optimize_refuse_the_same_keys(lake, spark):
 
     for call in (zadapter.plan, zadapter.optimize):
         with pytest.raises(UsageError, match="stores no min and max"):
-            call(table, by="a", widen_stats=True, spark=spark)
+            call(table, by="a", collect_stats=True, spark=spark)
 
 
 def test_other_threads_never_see_our_session(lake, spark):

@@ -236,9 +236,9 @@ def test_widening_the_stats(lake, spark):
 
     with pytest.raises(errors.MissingStatsError, match="no stats are collected for a"):
         lake.optimize(table)
-    plan = zadapter.plan(table, by="a", widen_stats=True, spark=spark)
+    plan = zadapter.plan(table, by="a", collect_stats=True, spark=spark)
     assert len(lake.log(table)) == 1
-    report = lake.optimize(table, widen_stats=True)
+    report = lake.optimize(table, collect_stats=True)
 
     assert report.share_after < report.share_before == plan.share_before == 1.0
     assert '"a"' in adds(lake, table)[0]["stats"]

@@ -61,7 +61,7 @@ def test_a_commit_of_our_own_brings_nothing_back(lake, spark, between, rewrites)
     part = {"spec": 0, "partition": "b=0"}
     actions = [lambda: None] * (rewrites - 1) + [lambda: lake.delete_equal(name, 12, **part)]
 
-    report = lake.optimize(name, backend=between(*actions), backoff=AT_ONCE, max_group_bytes="1KB")
+    report = lake.optimize(name, backend=between(*actions), backoff=AT_ONCE, max_job_bytes="1KB")
 
     assert len(report.versions) >= 2
     assert keys(lake, name) == [*range(12), *range(13, 2_000)]

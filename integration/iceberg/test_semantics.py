@@ -198,9 +198,9 @@ def test_metrics_are_widened_only_when_told(lake, spark):
     """A key without metrics is named, and gets them if that is asked for."""
     name = lake.make(numbers(spark), **{"write.metadata.metrics.default": "none"})
 
-    with pytest.raises(zadapter.errors.MissingStatsError, match="widen_stats"):
+    with pytest.raises(zadapter.errors.MissingStatsError, match="collect_stats"):
         lake.optimize(name)
-    report = lake.optimize(name, widen_stats=True)
+    report = lake.optimize(name, collect_stats=True)
 
     assert report.share_after < 0.5
     assert lake.table(name).properties["write.metadata.metrics.column.a"] == "full"

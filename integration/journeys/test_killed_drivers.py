@@ -19,7 +19,7 @@ settings, tables, sent = map(json.loads, sys.argv[1:])
 spark = zadapter.spark.session(settings, formats=["delta", "iceberg", "parquet"])
 
 def optimize(table, backend):
-    keys = {"by": "a", "target_file_size": "1MB", "max_group_bytes": "8MB"}
+    keys = {"by": "a", "target_file_size": "1MB", "max_job_bytes": "8MB"}
     return zadapter.optimize(table, **keys, backend=backend, spark=spark)
 
 def make():

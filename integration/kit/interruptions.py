@@ -163,7 +163,7 @@ class Stories:
         name, folder = table
         before, rows = data_files(folder), self.rows(spark, name)
         size = sum(zadapter.files(name, backend=self.format, spark=spark)["size"].to_pylist())
-        keys = {"by": ["a"], "target_file_size": "32KB", "max_group_bytes": size * 5 // 9}
+        keys = {"by": ["a"], "target_file_size": "32KB", "max_job_bytes": size * 5 // 9}
         command = (kills.OPTIMIZE, name, self.format, json.dumps(keys), json.dumps(self.conf()))
         note = kills.killed(self.start(*command), folder)
         first = self.live(spark, name) - before

@@ -187,7 +187,7 @@ def run(lake, table, trial, rivals, how, monkeypatch):
         monkeypatch: Pytest's fixture.
     """
     stage = Stage(lake, table, rivals)
-    more = {"max_group_bytes": "1KB"} if trial.place == "jobs" else {}
+    more = {"max_job_bytes": "1KB"} if trial.place == "jobs" else {}
     cleans = any(rivals[name].cleans for name in (trial.first, trial.second))
     backend, module = how
     rivalry = Rivalry(trial, stage, module, monkeypatch)

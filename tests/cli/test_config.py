@@ -10,8 +10,8 @@ CURVES = "adaptive, zorder, hilbert, linear"
 SIZES = "pass a number of bytes, or '128MB'"
 KEYS = (
     "table, backend, by, queries, bloom_filters, where, curve, target_file_size, row_groups, "
-    "max_group_bytes, max_bytes, max_files, max_seconds, max_concurrent_jobs, settle, tiers, "
-    "widen_stats, force, verify, price"
+    "max_job_bytes, max_bytes, max_files, max_seconds, max_concurrent_jobs, min_age, tiers, "
+    "collect_stats, force, verify, price"
 )
 
 
@@ -93,12 +93,14 @@ def test_all_mistakes_are_found_at_once(written, tmp_path, monkeypatch):
 
         [[tables]]
         by = "a"
-        max_group_bytes = "many"
+        max_job_bytes = "many"
 
         [[tables]]
         table = "db.events"
         by = "a"
         colour = "red"
+        settle = "1h"
+        widen-stats = true
         """
     )
 
@@ -111,9 +113,11 @@ def test_all_mistakes_are_found_at_once(written, tmp_path, monkeypatch):
         "db.events: row_groups: row_groups= must be an integer, not True",
         f"{tmp_path}/nowhere: backend: unknown backend 'detla'; installed: delta, iceberg, parquet",
         f"{tmp_path}/nowhere: table: {tmp_path}/nowhere: path not found; check its spelling",
-        "table 3: max_group_bytes: max_group_bytes: 'many' is not a size; " + SIZES,
+        "table 3: max_job_bytes: max_job_bytes: 'many' is not a size; " + SIZES,
         "table 3: the key 'table' is missing",
         "db.events: unknown key 'colour'; expected one of: " + KEYS,
+        "db.events: the key 'settle' was renamed; write 'min_age'",
+        "db.events: the key 'widen-stats' was renamed; write 'collect_stats'",
         "db.events: the table is listed twice",
     ]
 

@@ -40,7 +40,7 @@ def analyzed(files, *, by=2, queries=(), note="", partition=(), rewrite=None):
         columns=(("c0",), ("c1",)),
         request=request(by) if by else None,
         table_files=files.num_rows,
-        limits=Limits(group_bytes=256 * GIB),
+        limits=Limits(job_bytes=256 * GIB),
         target_file_size=MIB,
         left_out={},
         note=note,

@@ -178,7 +178,7 @@ def drawn(rows, files):
     return rows[np.random.default_rng(len(rows)).permutation(len(rows))[: SAMPLED * files]]
 
 
-LIMITS = {"group_bytes": 1 << 60}
+LIMITS = {"job_bytes": 1 << 60}
 
 
 def filters(rows, count=240, seed=1):
@@ -237,7 +237,7 @@ def aged(kind, *, a_file, files, days, a_day, seed, job=None):
     random = np.random.default_rng(seed)
     table = Aging(a_file)
     rows = arrivals(kind, random, files * a_file, -1, days)
-    limits = {} if job is None else {"group_bytes": int(job * a_file * A_ROW)}
+    limits = {} if job is None else {"job_bytes": int(job * a_file * A_ROW)}
     if job is None:
         table.files = table.anew(rows)
     else:

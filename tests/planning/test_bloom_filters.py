@@ -13,7 +13,7 @@ from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, Renewal
 
 FILTERED = replace(ASKED, bloom_filters=(("c1",),))
-LIMITS = Limits(group_bytes=1 << 50)
+LIMITS = Limits(job_bytes=1 << 50)
 
 
 @pytest.mark.parametrize("with_filters", [0, 9])

@@ -9,7 +9,7 @@ from zadapter.planning.compaction import compaction, joined_files
 from zadapter.planning.maintenance import Limits
 
 TARGET = 16 * MIB
-NONE = Limits(group_bytes=1 << 40)
+NONE = Limits(job_bytes=1 << 40)
 
 
 def names(joined):
@@ -69,7 +69,7 @@ def test_files_of_different_partitions_stay_apart():
 @pytest.mark.parametrize("limits", [{"files": 20}, {"bytes": 20 * MIB}])
 def test_limits_hold_and_the_rest_is_left(limits):
     files = file_table([f"{n:02}" for n in range(64)])
-    found = compaction(files, TARGET, (), Limits(group_bytes=1 << 40, **limits))
+    found = compaction(files, TARGET, (), Limits(job_bytes=1 << 40, **limits))
     assert sum(job.files.num_rows for job in found.jobs) == 16
     assert (found.files_left, found.bytes_left) == (3, 48 * MIB)
 
@@ -78,7 +78,7 @@ def test_limits_hold_and_the_rest_is_left(limits):
 def test_small_limits_lead_somewhere(limits):
     """Each call joins what it may, so that later ones go on."""
     files = file_table([f"{n:02}" for n in range(64)])
-    found = compaction(files, TARGET, (), Limits(group_bytes=1 << 40, **limits))
+    found = compaction(files, TARGET, (), Limits(job_bytes=1 << 40, **limits))
     assert sum(job.files.num_rows for job in found.jobs) > 1
 
 

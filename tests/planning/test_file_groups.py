@@ -24,10 +24,10 @@ GB = 1 << 30
 
 def planned(files, *, wanted=ASKED, partition=(), most=256 * GB, force=False):
     chosen = maintenance(
-        files, wanted, partition, Limits(group_bytes=most), renewal=Renewal(every=force)
+        files, wanted, partition, Limits(job_bytes=most), renewal=Renewal(every=force)
     )
     groups = groups_of(chosen.rewrites)
-    return jobs(groups, wanted, max_group_bytes=most)
+    return jobs(groups, wanted, max_job_bytes=most)
 
 
 def paths(table):

@@ -40,7 +40,7 @@ def unsorted(files, mixed):
 
 def every(files, layouts=(), *, wanted=ASKED, partition=(), most=256 * GB):
     kept = {layout.id: layout for layout in layouts}
-    return every_job(files, wanted, partition, kept, max_group_bytes=most)
+    return every_job(files, wanted, partition, kept, max_job_bytes=most)
 
 
 @settings(max_examples=50)

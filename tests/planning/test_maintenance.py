@@ -52,7 +52,7 @@ def raw(size=1.0, c0=WIDE, c1=WIDE):
 
 
 def planned(table, columns=(), **limits):
-    return maintenance(table, ASKED, columns, Limits(**{"group_bytes": 1 << 50} | limits))
+    return maintenance(table, ASKED, columns, Limits(**{"job_bytes": 1 << 50} | limits))
 
 
 def paths(rewrites):
@@ -64,7 +64,7 @@ def test_a_table_never_clustered_is_fitted_as_a_whole():
     files = table_of(raw(2), raw(1), (OTHER_REQUEST, 3, WIDE, WIDE), raw(2))
 
     (whole,) = planned(files).rewrites
-    parts = planned(files, group_bytes=4 * MIB).rewrites
+    parts = planned(files, job_bytes=4 * MIB).rewrites
 
     assert (whole.reason, whole.cut_into, whole.row_groups) == (Reason.FIRST, 8, 8)
     assert paths([whole]) == [["0", "1", "2", "3"]]
@@ -222,7 +222,7 @@ def test_what_a_job_cannot_hold_is_not_chosen():
     """A smaller merge is, and the new fit is still told of. So few files are not worth a trunk."""
     files = table_of(*run(A_RUN, 4), *run(B_RUN, 4), raw())
 
-    plan = planned(files, group_bytes=3 * MIB)
+    plan = planned(files, job_bytes=3 * MIB)
 
     assert paths(plan.rewrites) == [["32"]]
     assert [len(each.members) for each in plan.anew] == [33]

@@ -51,7 +51,7 @@ def table_of(*files, partition=None):
 
 
 def planned(table, columns=(), tiers=TIERS, **limits):
-    asked = Limits(**{"group_bytes": 1 << 50} | limits)
+    asked = Limits(**{"job_bytes": 1 << 50} | limits)
     return maintenance(table, ASKED, columns, asked, tiers=tiers)
 
 
@@ -134,7 +134,7 @@ def test_tiers_do_not_share_a_job():
     table = table_of(*[(None, 1.0, WARM)] * 8, *[(None, 1.0, OLD)] * 8)
     plan, limited = planned(table), planned(table, files=8)
 
-    found = jobs(groups_of(plan.rewrites), ASKED, max_group_bytes=1 << 50)
+    found = jobs(groups_of(plan.rewrites), ASKED, max_job_bytes=1 << 50)
     assert sorted(job.cold for job in found) == [False, True]
     assert [each.cold for each in limited.rewrites] == [False]
     assert [each.cold for each in limited.left] == [True]
@@ -152,7 +152,7 @@ def test_every_file_is_chosen_once_at_most(limit):
         ]
         table = table_of(*files, partition=random.integers(0, 3, 60).tolist())
 
-        plan = planned(table, ["p"], group_bytes=limit * MIB)
+        plan = planned(table, ["p"], job_bytes=limit * MIB)
 
         taken = np.concatenate([each.members for each in plan.rewrites]).tolist()
         assert len(set(taken)) == len(taken)

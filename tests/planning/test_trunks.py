@@ -19,7 +19,7 @@ GOALS = {"stationary": (1.40, 1.30), "skewed": (1.45, 1.40), "time": (1.10, 1.05
 
 def maintained(table, **limits):
     """Do what the product would; every job is within its limit, and no file is in two of them."""
-    plan = table.maintain(group_bytes=LIMIT, **limits)
+    plan = table.maintain(job_bytes=LIMIT, **limits)
     members = np.concatenate([[], *(rewrite.members for rewrite in plan.rewrites)])
     assert len(members) == len(set(members))
     assert max([0, *(rewrite.bytes for rewrite in plan.rewrites)]) <= LIMIT
@@ -92,7 +92,7 @@ def test_a_table_that_grows_beyond_a_job_gets_a_trunk():
 def grown(table):
     """Return what the product would do after one more append."""
     table.append(arrivals("stationary", np.random.default_rng(1), 4 * A_FILE, 0, 1))
-    return table.planned(group_bytes=LIMIT)
+    return table.planned(job_bytes=LIMIT)
 
 
 @pytest.mark.parametrize("kind", ["stationary", "time"])
@@ -100,7 +100,7 @@ def test_files_are_even(kind):
     """Those that a job writes, with 400 sampled rows a file."""
     table, random = Aging(3 * SAMPLED), np.random.default_rng(7)
     table.append(arrivals(kind, random, 128 * table.a_file, -1, 16), files=128)
-    plan = table.planned(group_bytes=32 * table.a_file * A_ROW)
+    plan = table.planned(job_bytes=32 * table.a_file * A_ROW)
     trunk = table.fitted_trunk(plan)
 
     shares = []
@@ -143,7 +143,7 @@ def slabs(layout, count, c1=WIDE):
 
 
 def planned(*files, jobs_hold=8):
-    return maintenance(table_of(*files), ASKED, [], Limits(group_bytes=jobs_hold * MIB))
+    return maintenance(table_of(*files), ASKED, [], Limits(job_bytes=jobs_hold * MIB))
 
 
 def paths(rewrites):
@@ -219,6 +219,6 @@ def test_a_curve_that_is_no_tree_has_no_trunk():
     grid = request(2, curve="hilbert")
     files = table_of(*[(None, 1, WIDE, WIDE)] * 32)
 
-    plan = maintenance(files, grid, [], Limits(group_bytes=8 * MIB))
+    plan = maintenance(files, grid, [], Limits(job_bytes=8 * MIB))
 
     assert {each.trunk for each in plan.rewrites} == {None}

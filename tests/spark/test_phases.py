@@ -119,7 +119,7 @@ def large(spark, tmp_path):
     rows.write.partitionBy("p").parquet(folder)
     size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
     arguments = {"by": "a", "backend": "parquet", "target_file_size": "8KB", "spark": spark}
-    return folder, arguments | {"max_group_bytes": size // 3 + 1024}
+    return folder, arguments | {"max_job_bytes": size // 3 + 1024}
 
 
 def test_a_run_of_several_jobs_says_what_is_left(spark, large, caplog):

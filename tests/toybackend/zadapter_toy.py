@@ -128,7 +128,7 @@ class ToyBackend:
     def uris(self, snapshot, paths):
         return [(Folder(snapshot.table).path / path).as_uri() for path in paths]
 
-    def widen_stats(self, snapshot, columns):
+    def collect_stats(self, snapshot, columns):
         return snapshot  # the log has stats of all columns
 
     def read(self, snapshot, files):

@@ -20,7 +20,7 @@ from zadapter.errors import ConflictError
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.planning.cost import GivenPrices, object_store
-from zadapter.planning.options import AUTO, By, Options
+from zadapter.planning.options import AUTO, By, Options, refuse_old_names
 from zadapter.planning.tier_ages import GivenTiers
 from zadapter.report.plan import Plan
 from zadapter.report.report import Report
@@ -42,6 +42,7 @@ from zadapter.table.staged_files import new_id
 
 
 @explained
+@refuse_old_names
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -53,14 +54,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     curve: str = "adaptive",
     target_file_size: str | int = AUTO,
     row_groups: int = 16,
-    max_group_bytes: str | int = "256GB",
+    max_job_bytes: str | int = "256GB",
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
     max_concurrent_jobs: int = 1,
-    settle: str | timedelta | None = None,
+    min_age: str | timedelta | None = None,
     tiers: GivenTiers | None = None,
-    widen_stats: bool = False,
+    collect_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
     price: GivenPrices | None = None,
@@ -79,14 +80,14 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
         target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
         row_groups: Target number of row groups in a written file.
-        max_group_bytes: Maximum bytes of a job; larger partitions are clustered box by box.
+        max_job_bytes: Maximum bytes of a job; larger partitions are clustered box by box.
         max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
         max_files: Maximum number of these files.
         max_seconds: Time after which no further job starts; at least one job runs.
         max_concurrent_jobs: Number of jobs that run side by side; each needs memory of its own.
-        settle: Age, such as ``"10 minutes"``, below which files are left to their writers.
+        min_age: Age, such as ``"10 minutes"``, below which files are left to their writers.
         tiers: ``{"day": {"hot": "2d", "warm": "30d"}}``: hot files stay, cold ones become larger.
-        widen_stats: Add key columns without stats to the table property that lists stats columns.
+        collect_stats: Add key columns without stats to the table property that lists stats columns.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
         price: Prices, as ``{"put": 0.005, "core_hour": 0.05}`` or text; the report has the sum.
@@ -105,6 +106,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
 
 @explained
+@refuse_old_names
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -116,14 +118,14 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     curve: str = "adaptive",
     target_file_size: str | int = AUTO,
     row_groups: int = 16,
-    max_group_bytes: str | int = "256GB",
+    max_job_bytes: str | int = "256GB",
     max_bytes: str | int | None = None,
     max_files: int | None = None,
     max_seconds: float | None = None,
     max_concurrent_jobs: int = 1,
-    settle: str | timedelta | None = None,
+    min_age: str | timedelta | None = None,
     tiers: GivenTiers | None = None,
-    widen_stats: bool = False,
+    collect_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
     price: GivenPrices | None = None,
@@ -131,7 +133,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Plan:
     """Predict the effect of :func:`optimize` with the same arguments, and write nothing.
 
-    Reads the table's log and a sample of the key columns. With ``widen_stats``, the prediction
+    Reads the table's log and a sample of the key columns. With ``collect_stats``, the prediction
     assumes that the stats exist, and changes no table property.
 
     Raises:

@@ -61,7 +61,7 @@ class Backend(Protocol):
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of the files with *paths* in the file table."""
 
-    def widen_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
         """Make the table collect stats of *columns* from now on; return the new snapshot."""
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":

@@ -30,7 +30,7 @@ def age(given: object, name: str) -> timedelta:
 def parse_age(text: str, name: str) -> timedelta:
     """Parse a number with a unit.
 
-    >>> parse_age("36h", "settle=")
+    >>> parse_age("36h", "min_age=")
     datetime.timedelta(days=1, seconds=43200)
 
     Args:

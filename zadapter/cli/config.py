@@ -10,7 +10,7 @@ from typing import Any
 from zadapter.backend import plugins
 from zadapter.base.local_paths import check_local
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, Options, named
+from zadapter.planning.options import AUTO, RENAMED, Options, named
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -109,7 +109,10 @@ def _mistake(key: str, value: Any) -> str | None:
 
 def _unknown(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> Iterator[str]:
     for key in entry:
-        if key not in known:
+        new = RENAMED.get(key.replace("-", "_"))
+        if new in known:
+            yield f"{where}: the key {key!r} was renamed; write {new!r}"
+        elif key not in known:
             near = get_close_matches(key.replace("-", "_"), known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
             yield f"{where}: unknown key {key!r}; {hint}"

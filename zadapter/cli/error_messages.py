@@ -17,6 +17,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.secrets import masked
 from zadapter.cli.results import Result, printable
 from zadapter.errors import ReportError, UsageError, ZadapterError
+from zadapter.planning.options import RENAMED
 
 _SURPLUS = "Got unexpected extra argument"
 _SIGNALLED = 128
@@ -24,7 +25,7 @@ _SIGNALLED = 128
 
 
 class Command(TyperCommand):
-    """A command whose usage errors contain no secrets."""
+    """A command whose usage errors contain no secrets, and name the new option for an old one."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments, and mask secrets in errors."""
@@ -33,12 +34,19 @@ class Command(TyperCommand):
             return super().make_context(*args, **kwargs)
         except Exception as error:
             message = getattr(error, "message", None)
+            message = self._renamed(getattr(error, "option_name", "")) or message
             if isinstance(message, str):
                 if _SURPLUS in message and "--conf" in typed:
                     # a blank after the key: the value may be a secret
                     message = f"{_SURPLUS}s; --conf must be key=value, without spaces around '='"
                 error.message = masked(message)  # type: ignore[attr-defined]
             raise
+
+    def _renamed(self, option: str) -> str:
+        """Return the message for an option's old name; empty: it is not one of this command."""
+        new = RENAMED.get(option.removeprefix("--").replace("-", "_"))
+        known = {parameter.name for parameter in self.params}
+        return f"{option} was renamed; pass --{new.replace('_', '-')}" if new in known else ""
 
 
 @contextmanager

@@ -83,7 +83,7 @@ _Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
 ]
-_MaxGroupBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum bytes of one job.")]
+_MaxJobBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum bytes of one job.")]
 _MaxBytes = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Rewrite at most this much; the next call goes on."),
@@ -99,14 +99,14 @@ _MaxConcurrentJobs = Annotated[
     int,
     typer.Option(metavar="COUNT", help="Jobs that run side by side; each needs memory of its own."),
 ]
-_Settle = Annotated[
+_MinAge = Annotated[
     str | None,
     typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
 ]
-_WidenStats = Annotated[
+_CollectStats = Annotated[
     bool,
     typer.Option(
-        "--widen-stats",
+        "--collect-stats",
         help="Collect stats of key columns that have none; optimize sets a table property for it.",
     ),
 ]
@@ -129,14 +129,14 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
     curve: Curve = CURVE,
     target_file_size: TargetFileSize = TARGET_FILE_SIZE,
     row_groups: RowGroups = ROW_GROUPS,
-    max_group_bytes: _MaxGroupBytes = "256GB",
+    max_job_bytes: _MaxJobBytes = "256GB",
     max_bytes: _MaxBytes = None,
     max_files: _MaxFiles = None,
     max_seconds: _MaxSeconds = None,
     max_concurrent_jobs: _MaxConcurrentJobs = 1,
-    settle: _Settle = None,
+    min_age: _MinAge = None,
     tiers: Tiers = None,
-    widen_stats: _WidenStats = False,
+    collect_stats: _CollectStats = False,
     force: _Force = False,
     verify: Verify = "counts",
     price: Price = None,
@@ -160,14 +160,14 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         curve=curve,
         target_file_size=target_file_size,
         row_groups=row_groups,
-        max_group_bytes=max_group_bytes,
+        max_job_bytes=max_job_bytes,
         max_bytes=max_bytes,
         max_files=max_files,
         max_seconds=max_seconds,
         max_concurrent_jobs=max_concurrent_jobs,
-        settle=settle,
+        min_age=min_age,
         tiers=parse_tiers(tiers) if tiers else None,
-        widen_stats=widen_stats,
+        collect_stats=collect_stats,
         force=force,
         verify=verify,
         price=price,

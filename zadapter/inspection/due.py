@@ -97,7 +97,7 @@ def due(
     groups = groups_of(chosen)
     return Due(
         due=bool(chosen),
-        jobs=len(jobs(groups, request, max_group_bytes=limits.group_bytes)),
+        jobs=len(jobs(groups, request, max_job_bytes=limits.job_bytes)),
         files=sum(len(each.members) for each in chosen),
         bytes=sum(each.bytes for each in chosen),
         files_written=sum(each.cut_into for each in chosen),

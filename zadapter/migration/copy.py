@@ -152,7 +152,7 @@ def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job
     files = transfer.files_as(pending)
     kept = transfer.snapshot.layouts
     return every_job(
-        files, request, tuple(pending.partition), kept, max_group_bytes=_MAX_LAYOUT_BYTES
+        files, request, tuple(pending.partition), kept, max_job_bytes=_MAX_LAYOUT_BYTES
     )
 
 

@@ -122,7 +122,7 @@ def _groups(
     """Yield groups of consecutive files to write."""
     sizes = files["size"].to_numpy()
     written = np.array([sizes[each].sum() for each in joined], np.int64)
-    for part in parts(written, limits.group_bytes, MAX_FILES):
+    for part in parts(written, limits.job_bytes, MAX_FILES):
         members = np.concatenate(joined[part])
         yield Group(
             root=root,
@@ -138,7 +138,7 @@ def _jobs(groups: Sequence[Group], limits: Limits) -> Iterator[Job]:
     taken: dict[Root | None, Group] = {}
     files = size = 0
     for group in groups:
-        fits = files + group.cut_into <= MAX_FILES and size + group.size <= limits.group_bytes
+        fits = files + group.cut_into <= MAX_FILES and size + group.size <= limits.job_bytes
         if taken and (not fits or group.root in taken):
             yield Job(groups=tuple(taken.values()), kept=None)
             taken, files, size = {}, 0, 0

@@ -92,7 +92,7 @@ def reasons(groups: Iterable[Group]) -> dict[str, int]:
     return dict(found)
 
 
-def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> list[Job]:
+def jobs(groups: Sequence[Group], request: Request, *, max_job_bytes: int) -> list[Job]:
     """Pack groups that are fitted anew into jobs, in the order of their first groups.
 
     Groups of several partitions, and those with a trunk, are alone; groups with different *ahead*
@@ -102,7 +102,7 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
     Args:
         groups: The groups, most urgent first.
         request: The requested layout.
-        max_group_bytes: Maximum bytes of a job with more than one group.
+        max_job_bytes: Maximum bytes of a job with more than one group.
     """
     order = {id(group): number for number, group in enumerate(groups)}
     alone = [group for group in groups if group.root is None or group.trunk is not None]
@@ -112,7 +112,7 @@ def jobs(groups: Sequence[Group], request: Request, *, max_group_bytes: int) -> 
         if group.root is not None and group.trunk is None:
             alike.setdefault((group.cold, group.ahead, group.reason), []).append(group)
     for (cold, _, _), together in alike.items():
-        parts = _pack(together, of_cold(request) if cold else request, max_group_bytes)
+        parts = _pack(together, of_cold(request) if cold else request, max_job_bytes)
         packed += [Job(groups=part, kept=None) for part in parts]
     return sorted(packed, key=lambda job: min(order[id(group)] for group in job.groups))
 
@@ -123,7 +123,7 @@ def every_job(
     partition_columns: Sequence[str],
     layouts: LayoutStore,
     *,
-    max_group_bytes: int,
+    max_job_bytes: int,
 ) -> list[Job]:
     """Plan jobs for all files; partitions that are mostly clustered reuse their stored cuts.
 
@@ -132,18 +132,18 @@ def every_job(
         request: The requested layout.
         partition_columns: The table's partition columns.
         layouts: Layouts stored with the table, by id.
-        max_group_bytes: Split partitions larger than this many bytes, unless cuts are reused.
+        max_job_bytes: Split partitions larger than this many bytes, unless cuts are reused.
     """
     mixed = files["partition"].is_null()
-    alone = _split(None, files.filter(mixed), request, max_group_bytes)
+    alone = _split(None, files.filter(mixed), request, max_job_bytes)
     taken: dict[Layout | None, list[Group]] = {None: []}
     for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
         kept = _followed(root, members, request, layouts)
-        max_bytes = max_group_bytes if kept is None else max(1, total(members, "size"))
+        max_bytes = max_job_bytes if kept is None else max(1, total(members, "size"))
         taken.setdefault(kept, []).extend(_split(root, members, request, max_bytes))
     packed = [Job(groups=(group,), kept=None) for group in alone]
     for layout, groups in taken.items():
-        packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_group_bytes)]
+        packed += [Job(groups=g, kept=layout) for g in _pack(groups, request, max_job_bytes)]
     return packed
 
 

@@ -31,7 +31,7 @@ MANY_BOXES = 6
 class Limits:
     """Limits of one run."""
 
-    group_bytes: int
+    job_bytes: int
     """Maximum bytes of the files that are rewritten together."""
     bytes: int | None = None
     """Maximum bytes of all rewritten files; None: no limit."""
@@ -41,7 +41,7 @@ class Limits:
     @property
     def size(self) -> int:
         """Maximum bytes of files that are rewritten together in this run."""
-        return self.group_bytes if self.bytes is None else min(self.group_bytes, self.bytes)
+        return self.job_bytes if self.bytes is None else min(self.job_bytes, self.bytes)
 
     def hold(self, size: npt.ArrayLike, files: npt.ArrayLike) -> Mask:
         """Return whether files can be rewritten together in this run."""
@@ -98,7 +98,7 @@ def maintenance(
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
     parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
     for root, at in _partitions(facts, partition_columns, ~mixed & (tier == Tier.WARM)):
-        parts += parts_of(facts, root, at, limits.group_bytes)
+        parts += parts_of(facts, root, at, limits.job_bytes)
     found = _choice(facts, parts, due, limits)
     chosen, too_large, declined = found.chosen, found.too_large, found.declined
     if cold.any():
@@ -106,7 +106,7 @@ def maintenance(
         others = set(by_partition(warm, partition_columns)[0])
         cold_facts = Facts.of(files, of_cold(request), due.worn)
         partitions = _partitions(cold_facts, partition_columns, cold)
-        parts = list(cold_parts(facts, cold_facts, partitions, others, limits.group_bytes))
+        parts = list(cold_parts(facts, cold_facts, partitions, others, limits.job_bytes))
         more = _choice(cold_facts, parts, replace(due, every=False), limits)
         chosen, too_large = chosen + more.chosen, too_large + more.too_large
         declined = declined + more.declined
@@ -186,7 +186,7 @@ def _best(
     pays = found.pays(found.read)
     return (
         found.best(held & found.pays(read), read),
-        found.best(pays & (size <= limits.group_bytes), found.read),
+        found.best(pays & (size <= limits.job_bytes), found.read),
         found.best(np.ones(len(rows), np.bool_), found.read),
     )
 

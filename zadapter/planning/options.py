@@ -1,13 +1,13 @@
 """Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, wraps
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from zadapter.base.ages import age
 from zadapter.base.commit_attempts import Backoff
@@ -29,7 +29,31 @@ ROW_GROUPS = 16
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
+RENAMED = {
+    "max_group_bytes": "max_job_bytes",
+    "settle": "min_age",
+    "widen_stats": "collect_stats",
+}
+"""Present names of options, by the names that older releases had."""
+
 By = str | Sequence[str] | Mapping[str, float] | Keys
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def refuse_old_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function so that a keyword with an old name raises an error with the new one.
+
+    The signature stays, so type checkers and editors know the present names only.
+    """
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs.keys() & RENAMED.keys():
+            raise UsageError(f"{name}= was renamed; pass {RENAMED[name]}=")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def named(table: object) -> str:
@@ -132,21 +156,21 @@ class Options:
     curve: str = "adaptive"
     target_file_size: str | int = AUTO
     row_groups: int = ROW_GROUPS
-    max_group_bytes: str | int = "256GB"
+    max_job_bytes: str | int = "256GB"
     max_bytes: str | int | None = None
     max_files: int | None = None
     max_seconds: float | None = None
     max_concurrent_jobs: int = 1
-    settle: str | timedelta | None = None
+    min_age: str | timedelta | None = None
     tiers: GivenTiers | None = None
-    widen_stats: bool = False
+    collect_stats: bool = False
     force: bool = False
     verify: str = "counts"
     price: GivenPrices | None = None
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
-        check_flags(widen_stats=self.widen_stats, force=self.force)
+        check_flags(collect_stats=self.collect_stats, force=self.force)
         if not isinstance(self.backoff, Backoff):
             raise UsageError(f"backoff= must be a zadapter.Backoff, not {self.backoff!r}")
         named(self.table)
@@ -166,11 +190,11 @@ class Options:
             _ = self.weights
         elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits, self.settled_age, self.tier_ages, self.filtered_columns, self.prices
-        limits = (self.max_bytes, self.max_files, self.max_seconds, self.settle, self.tiers)
+        _ = self.limits, self.least_age, self.tier_ages, self.filtered_columns, self.prices
+        limits = (self.max_bytes, self.max_files, self.max_seconds, self.min_age, self.tiers)
         if self.force and limits != (None,) * 5:
             raise UsageError(
-                "force= rewrites every file; omit max_bytes=, max_files=, max_seconds=, settle= "
+                "force= rewrites every file; omit max_bytes=, max_files=, max_seconds=, min_age= "
                 "and tiers="
             )
 
@@ -212,9 +236,9 @@ class Options:
         return None if size == AUTO else parse(size, "target_file_size")
 
     @cached_property
-    def group_bytes(self) -> int:
-        """``max_group_bytes`` in bytes."""
-        return parse(self.max_group_bytes, "max_group_bytes")
+    def job_bytes(self) -> int:
+        """``max_job_bytes`` in bytes."""
+        return parse(self.max_job_bytes, "max_job_bytes")
 
     @cached_property
     def limits(self) -> Limits:
@@ -223,15 +247,15 @@ class Options:
         _check_number("max_files", self.max_files, Integral)
         _check_number("max_seconds", self.max_seconds, Real)
         return Limits(
-            group_bytes=self.group_bytes,
+            job_bytes=self.job_bytes,
             bytes=None if self.max_bytes is None else parse(self.max_bytes, "max_bytes"),
             files=self.max_files,
         )
 
     @cached_property
-    def settled_age(self) -> timedelta | None:
+    def least_age(self) -> timedelta | None:
         """Age below which files are left alone; None: all files may be rewritten."""
-        return None if self.settle is None else age(self.settle, "settle=")
+        return None if self.min_age is None else age(self.min_age, "min_age=")
 
     @cached_property
     def tier_ages(self) -> TierAges | None:

@@ -44,7 +44,7 @@ class Plan(Facts):
     files_asked: int
     """Number of live files that may hold rows matching ``where``."""
     files_young: int = 0
-    """Number of further such files that ``settle`` leaves to their writers."""
+    """Number of further such files that ``min_age`` leaves to their writers."""
     files_rewritten: int
     """Number of files to be replaced."""
     files_written: int

@@ -157,7 +157,7 @@ def _rest(plan: "Plan") -> dict[str, str]:
     if plan.tiers:
         found["tiers"] = _tiers(plan)
     if plan.files_young:
-        found["too young"] = f"{plan.files_young:,} files; settle= (--settle) leaves them alone"
+        found["too young"] = f"{plan.files_young:,} files; min_age= (--min-age) leaves them alone"
     if plan.files_owned:
         found["left alone"] = (
             f"{plan.files_owned} files that another implementation has clustered; force=True "

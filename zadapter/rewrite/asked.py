@@ -26,7 +26,7 @@ class Asked:
     files: pa.Table = field(repr=False)
     """All live files, with stats of the columns that matter."""
     candidates: pa.Table = field(repr=False)
-    """Those that may hold rows matching ``where``, and are old enough for ``settle``."""
+    """Those that may hold rows matching ``where``, and are old enough for ``min_age``."""
     young: int = 0
     """Number of files that are not old enough."""
 
@@ -46,24 +46,26 @@ def asked(
     used = () if predicate is None else sorted(columns_of(predicate))
     files = backend.files(snapshot, tuple(dict.fromkeys((*columns, *used))))
     candidates = files if predicate is None else files.filter(pa.array(matching(predicate, files)))
-    settled = _settled(options, backend, snapshot, candidates)
+    settled = _old_enough(options, backend, snapshot, candidates)
     return Asked(files=files, candidates=settled, young=candidates.num_rows - settled.num_rows)
 
 
-def _settled(options: Options, backend: Backend, snapshot: Snapshot, files: pa.Table) -> pa.Table:
-    """Return the files that are as old as ``settle`` asks for.
+def _old_enough(
+    options: Options, backend: Backend, snapshot: Snapshot, files: pa.Table
+) -> pa.Table:
+    """Return the files that are as old as ``min_age`` asks for.
 
     Raises:
         UnsupportedError: The backend does not know the age of files.
     """
-    if options.settled_age is None:
+    if options.least_age is None:
         return files
     if not is_dated(backend):
         raise UnsupportedError(
             f"{snapshot.table}: the backend of this format does not know the age of files; omit "
-            "settle="
+            "min_age="
         )
-    before = datetime.now(timezone.utc) - options.settled_age
+    before = datetime.now(timezone.utc) - options.least_age
     return files.filter(pc.is_in(files["path"], backend.older(snapshot, before)))
 
 

@@ -171,7 +171,7 @@ def prepare(
         options: The caller's options.
         backend: The table's backend.
         seconds: Gets the duration of each phase.
-        write: Whether ``widen_stats`` may change the table's properties.
+        write: Whether ``collect_stats`` may change the table's properties.
 
     Raises:
         UsageError: An argument is invalid for this table.
@@ -195,9 +195,7 @@ def prepare(
         found = asked(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
         maintained = _maintained(options, snapshot, found.candidates, request, tiers)
-        jobs_to_fit = jobs(
-            groups_of(maintained.rewrites), request, max_group_bytes=options.group_bytes
-        )
+        jobs_to_fit = jobs(groups_of(maintained.rewrites), request, max_job_bytes=options.job_bytes)
         replaced = file_stats.totals(job.files for job in jobs_to_fit)
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
@@ -254,9 +252,9 @@ def _with_stats(
 ) -> Snapshot:
     """Return a snapshot that collects stats of the key columns, as far as the options allow it."""
     missing = [parts for parts in columns if parts in snapshot.without_stats]
-    if missing and not options.widen_stats:
+    if missing and not options.collect_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
-    return backend.widen_stats(snapshot, missing) if missing and write else snapshot
+    return backend.collect_stats(snapshot, missing) if missing and write else snapshot
 
 
 def _judged(

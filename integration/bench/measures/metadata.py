@@ -60,8 +60,8 @@ def _by_three_columns() -> And:
 
 def planned(files: pa.Table, request: Request) -> list[file_groups.Job]:
     """Return the jobs of one call of ``optimize``."""
-    chosen = maintenance(files, request, ["p"], Limits(group_bytes=256 << 30))
-    return file_groups.jobs(groups_of(chosen.rewrites), request, max_group_bytes=256 << 30)
+    chosen = maintenance(files, request, ["p"], Limits(job_bytes=256 << 30))
+    return file_groups.jobs(groups_of(chosen.rewrites), request, max_job_bytes=256 << 30)
 
 
 def aged_partitions(request: Request, partitions: int = 100_000) -> pa.Table:
@@ -118,7 +118,7 @@ def seen(*counts: int) -> dict[str, float]:
             columns=(("a",), ("b",)),
             request=Request(columns=(("a",), ("b",)), weights=(1.0, 1.0), target_file_size=1 << 27),
             table_files=count,
-            limits=Limits(group_bytes=256 << 30),
+            limits=Limits(job_bytes=256 << 30),
             target_file_size=1 << 27,
             left_out={},
             note="",

@@ -22,7 +22,7 @@ from zadapter_parquet.operations import external_changes
 from zadapter_parquet.store.local import LocalFiles
 
 _KEYS = {("k",): pa.int64(), ("t",): pa.timestamp("us", "UTC")}
-_LIMITS = Limits(group_bytes=256 << 30, files=100)
+_LIMITS = Limits(job_bytes=256 << 30, files=100)
 
 
 def main(folder: Path, files: int) -> None:

@@ -30,7 +30,7 @@ def test_all_threads_keep_their_log(lake, spark):
 
     lake.plan(path)
     lake.optimize(path)
-    lake.optimize(path, by=["b"], force=True, widen_stats=True)
+    lake.optimize(path, by=["b"], force=True, collect_stats=True)
     zadapter.audit(path, backend="delta", spark=spark)
     zadapter.migrate(path, to="parquet", target=f"{path}-new", spark=spark)
 

@@ -31,7 +31,7 @@ def test_calls_with_a_limit_complete_the_table(table, spark, limit):
 
 def test_a_call_out_of_time_starts_no_further_job(table, spark):
     """At least one runs, so that short nights lead somewhere, too."""
-    options = {**KEYS, "target_file_size": "32KB", "max_group_bytes": "100KB", "spark": spark}
+    options = {**KEYS, "target_file_size": "32KB", "max_job_bytes": "100KB", "spark": spark}
     jobs = []
     while not (report := zadapter.optimize(table, **options, max_seconds=0.001)).nothing_to_do:
         jobs.append((len(report.versions), report.jobs_left))

@@ -22,7 +22,7 @@ def test_files_that_are_too_young_are_named(spark, tmp_path):
     spark.range(0, 1_000, 1, 6).write.format("delta").save(path)
 
     for keys in ({"by": "id"}, {}):
-        plan = zadapter.plan(path, **keys, settle="1 day", spark=spark)
+        plan = zadapter.plan(path, **keys, min_age="1 day", spark=spark)
 
         assert plan.facts()["nothing to do"] == "all files are too young"
         assert plan.files_young == 6
