@@ -1,13 +1,19 @@
 """Nonsense is refused before Spark starts."""
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
+import zadapter
 from zadapter.base.local_paths import VARIABLES
+from zadapter.inspection.querylog.sources import Queries
+from zadapter.planning.options import OPTIONS, Options, default_of
 
 WRONG = [
     ("table=None", "is not a table"),
@@ -42,6 +48,7 @@ WRONG = [
     ("force='no'", "True or False"),
     ("collect_stats=1", "True or False"),
     ("verify='twice'", "unknown verify='twice'; expected one of: counts, checksum"),
+    ("max_concurrent_jobs=None", "max_concurrent_jobs= must be a whole number above 0, not None"),
     ("verify=None", "unknown verify=None"),
     ("tiers={}", "tiers= must name one column"),
     ("tiers={'a': {'hot': '2d'}, 'b': {'hot': '2d'}}", "tiers= must name one column"),
@@ -114,6 +121,36 @@ def test_nonsense_is_refused_before_spark_starts():
 @pytest.mark.parametrize("table", ["lake/events", Path("lake/events")])
 def test_a_path_is_a_table(table):
     """As text, or as Python writes paths."""
-    from zadapter.planning.options import Options
-
     assert Options(table=table, by="a").name == "lake/events"
+
+
+@pytest.mark.parametrize("name", ["optimize", "plan"])
+def test_a_signature_is_that_of_the_table(name):
+    """Names, types and defaults, in one order; only a rewrite has a policy for its commits."""
+    declared = dict(inspect.signature(getattr(zadapter, name)).parameters)
+    without_row = {declared.pop(each).name for each in ("table", "backend", "spark")}
+    types = get_type_hints(Options) | {"queries": Queries | None}
+    rows = [row for row in OPTIONS if row != "backoff" or name == "optimize"]
+
+    assert without_row == {"table", "backend", "spark"}
+    assert list(declared) == rows
+    assert {each: declared[each].default for each in rows} == {
+        each: default_of(each) for each in rows
+    }
+    assert {each: declared[each].annotation for each in rows} == {
+        each: types[each] for each in rows
+    }
+
+
+def test_the_documentation_is_that_of_the_table():
+    """What editors and ``help()`` show of an option is what the command line shows."""
+    (arguments,) = re.findall(r"Args:\n(.*?)\n\n", inspect.getdoc(zadapter.optimize), re.DOTALL)
+    parts = re.split(r"^    (\w+): ", arguments, flags=re.MULTILINE)[1:]
+    shown = {
+        name: " ".join(text.split()) for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+    assert {name: shown.pop(name) for name in OPTIONS} == {
+        name: row.help for name, row in OPTIONS.items()
+    }
+    assert set(shown) == {"table", "backend", "spark"}

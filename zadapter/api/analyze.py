@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.api.optimize import plan as predicted
+from zadapter.api.run_optimize import run_plan
 from zadapter.backend.contract import Factory
 from zadapter.base.names import Parts, join
 from zadapter.base.translate_errors import explained
@@ -84,7 +84,7 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     options = Options(table=table, by=by, where=where)
     told = None
     if plan:
-        told = planned(predicted(table, by=by, where=where, backend=backend, spark=spark))
+        told = planned(run_plan(options, backend, spark))
     footers = sample_files if row_groups else None
     with opening("analyze", named(table), backend, spark) as opened:
         log = log_of(opened, queries, texts)

@@ -1,48 +1,61 @@
-"""``optimize`` and ``plan``."""
+"""``optimize`` and ``plan``: signatures and documentation; ``run_optimize`` has what they do."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import wraps
+from inspect import signature
 from os import PathLike
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.backend.contract import Backend, Factory
-from zadapter.backend.recoverable import is_recoverable
+from zadapter.api.run_optimize import run_optimize, run_plan
+from zadapter.backend.contract import Factory
 from zadapter.base.commit_attempts import Backoff
-from zadapter.base.interrupts import interruptible
-from zadapter.base.translate_errors import explained, explaining
-from zadapter.errors import ConflictError
-from zadapter.inspection.advise.choice import advise_on
+from zadapter.base.translate_errors import explained
+from zadapter.errors import UsageError
 from zadapter.inspection.querylog.sources import Queries
-from zadapter.planning.cost import GivenPrices, object_store
-from zadapter.planning.options import AUTO, By, Options, refuse_old_names
+from zadapter.planning.cost import GivenPrices
+from zadapter.planning.options import AUTO, RENAMED, By, Options
 from zadapter.planning.tier_ages import GivenTiers
 from zadapter.report.plan import Plan
 from zadapter.report.report import Report
-from zadapter.rewrite.job import AnyPlan, Call, rewrite
-from zadapter.rewrite.planner import prepare
-from zadapter.rewrite.recovery.leftovers import clear
-from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.side_by_side import possible, threads
-from zadapter.rewrite.side_by_side import run as side_by_side
-from zadapter.rewrite.tally import Tally
-from zadapter.spark.clone import refresh, scratch
-from zadapter.spark.jobs import call, grouped, measured
-from zadapter.spark.opening import open_table
-from zadapter.spark.where import check_functions
-from zadapter.table import file_stats
-from zadapter.table.file_stats import narrowed
-from zadapter.table.snapshot import without
-from zadapter.table.staged_files import new_id
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _calling(run: Callable[[Options, Any, Any], R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that makes a signature a function.
+
+    The arguments become :class:`~zadapter.planning.options.Options`, which check them. So no
+    argument is passed on by name. A keyword that was renamed raises an error with the new name.
+
+    Args:
+        run: What the function does, with the options, the backend and the session.
+    """
+
+    def decorate(declared: Callable[P, R]) -> Callable[P, R]:
+        expected = signature(declared)
+
+        @wraps(declared)
+        def function(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old in kwargs.keys() & RENAMED.keys():
+                raise UsageError(f"{old}= was renamed; pass {RENAMED[old]}=")
+            try:
+                given = expected.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise TypeError(f"{declared.__name__}(): {error}") from None
+            backend, spark = given.pop("backend", None), given.pop("spark", None)
+            return run(Options(**given), backend, spark)
+
+        return function
+
+    return decorate
 
 
 @explained
-@refuse_old_names
+@_calling(run_optimize)
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -72,26 +85,26 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 
     Args:
         table: A path, ``delta.`path```, or an identifier in the session's catalog.
-        by: One to four key columns, or their weights; None: those of the table, or join its files.
-        queries: A query log, as for :func:`zadapter.advise`; ``by="auto"`` takes the best keys.
-        bloom_filters: Columns with a Bloom filter in each row group; None: those of the table.
+        by: Key columns, or their weights. Defaults to the table's; without any, it is compacted.
+        queries: A query log, as for advise; by=auto takes the keys that suit it best.
+        bloom_filters: Columns with a Bloom filter in each row group. Defaults to the table's.
         backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
-        curve: ``"adaptive"``, ``"zorder"``, ``"hilbert"`` or ``"linear"``.
-        target_file_size: Bytes or ``"128MB"``; ``"auto"``: as before, or by the table's size.
+        curve: Shape of the layout: adaptive, zorder, hilbert or linear.
+        target_file_size: Size of written files, such as 128MB; auto chooses it from the table.
         row_groups: Target number of row groups in a written file.
         max_job_bytes: Maximum bytes of a job; larger partitions are clustered box by box.
-        max_bytes: Maximum bytes of the files that this call rewrites; the next call goes on.
-        max_files: Maximum number of these files.
+        max_bytes: Maximum bytes of the files that a call rewrites; the next call continues.
+        max_files: Maximum number of files that a call rewrites; the next call continues.
         max_seconds: Time after which no further job starts; at least one job runs.
         max_concurrent_jobs: Number of jobs that run side by side; each needs memory of its own.
-        min_age: Age, such as ``"10 minutes"``, below which files are left to their writers.
-        tiers: ``{"day": {"hot": "2d", "warm": "30d"}}``: hot files stay, cold ones become larger.
-        collect_stats: Add key columns without stats to the table property that lists stats columns.
+        min_age: Age, such as 10 minutes; younger files are skipped.
+        tiers: Ages of a column's values: hot files are skipped, cold ones become larger.
+        collect_stats: Collect stats of key columns that have none, by a table property.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
-        verify: ``"counts"`` compares row counts; ``"checksum"`` all values, with one more read.
-        price: Prices, as ``{"put": 0.005, "core_hour": 0.05}`` or text; the report has the sum.
-        backoff: Retry policy for commits that lose a race.
+        verify: counts compares row counts; checksum all values, with one more read.
+        price: Prices, such as put=0.005,core_hour=0.05; the report has the sum.
+        backoff: Retry policy for commits that lose a race. Defaults to Backoff().
         spark: A classic Spark session; None: the active session, or a new local one.
 
     Returns: A report of rewritten files, files skipped due to conflicts, and the effect on reads.
@@ -101,12 +114,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """
-    with _opened(locals() | {"backoff": backoff or Backoff()}, backend, spark) as ready:
-        return _run(ready)
+    raise NotImplementedError  # `_calling` passes the arguments to run_optimize
 
 
 @explained
-@refuse_old_names
+@_calling(run_plan)
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -142,145 +154,4 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
         MissingStatsError: The table collects no stats for a key column.
     """
-    with (
-        _opened(locals(), backend, spark) as opened,
-        call("plan", opened.options.name, opened.spark),
-    ):
-        found = prepare(opened.options, opened.backend, {}, write=False)
-        return _priced(found, opened.options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Opened:
-    """A table that is open, in a clone of the user's session."""
-
-    options: Options
-    """The options of the call; keys that a query log decides are known."""
-    backend: Backend
-    spark: SparkSession
-    user_session: SparkSession
-    factory: Factory
-
-
-@contextmanager
-def _opened(
-    arguments: Mapping[str, Any],
-    backend: str | Factory | None,
-    spark: SparkSession | None,
-) -> Iterator[_Opened]:
-    """Open the table in a clone of the user's session, and choose the keys by the queries.
-
-    Args:
-        arguments: Those of the public function, by name.
-        backend: A format or a backend's class; None: detect it.
-        spark: The caller's session.
-    """
-    options, queries = Options.of(arguments), arguments["queries"]
-    user_session, factory = open_table(options.name, backend, spark)
-    check_functions(options.where, user_session)
-    with (
-        interruptible(user_session.sparkContext),
-        scratch(user_session, expressions=options.where is not None) as clone,
-        closing(factory(clone)) as opened,
-    ):
-        if queries is not None:
-            snapshot = opened.snapshot(options.name)
-            advice = advise_on(opened, snapshot, user_session, queries)
-            options = options.advised(advice.best, tuple(advice.bloom_filters))
-        yield _Opened(
-            options=options,
-            backend=opened,
-            spark=clone,
-            user_session=user_session,
-            factory=factory,
-        )
-
-
-def _run(opened: _Opened) -> Report:
-    options, spark, run = opened.options, opened.spark, new_id()
-    before_writing(opened.backend.format, opened.user_session)
-    tally, start = Tally(), time.monotonic()
-    with (
-        call("optimize", options.name, spark, tally.seconds) as whole,
-        measured(spark.sparkContext, tally.spent),
-        grouped(spark, run),
-    ):
-        rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
-        whole.expected = rewrite_plan.prediction.bytes_rewritten
-        tally.earlier = _clear(rewrite_plan)
-        with tally.reporting_versions(), explaining(options.name):
-            errors = _run_jobs(Call.begun(rewrite_plan, options, spark, run), opened, tally, start)
-        if errors and not tally.versions:
-            raise errors[-1]
-        whole.note(**tally.facts())
-    if tally.versions:
-        refresh(opened.user_session, rewrite_plan.snapshot)
-    with tally.reporting_versions():
-        return _report(rewrite_plan, tally, options, run)
-
-
-def _priced(plan: AnyPlan, options: Options) -> Plan:
-    """Return the prediction of a plan, with what its cost in money depends on."""
-    store = object_store(plan.snapshot.location, renames=plan.backend.format.renames)
-    return replace(plan.prediction, object_store=store, prices=options.prices)
-
-
-def _clear(plan: AnyPlan) -> tuple[str, ...]:
-    """Remove the files that dead runs have left; return what is to be said about them."""
-    if not is_recoverable(plan.backend):
-        return ()
-    return clear(plan.backend.side_files(plan.snapshot), plan.snapshot, plan.files)
-
-
-def _run_jobs(rewriting: Call, opened: _Opened, tally: Tally, start: float) -> list[ConflictError]:
-    """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
-    options, jobs = rewriting.options, rewriting.jobs
-
-    def late() -> bool:
-        return options.max_seconds is not None and time.monotonic() - start > options.max_seconds
-
-    if not jobs:
-        return []
-    rewriting.course.begin()
-    with closing(rewriting.run):
-        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(rewriting.spark):
-            with threads(rewriting, opened.user_session, opened.factory) as writing:
-                return side_by_side(writing, tally, late)
-        errors = list[ConflictError]()
-        for number, job in enumerate(jobs):
-            if number and late():
-                tally.jobs_left = len(jobs) - number
-                break
-            error = rewrite(rewriting, job, tally)
-            errors += [] if error is None else [error]
-        return errors
-
-
-def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> Report:
-    empty = rewrite_plan.files.slice(0, 0)
-    names = rewrite_plan.files.schema
-    removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
-    added = [exchange.added for exchange in tally.exchanges]
-    gone = set(removed["path"].to_pylist())
-    files_after = pa.concat_tables(
-        [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
-    )
-    plan_of_call = _priced(rewrite_plan, options)
-    return Report(
-        plan=plan_of_call,
-        versions=tuple(tally.versions),
-        files_removed=removed.num_rows,
-        files_added=sum(table.num_rows for table in added),
-        bytes_removed=file_stats.total(removed, "size"),
-        bytes_added=sum(file_stats.total(table, "size") for table in added),
-        rows=sum(file_stats.total(table, "rows") for table in added),
-        share_after=rewrite_plan.share_read(files_after),
-        stale=tuple(tally.stale),
-        jobs_left=tally.jobs_left,
-        run=run,
-        cost=tally.cost(plan_of_call),
-        earlier_runs=tally.earlier,
-        seconds=dict(tally.seconds),
-        verification=tally.verification(options.verify),
-        files=files_after,
-    )
+    raise NotImplementedError  # `_calling` passes the arguments to run_plan

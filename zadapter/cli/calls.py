@@ -61,7 +61,7 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
     The command has the options of *verb* and the options of every command.
     """
 
-    @wraps(verb, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    @wraps(verb, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
     def called(
         *,
         conf: Conf = None,

@@ -2,23 +2,22 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from zadapter.backend import plugins
 from zadapter.base.local_paths import check_local
+from zadapter.cli.options import KEYWORDS
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, RENAMED, Options, named
+from zadapter.planning.options import RENAMED, check_option, named
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-KEYWORDS = tuple(field.name for field in fields(Options) if field.name not in {"table", "backoff"})
-"""Names of the options of a table."""
 _TABLE_KEYS = ("table", "backend", *KEYWORDS)
 _EXAMPLE = '[[tables]] with table = "lake/events" and by = ["a", "b"]'
 
@@ -133,4 +132,4 @@ def _check(key: str, value: Any) -> None:
             raise UsageError(f"{value!r} is not the name of a format")
         plugins.check(value)
     else:
-        Options(**{"table": "any", "by": AUTO, key: value})
+        check_option(key, value)

@@ -8,19 +8,10 @@ import zadapter
 from zadapter.backend import plugins
 from zadapter.cli.calls import Call
 from zadapter.cli.error_messages import told
-from zadapter.cli.options import (
-    CURVE,
-    ROW_GROUPS,
-    TARGET_FILE_SIZE,
-    Backend,
-    Curve,
-    RowGroups,
-    Table,
-    TargetFileSize,
-    parse_by,
-)
+from zadapter.cli.options import Backend, Table, option_of, parse_by
 from zadapter.cli.results import Result, facts
 from zadapter.migration.options import MigrationOptions
+from zadapter.planning.options import AUTO, ROW_GROUPS
 from zadapter.report.migration import Mode
 
 if TYPE_CHECKING:
@@ -52,9 +43,9 @@ def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
             metavar="COLUMNS", help="Key columns of a new layout; else the old one is kept."
         ),
     ] = None,
-    curve: Curve = CURVE,
-    target_file_size: TargetFileSize = TARGET_FILE_SIZE,
-    row_groups: RowGroups = ROW_GROUPS,
+    curve: Annotated[str, option_of("curve")] = "adaptive",
+    target_file_size: Annotated[str, option_of("target_file_size")] = AUTO,
+    row_groups: Annotated[int, option_of("row_groups")] = ROW_GROUPS,
     follow: Annotated[
         bool, typer.Option("--follow", help="Copy the rows appended since the migration.")
     ] = False,

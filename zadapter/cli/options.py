@@ -1,25 +1,17 @@
 """Arguments and options that several commands share, and the texts that users type as values."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from zadapter.backend import plugins
 from zadapter.errors import UsageError
-from zadapter.layout.layout import Curve as Curves
-from zadapter.planning.options import AUTO, VERIFICATIONS
-
-CURVE, TARGET_FILE_SIZE, ROW_GROUPS = "adaptive", AUTO, 16
-"""Defaults of :func:`zadapter.optimize`."""
-
-
-def _curves() -> list[str]:
-    return [curve.value for curve in Curves]
-
+from zadapter.planning.options import AUTO, OPTIONS, Options, default_of
 
 Table = Annotated[
     str,
@@ -35,16 +27,6 @@ Backend = Annotated[
         autocompletion=plugins.names,
     ),
 ]
-Curve = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="adaptive, zorder, hilbert or linear.", autocompletion=_curves
-    ),
-]
-TargetFileSize = Annotated[
-    str, typer.Option(metavar="SIZE", help="Size of written files; auto: chosen from the table.")
-]
-RowGroups = Annotated[int, typer.Option(metavar="COUNT", help="Row groups per written file.")]
 Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="A condition in Spark's SQL."),
@@ -75,31 +57,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show phases, and warnings of Spark.")
 ]
-Tiers = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN:AGES",
-        help="Leave newer files alone, make older ones larger, such as day:hot=2d,warm=30d.",
-    ),
-]
-Verify = Annotated[
-    str,
-    typer.Option(
-        metavar="HOW",
-        help="counts, or checksum to compare all values before the commit, which reads the "
-        "written files once.",
-        autocompletion=lambda: list(VERIFICATIONS),
-    ),
-]
-Price = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PRICES",
-        help="Add up the cost: put and get of 1 000 requests, gb_read, core_hour; such as "
-        "put=0.005,get=0.0004,core_hour=0.05.",
-    ),
-]
-
 
 _OUTSIDE = r"(?=(?:[^`]*`[^`]*`)*[^`]*\Z)"
 """Look-ahead for a separator outside backticks: an even number of backticks follows."""
@@ -208,3 +165,68 @@ def parse_version(text: str) -> int | datetime:
             f"--version: {text!r} is neither a version number nor a time such as "
             "2025-01-31T12:00:00"
         ) from None
+
+
+def parse_keys(texts: Sequence[str]) -> str | dict[str, float] | None:
+    """Parse the values of ``--by`` of plan and optimize: keys, or ``auto``."""
+    return AUTO if texts == [AUTO] else parse_by(texts) if texts else None
+
+
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "by": parse_keys,
+    "bloom_filters": parse_columns,
+    "tiers": parse_tiers,
+}
+"""Parsers of the options whose values have a syntax of their own on the command line."""
+KEYWORDS = tuple(name for name, row in OPTIONS.items() if not row.python_only)
+"""Names of the options that the command line and files of tables have."""
+
+
+def option_of(name: str) -> Any:
+    """Return an option of optimize as the command line has it, by the table of options."""
+    row, is_flag = OPTIONS[name], _kind(name) is bool
+    return typer.Option(
+        *([f"--{name.replace('_', '-')}"] if is_flag else []),
+        metavar=row.metavar or None,
+        help=f"{row.help} {row.syntax}".strip(),
+        autocompletion=(lambda: list(row.choices)) if row.choices else None,
+    )
+
+
+def _kind(name: str) -> Any:
+    """Return the type of what is typed: a flag, a number, texts that may be repeated, or text."""
+    types = get_type_hints(Options)[name]
+    plain = {types, *get_args(types)}
+    if str not in plain and plain & {bool, int, float}:
+        return next(kind for kind in (bool, int, float) if kind in plain)
+    return list[str] if name in {"by", "bloom_filters"} else str
+
+
+def parameters() -> list[Parameter]:
+    """Return the options of optimize as parameters of a command."""
+    return [_parameter(name, default_of(name)) for name in KEYWORDS]
+
+
+def _parameter(name: str, default: Any) -> Parameter:
+    kind = _kind(name) | None if default is None else _kind(name)
+    option = option_of(name)
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def parse_options(table: str, typed: Mapping[str, Any]) -> Options:
+    """Return the options that were typed.
+
+    Args:
+        table: The table.
+        typed: Values of the parameters, by name.
+
+    Raises:
+        UsageError: A value is invalid.
+    """
+    values = {
+        name: _PARSERS[name](given) if name in _PARSERS and given is not None else given
+        for name, given in typed.items()
+    }
+    return Options(table=table, **values)

@@ -1,7 +1,8 @@
 """``zadapter plan`` and ``zadapter optimize``, of one table or of those in a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,29 +11,19 @@ import typer
 import zadapter
 from zadapter.base.printable import listed
 from zadapter.cli.calls import Call
-from zadapter.cli.config import KEYWORDS, TableOptions, load
+from zadapter.cli.config import TableOptions, load
 from zadapter.cli.error_messages import message_of, telling, told
 from zadapter.cli.options import (
-    CURVE,
-    ROW_GROUPS,
-    TARGET_FILE_SIZE,
+    KEYWORDS,
     Backend,
-    Curve,
     Html,
     Plot,
-    Price,
-    RowGroups,
-    TargetFileSize,
-    Tiers,
-    Verify,
-    parse_by,
-    parse_columns,
+    parameters,
+    parse_options,
     parse_pairs,
-    parse_tiers,
 )
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, Options
 from zadapter.report.report import shown_versions
 
 if TYPE_CHECKING:
@@ -51,97 +42,31 @@ _Table = Annotated[
         show_default=False,
     ),
 ]
-_Keys = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="Key columns, comma-separated; repeatable. name=2 gives a column the weight 2 "
-        "instead of 1. Without it, the keys that the table is clustered by; small files of a table "
-        "that has none are joined.",
-    ),
-]
-_Queries = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATH",
-        help="A query log, as for advise. With --by auto, the keys are those that it asks for.",
-    ),
-]
-_BloomFilters = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="Columns that get a Bloom filter in each row group, comma-separated; repeatable; '' "
-        "for none. Without it, those of the table's layout.",
-    ),
-]
 _Config = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A TOML file of tables and their options, not TABLE."),
 ]
-_Where = Annotated[
-    str | None,
-    typer.Option(metavar="SQL", help="Rewrite only files that may hold rows of this condition."),
-]
-_MaxJobBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum bytes of one job.")]
-_MaxBytes = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Rewrite at most this much; the next call goes on."),
-]
-_MaxFiles = Annotated[
-    int | None, typer.Option(metavar="N", help="Rewrite at most this many files.")
-]
-_MaxSeconds = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="Start no further job after this time; one job runs."),
-]
-_MaxConcurrentJobs = Annotated[
-    int,
-    typer.Option(metavar="COUNT", help="Jobs that run side by side; each needs memory of its own."),
-]
-_MinAge = Annotated[
-    str | None,
-    typer.Option(metavar="AGE", help="Leave files alone that are younger, such as 10m."),
-]
-_CollectStats = Annotated[
-    bool,
-    typer.Option(
-        "--collect-stats",
-        help="Collect stats of key columns that have none; optimize sets a table property for it.",
-    ),
-]
-_Force = Annotated[
-    bool, typer.Option("--force", help="Rewrite already clustered files, with a new layout.")
-]
 _BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
 
 
-def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
+def _with_options(verb: Callable[..., Call]) -> Callable[..., Call]:
+    """Replace ``**typed`` in the signature of a command by the options of optimize."""
+    own = list(signature(verb).parameters.values())[:-1]
+    head, tail = own[:2], own[2:]
+    verb.__signature__ = Signature([*head, *parameters(), *tail])  # type: ignore[attr-defined]
+    return verb
+
+
+@_with_options
+def cluster(
     *,
     context: typer.Context,
     table: _Table = None,
-    by: _Keys = None,
-    queries: _Queries = None,
-    bloom_filters: _BloomFilters = None,
     config: _Config = None,
-    where: _Where = None,
     backend: Backend = None,
-    curve: Curve = CURVE,
-    target_file_size: TargetFileSize = TARGET_FILE_SIZE,
-    row_groups: RowGroups = ROW_GROUPS,
-    max_job_bytes: _MaxJobBytes = "256GB",
-    max_bytes: _MaxBytes = None,
-    max_files: _MaxFiles = None,
-    max_seconds: _MaxSeconds = None,
-    max_concurrent_jobs: _MaxConcurrentJobs = 1,
-    min_age: _MinAge = None,
-    tiers: Tiers = None,
-    collect_stats: _CollectStats = False,
-    force: _Force = False,
-    verify: Verify = "counts",
-    price: Price = None,
     plot: Plot = None,
     html: Html = None,
+    **typed: Any,
 ) -> Call:
     """Check the arguments, and return the call for one table or for the tables of a file."""
     function = str(context.info_name)
@@ -151,27 +76,7 @@ def cluster(  # noqa: PLR0913 - the options of zadapter.optimize
         return _call(function, load(config, conf), config)
     if table is None:
         raise UsageError("TABLE is missing; pass a path or an identifier, or --config FILE")
-    options = Options(
-        table=table,
-        by=AUTO if by == [AUTO] else parse_by(by) if by else None,
-        queries=queries,
-        bloom_filters=None if bloom_filters is None else parse_columns(bloom_filters),
-        where=where,
-        curve=curve,
-        target_file_size=target_file_size,
-        row_groups=row_groups,
-        max_job_bytes=max_job_bytes,
-        max_bytes=max_bytes,
-        max_files=max_files,
-        max_seconds=max_seconds,
-        max_concurrent_jobs=max_concurrent_jobs,
-        min_age=min_age,
-        tiers=parse_tiers(tiers) if tiers else None,
-        collect_stats=collect_stats,
-        force=force,
-        verify=verify,
-        price=price,
-    )
+    options = parse_options(table, typed)
     keywords = {key: getattr(options, key) for key in KEYWORDS} | {"backend": backend}
     check_paths(plot, html)
     return _call(function, [TableOptions(table, keywords)], pages=(plot, html))

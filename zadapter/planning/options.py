@@ -1,13 +1,14 @@
 """Options of ``optimize`` and ``plan``, with the checks that need no table and no Spark."""
+# ruff: noqa: RUF009 - `_option` is `dataclasses.field` with the columns of the table
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import cached_property, wraps
+from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from zadapter.base.ages import age
 from zadapter.base.commit_attempts import Backoff
@@ -37,23 +38,8 @@ RENAMED = {
 """Present names of options, by the names that older releases had."""
 
 By = str | Sequence[str] | Mapping[str, float] | Keys
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def refuse_old_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that a keyword with an old name raises an error with the new one.
-
-    The signature stays, so type checkers and editors know the present names only.
-    """
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs.keys() & RENAMED.keys():
-            raise UsageError(f"{name}= was renamed; pass {RENAMED[name]}=")
-        return function(*args, **kwargs)
-
-    return checked
+Check = Callable[[Any, str], object]
+"""Raises :class:`UsageError` if no table can have a value; the text is the option's name."""
 
 
 def named(table: object) -> str:
@@ -65,23 +51,6 @@ def named(table: object) -> str:
     if not isinstance(table, (str, PathLike)) or not str(fspath(table)).strip():
         raise UsageError(f"{table!r} is not a table; pass a path or an identifier")
     return str(fspath(table))
-
-
-def check_layout(curve: object, target_file_size: object, row_groups: object) -> None:
-    """Check the options of a layout that need no table.
-
-    Raises:
-        UsageError: The curve is unknown, or a size or a number is invalid.
-    """
-    choices = [known.value for known in Curve]
-    if curve not in choices:
-        raise UsageError(f"unknown curve {curve!r}; expected one of: {', '.join(choices)}")
-    if not isinstance(row_groups, Integral) or isinstance(row_groups, bool):
-        raise UsageError(f"row_groups= must be an integer, not {row_groups!r}")
-    if row_groups < 1:
-        raise UsageError(f"row_groups= must be at least 1, not {row_groups}")
-    if target_file_size != AUTO:
-        parse(target_file_size, "target_file_size")
 
 
 def check_where(where: object, name: str = "where") -> None:
@@ -124,8 +93,7 @@ def check_flags(**flags: object) -> None:
         UsageError: An option has another value.
     """
     for name, given in flags.items():
-        if not isinstance(given, bool):
-            raise UsageError(f"{name}= must be True or False, not {given!r}")
+        _check_flag(given, name)
 
 
 def check_version(version: object) -> None:
@@ -139,46 +107,242 @@ def check_version(version: object) -> None:
         raise UsageError(f"version= must be an integer or a datetime, not {version!r}")
 
 
+def _check_flag(given: object, name: str) -> None:
+    if not isinstance(given, bool):
+        raise UsageError(f"{name}= must be True or False, not {given!r}")
+
+
+def _check_curve(given: object, _: str) -> None:
+    choices = [known.value for known in Curve]
+    if given not in choices:
+        raise UsageError(f"unknown curve {given!r}; expected one of: {', '.join(choices)}")
+
+
+def _check_file_size(given: object, name: str) -> None:
+    if given != AUTO:
+        parse(given, name)
+
+
+def _check_row_groups(given: object, name: str) -> None:
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        raise UsageError(f"{name}= must be an integer, not {given!r}")
+    if given < 1:
+        raise UsageError(f"{name}= must be at least 1, not {given}")
+
+
+def _check_number(kind: type) -> Check:
+    unit = "whole number" if kind is Integral else "number"
+
+    def check(given: Any, name: str) -> None:
+        is_number = isinstance(given, kind) and not isinstance(given, bool)
+        if not is_number or not 0 < given < inf:
+            raise UsageError(f"{name}= must be a {unit} above 0, not {given!r}")
+
+    return check
+
+
+def _check_verify(given: object, name: str) -> None:
+    if given not in VERIFICATIONS:
+        choices = ", ".join(VERIFICATIONS)
+        raise UsageError(f"unknown {name}={given!r}; expected one of: {choices}")
+
+
+def _check_backoff(given: object, name: str) -> None:
+    if not isinstance(given, Backoff):
+        raise UsageError(f"{name}= must be a zadapter.Backoff, not {given!r}")
+
+
+def _listed(given: Any, argument: str) -> list[str]:
+    if hasattr(given, "best"):
+        raise UsageError(f"{argument}= takes column names or the best of an advice; pass its .best")
+    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"{argument}= must contain column names, not {name!r}")
+    if len(set(names)) < len(names):
+        kind = "key columns" if argument == "by" else f"columns in {argument}="
+        raise UsageError(f"duplicate {kind}: {', '.join(names)}; pass each column once")
+    return names
+
+
+def _weights(by: Any, argument: str = "by") -> Mapping[str, float]:
+    stated = by.weights if isinstance(by, Keys) else by
+    if not isinstance(stated, Mapping):
+        stated = dict.fromkeys(_listed(stated, argument), 1.0)
+    if not stated:
+        raise UsageError("no key columns; pass one to four columns that filters use")
+    return {name: _weight(name, weight) for name, weight in stated.items()}
+
+
+def _weight(name: Any, weight: Any) -> float:
+    if not isinstance(name, str):
+        raise UsageError(f"by= must contain column names, not {name!r}")
+    number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else -inf
+    if not 0 < number < inf:
+        raise UsageError(f"the weight of {name} in by= is {weight!r}; pass a positive number")
+    return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What the table of options states of one, besides its name, type and default."""
+
+    help: str
+    """For docstrings and the command line."""
+    check: Check
+    """Checks a value other than a default of None."""
+    metavar: str = ""
+    """What the command line shows for the value; empty: there is none, as for a flag."""
+    syntax: str = ""
+    """How the value is written on the command line, if that differs."""
+    choices: tuple[str, ...] = ()
+    """All values, or those that have a name."""
+    python_only: bool = False
+    """Whether neither the command line nor a file of tables has the option."""
+
+
+def _option(default: Any, help_: str, check: Check, metavar: str = "", **more: Any) -> Any:
+    row = Row(help=help_, check=check, metavar=metavar, **more)
+    return field(default=default, metadata={"row": row})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Arguments of ``optimize`` and ``plan``, as the caller passed them.
+    """The table of the options of ``optimize`` and ``plan``, and their values in one call.
+
+    The command line, files of tables and the checks follow this table. A new option needs a row
+    here, its place in the signatures and the docstring of :mod:`zadapter.api.optimize`, and its
+    use.
 
     Raises:
         UsageError: An argument is invalid for every table.
     """
 
     table: str | PathLike[str]
-    by: By | None = None
-    queries: object = None
-    """A query log, which is read before the rewrite is planned; :meth:`advised` replaces it."""
-    bloom_filters: Sequence[str] | None = None
-    where: str | None = None
-    curve: str = "adaptive"
-    target_file_size: str | int = AUTO
-    row_groups: int = ROW_GROUPS
-    max_job_bytes: str | int = "256GB"
-    max_bytes: str | int | None = None
-    max_files: int | None = None
-    max_seconds: float | None = None
-    max_concurrent_jobs: int = 1
-    min_age: str | timedelta | None = None
-    tiers: GivenTiers | None = None
-    collect_stats: bool = False
-    force: bool = False
-    verify: str = "counts"
-    price: GivenPrices | None = None
-    backoff: Backoff = field(default_factory=Backoff)
+    by: By | None = _option(
+        None,
+        "Key columns, or their weights. Defaults to the table's; without any, it is compacted.",
+        _weights,
+        "COLUMNS",
+        syntax="One to four, comma-separated; repeatable. name=2 gives a column the weight 2, "
+        "others have 1.",
+    )
+    queries: object = _option(
+        None,
+        "A query log, as for advise; by=auto takes the keys that suit it best.",
+        lambda given, _: given,  # it is read later, and `advised` replaces it
+        "PATH",
+    )
+    bloom_filters: Sequence[str] | None = _option(
+        None,
+        "Columns with a Bloom filter in each row group. Defaults to the table's.",
+        _listed,
+        "COLUMNS",
+        syntax="Comma-separated; repeatable; '' for none.",
+    )
+    where: str | None = _option(
+        None,
+        "A SQL condition. Files that cannot hold a matching row are not rewritten.",
+        check_where,
+        "SQL",
+    )
+    curve: str = _option(
+        Curve.ADAPTIVE.value,
+        "Shape of the layout: adaptive, zorder, hilbert or linear.",
+        _check_curve,
+        "NAME",
+        choices=tuple(curve.value for curve in Curve),
+    )
+    target_file_size: str | int = _option(
+        AUTO,
+        "Size of written files, such as 128MB; auto chooses it from the table.",
+        _check_file_size,
+        "SIZE",
+    )
+    row_groups: int = _option(
+        ROW_GROUPS,
+        "Target number of row groups in a written file.",
+        _check_row_groups,
+        "N",
+    )
+    max_job_bytes: str | int = _option(
+        "256GB",
+        "Maximum bytes of a job; larger partitions are clustered box by box.",
+        parse,
+        "SIZE",
+    )
+    max_bytes: str | int | None = _option(
+        None,
+        "Maximum bytes of the files that a call rewrites; the next call continues.",
+        parse,
+        "SIZE",
+    )
+    max_files: int | None = _option(
+        None,
+        "Maximum number of files that a call rewrites; the next call continues.",
+        _check_number(Integral),
+        "N",
+    )
+    max_seconds: float | None = _option(
+        None,
+        "Time after which no further job starts; at least one job runs.",
+        _check_number(Real),
+        "SECONDS",
+    )
+    max_concurrent_jobs: int = _option(
+        1,
+        "Number of jobs that run side by side; each needs memory of its own.",
+        _check_number(Integral),
+        "N",
+    )
+    min_age: str | timedelta | None = _option(
+        None,
+        "Age, such as 10 minutes; younger files are skipped.",
+        lambda given, name: age(given, f"{name}="),
+        "AGE",
+    )
+    tiers: GivenTiers | None = _option(
+        None,
+        "Ages of a column's values: hot files are skipped, cold ones become larger.",
+        lambda given, _: tier_ages(given),
+        "COLUMN:AGES",
+        syntax="Such as day:hot=2d,warm=30d.",
+    )
+    collect_stats: bool = _option(
+        False,  # noqa: FBT003 - a default
+        "Collect stats of key columns that have none, by a table property.",
+        _check_flag,
+    )
+    force: bool = _option(
+        False,  # noqa: FBT003 - a default
+        "Fit new cuts, also to files that are clustered or predicted to gain nothing.",
+        _check_flag,
+    )
+    verify: str = _option(
+        "counts",
+        "counts compares row counts; checksum all values, with one more read.",
+        _check_verify,
+        "HOW",
+        choices=VERIFICATIONS,
+    )
+    price: GivenPrices | None = _option(
+        None,
+        "Prices, such as put=0.005,core_hour=0.05; the report has the sum.",
+        lambda given, _: Prices.of(given),
+        "PRICES",
+        syntax="Names: put and get, of 1 000 requests; gb_read; core_hour.",
+    )
+    backoff: Backoff | None = _option(
+        None,
+        "Retry policy for commits that lose a race. Defaults to Backoff().",
+        _check_backoff,
+        python_only=True,
+    )
 
     def __post_init__(self) -> None:
-        check_flags(collect_stats=self.collect_stats, force=self.force)
-        if not isinstance(self.backoff, Backoff):
-            raise UsageError(f"backoff= must be a zadapter.Backoff, not {self.backoff!r}")
         named(self.table)
-        check_where(self.where)
-        check_layout(self.curve, self.target_file_size, self.row_groups)
-        if self.verify not in VERIFICATIONS:
-            choices = ", ".join(VERIFICATIONS)
-            raise UsageError(f"unknown verify={self.verify!r}; expected one of: {choices}")
+        for name in OPTIONS:
+            check_option(name, getattr(self, name))
         if self.queries is not None and self.by != AUTO:
             raise UsageError("queries= has an effect with by='auto' only; omit one of them")
         if self.filters and self.curve != Curve.ADAPTIVE.value:
@@ -186,22 +350,15 @@ class Options:
                 f"curve={self.curve!r} cannot be fitted to filters; omit curve=, or pass names of "
                 "columns in by="
             )
-        if self.by is not None:
-            _ = self.weights
-        elif (self.curve, self.row_groups) != (Curve.ADAPTIVE.value, ROW_GROUPS):
+        layout = self.curve, self.row_groups
+        if self.by is None and layout != (Curve.ADAPTIVE.value, ROW_GROUPS):
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
-        _ = self.limits, self.least_age, self.tier_ages, self.filtered_columns, self.prices
         limits = (self.max_bytes, self.max_files, self.max_seconds, self.min_age, self.tiers)
         if self.force and limits != (None,) * 5:
             raise UsageError(
                 "force= rewrites every file; omit max_bytes=, max_files=, max_seconds=, min_age= "
                 "and tiers="
             )
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> "Options":
-        """Return the options among the arguments of a public function, by their names."""
-        return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
 
     def advised(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":
         """Return the options with what a query log asks for, instead of the log.
@@ -243,9 +400,6 @@ class Options:
     @cached_property
     def limits(self) -> Limits:
         """The limits of one call."""
-        _check_number("max_concurrent_jobs", self.max_concurrent_jobs, Integral)
-        _check_number("max_files", self.max_files, Integral)
-        _check_number("max_seconds", self.max_seconds, Real)
         return Limits(
             job_bytes=self.job_bytes,
             bytes=None if self.max_bytes is None else parse(self.max_bytes, "max_bytes"),
@@ -270,18 +424,16 @@ class Options:
     @cached_property
     def filtered_columns(self) -> tuple[str, ...]:
         """Names of the columns with Bloom filters, as far as they are stated."""
-        return tuple(
-            _listed(() if self.bloom_filters is None else self.bloom_filters, "bloom_filters")
+        return (
+            ()
+            if self.bloom_filters is None
+            else tuple(_listed(self.bloom_filters, "bloom_filters"))
         )
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weights of the key columns, by name."""
-        stated = self.by.weights if isinstance(self.by, Keys) else self.by
-        by = stated if isinstance(stated, Mapping) else dict.fromkeys(_listed(stated, "by"), 1.0)
-        if not by:
-            raise UsageError("no key columns; pass one to four columns that filters use")
-        return {name: _weight(name, weight) for name, weight in by.items()}
+        return _weights(self.by)
 
     @property
     def filters(self) -> tuple[Filter, ...]:
@@ -289,30 +441,33 @@ class Options:
         return self.by.filters if isinstance(self.by, Keys) else ()
 
 
-def _check_number(name: str, given: object, kind: type) -> None:
-    is_number = isinstance(given, kind) and not isinstance(given, bool)
-    if given is not None and not (is_number and 0 < given < inf):  # type: ignore[operator]
-        unit = "whole number" if kind is Integral else "number"
-        raise UsageError(f"{name}= must be a {unit} above 0, not {given!r}")
+OPTIONS: Mapping[str, Row] = {
+    each.name: each.metadata["row"] for each in fields(Options) if "row" in each.metadata
+}
+"""The table of options, by name."""
 
 
-def _listed(given: Any, argument: str) -> list[str]:
-    if hasattr(given, "best"):
-        raise UsageError(f"{argument}= takes column names or the best of an advice; pass its .best")
-    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise UsageError(f"{argument}= must contain column names, not {name!r}")
-    if len(set(names)) < len(names):
-        kind = "key columns" if argument == "by" else f"columns in {argument}="
-        raise UsageError(f"duplicate {kind}: {', '.join(names)}; pass each column once")
-    return names
+def default_of(name: str) -> Any:
+    """Return the default of an option."""
+    return getattr(Options, name)
 
 
-def _weight(name: Any, weight: Any) -> float:
-    if not isinstance(name, str):
-        raise UsageError(f"by= must contain column names, not {name!r}")
-    number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else -inf
-    if not 0 < number < inf:
-        raise UsageError(f"the weight of {name} in by= is {weight!r}; pass a positive number")
-    return number
+def check_option(name: str, given: object) -> None:
+    """Check the value of an option by itself.
+
+    Raises:
+        UsageError: No table can have this value.
+    """
+    if given is not None or default_of(name) is not None:
+        OPTIONS[name].check(given, name)
+
+
+def check_layout(curve: object, target_file_size: object, row_groups: object) -> None:
+    """Check the options of a layout that need no table.
+
+    Raises:
+        UsageError: The curve is unknown, or a size or a number is invalid.
+    """
+    check_option("curve", curve)
+    check_option("target_file_size", target_file_size)
+    check_option("row_groups", row_groups)

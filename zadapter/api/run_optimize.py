@@ -1,0 +1,188 @@
+"""Runs of ``optimize`` and ``plan``, by their options: the table is opened, planned, rewritten."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.backend.contract import Backend, Factory
+from zadapter.backend.recoverable import is_recoverable
+from zadapter.base.interrupts import interruptible
+from zadapter.base.translate_errors import explaining
+from zadapter.errors import ConflictError
+from zadapter.inspection.advise.choice import advise_on
+from zadapter.planning.cost import object_store
+from zadapter.planning.options import Options
+from zadapter.report.plan import Plan
+from zadapter.report.report import Report
+from zadapter.rewrite.job import AnyPlan, Call, rewrite
+from zadapter.rewrite.planner import prepare
+from zadapter.rewrite.recovery.leftovers import clear
+from zadapter.rewrite.self_test import before_writing
+from zadapter.rewrite.side_by_side import possible, threads
+from zadapter.rewrite.side_by_side import run as side_by_side
+from zadapter.rewrite.tally import Tally
+from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.jobs import call, grouped, measured
+from zadapter.spark.opening import open_table
+from zadapter.spark.where import check_functions
+from zadapter.table import file_stats
+from zadapter.table.file_stats import narrowed
+from zadapter.table.snapshot import without
+from zadapter.table.staged_files import new_id
+
+
+def run_optimize(
+    options: Options, backend: str | Factory | None, spark: SparkSession | None
+) -> Report:
+    """Rewrite a table; see :func:`zadapter.optimize`.
+
+    Args:
+        options: The options of the call.
+        backend: A format or a backend's class; None: detect it.
+        spark: The caller's session.
+    """
+    with _opened(options, backend, spark) as opened:
+        return _run(opened)
+
+
+def run_plan(options: Options, backend: str | Factory | None, spark: SparkSession | None) -> Plan:
+    """Predict the effect of :func:`run_optimize`, and write nothing."""
+    with (
+        _opened(options, backend, spark) as opened,
+        call("plan", opened.options.name, opened.spark),
+    ):
+        found = prepare(opened.options, opened.backend, {}, write=False)
+        return _priced(found, opened.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """A table that is open, in a clone of the user's session."""
+
+    options: Options
+    """The options of the call; keys that a query log decides are known."""
+    backend: Backend
+    spark: SparkSession
+    user_session: SparkSession
+    factory: Factory
+
+
+@contextmanager
+def _opened(
+    options: Options, backend: str | Factory | None, spark: SparkSession | None
+) -> Iterator[_Opened]:
+    """Open the table in a clone of the user's session, and choose the keys by the queries."""
+    queries: Any = options.queries
+    user_session, factory = open_table(options.name, backend, spark)
+    check_functions(options.where, user_session)
+    with (
+        interruptible(user_session.sparkContext),
+        scratch(user_session, expressions=options.where is not None) as clone,
+        closing(factory(clone)) as opened,
+    ):
+        if queries is not None:
+            snapshot = opened.snapshot(options.name)
+            advice = advise_on(opened, snapshot, user_session, queries)
+            options = options.advised(advice.best, tuple(advice.bloom_filters))
+        yield _Opened(
+            options=options,
+            backend=opened,
+            spark=clone,
+            user_session=user_session,
+            factory=factory,
+        )
+
+
+def _run(opened: _Opened) -> Report:
+    options, spark, run = opened.options, opened.spark, new_id()
+    before_writing(opened.backend.format, opened.user_session)
+    tally, start = Tally(), time.monotonic()
+    with (
+        call("optimize", options.name, spark, tally.seconds) as whole,
+        measured(spark.sparkContext, tally.spent),
+        grouped(spark, run),
+    ):
+        rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
+        whole.expected = rewrite_plan.prediction.bytes_rewritten
+        tally.earlier = _clear(rewrite_plan)
+        with tally.reporting_versions(), explaining(options.name):
+            errors = _run_jobs(Call.begun(rewrite_plan, options, spark, run), opened, tally, start)
+        if errors and not tally.versions:
+            raise errors[-1]
+        whole.note(**tally.facts())
+    if tally.versions:
+        refresh(opened.user_session, rewrite_plan.snapshot)
+    with tally.reporting_versions():
+        return _report(rewrite_plan, tally, options, run)
+
+
+def _priced(plan: AnyPlan, options: Options) -> Plan:
+    """Return the prediction of a plan, with what its cost in money depends on."""
+    store = object_store(plan.snapshot.location, renames=plan.backend.format.renames)
+    return replace(plan.prediction, object_store=store, prices=options.prices)
+
+
+def _clear(plan: AnyPlan) -> tuple[str, ...]:
+    """Remove the files that dead runs have left; return what is to be said about them."""
+    if not is_recoverable(plan.backend):
+        return ()
+    return clear(plan.backend.side_files(plan.snapshot), plan.snapshot, plan.files)
+
+
+def _run_jobs(rewriting: Call, opened: _Opened, tally: Tally, start: float) -> list[ConflictError]:
+    """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
+    options, jobs = rewriting.options, rewriting.jobs
+
+    def late() -> bool:
+        return options.max_seconds is not None and time.monotonic() - start > options.max_seconds
+
+    if not jobs:
+        return []
+    rewriting.course.begin()
+    with closing(rewriting.run):
+        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(rewriting.spark):
+            with threads(rewriting, opened.user_session, opened.factory) as writing:
+                return side_by_side(writing, tally, late)
+        errors = list[ConflictError]()
+        for number, job in enumerate(jobs):
+            if number and late():
+                tally.jobs_left = len(jobs) - number
+                break
+            error = rewrite(rewriting, job, tally)
+            errors += [] if error is None else [error]
+        return errors
+
+
+def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> Report:
+    empty = rewrite_plan.files.slice(0, 0)
+    names = rewrite_plan.files.schema
+    removed = pa.concat_tables([empty, *(exchange.removed for exchange in tally.exchanges)])
+    added = [exchange.added for exchange in tally.exchanges]
+    gone = set(removed["path"].to_pylist())
+    files_after = pa.concat_tables(
+        [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
+    )
+    plan_of_call = _priced(rewrite_plan, options)
+    return Report(
+        plan=plan_of_call,
+        versions=tuple(tally.versions),
+        files_removed=removed.num_rows,
+        files_added=sum(table.num_rows for table in added),
+        bytes_removed=file_stats.total(removed, "size"),
+        bytes_added=sum(file_stats.total(table, "size") for table in added),
+        rows=sum(file_stats.total(table, "rows") for table in added),
+        share_after=rewrite_plan.share_read(files_after),
+        stale=tuple(tally.stale),
+        jobs_left=tally.jobs_left,
+        run=run,
+        cost=tally.cost(plan_of_call),
+        earlier_runs=tally.earlier,
+        seconds=dict(tally.seconds),
+        verification=tally.verification(options.verify),
+        files=files_after,
+    )
