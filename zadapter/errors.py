@@ -129,12 +129,14 @@ class StaleRewriteError(ConflictError):
         gone: Paths of the files that were changed or removed.
     """
 
-    def __init__(self, table: str, gone: Sequence[str]) -> None:
+    def __init__(
+        self, table: str, gone: Sequence[str], *, advice: str = "Retry to use the new version"
+    ) -> None:
         self.table = table
         self.gone = tuple(gone)
         super().__init__(
             f"{table} was changed by another writer: {len(gone)} conflicts, first: {gone[0]!r}; "
-            "nothing was committed. Retry to use the new version"
+            f"nothing was committed. {advice}"
         )
 
 

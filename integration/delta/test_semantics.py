@@ -245,6 +245,21 @@ def test_widening_the_stats(lake, spark):
     assert '"c0"' in adds(lake, table)[0]["stats"]
 
 
+def test_a_plan_collects_the_stats_that_it_assumes(lake, spark):
+    """When it is run, and only if the table's definition is still the one that was planned for."""
+    rows = spark.range(300).selectExpr("id c", "id % 7 a")
+    table = lake.make(rows, dataSkippingNumIndexedCols="1")
+    asked = {"target_file_size": "2KB", "collect_stats": True}
+    plan = lake.plan(table, **asked)
+    lake.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.checkpointInterval' = '20')")
+
+    with pytest.raises(errors.StaleRewriteError, match="the table's definition"):
+        plan.run()
+    assert len(lake.log(table)) == 2
+    assert lake.plan(table, **asked).run().share_after < plan.share_before == 1.0
+    assert '"a"' in adds(lake, table)[0]["stats"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("curve", ["hilbert", *slow("zorder", "linear")])
 def test_every_curve(lake, spark, curve):

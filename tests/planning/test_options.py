@@ -124,6 +124,13 @@ def test_a_path_is_a_table(table):
     assert Options(table=table, by="a").name == "lake/events"
 
 
+@pytest.mark.parametrize("arguments", [{"curves": "linear"}, {}])
+def test_a_call_against_the_signature_is_a_type_error(arguments):
+    """As of any other function, with its name."""
+    with pytest.raises(TypeError, match=r"optimize\(\): (got an unexpected|missing a required)"):
+        zadapter.optimize(**({"table": "t"} if arguments else {}), **arguments)
+
+
 @pytest.mark.parametrize("name", ["optimize", "plan"])
 def test_a_signature_is_that_of_the_table(name):
     """Names, types and defaults, in one order; only a rewrite has a policy for its commits."""

@@ -64,6 +64,21 @@ def test_a_folder_that_is_no_table_yet_has_no_version():
     )
 
 
+def test_a_plan_of_a_report_is_not_run_again():
+    """Only what ``plan`` returns has the layouts."""
+    with pytest.raises(UsageError, match=r"call zadapter\.plan"):
+        REPORT.plan.run()
+
+
+def test_what_runs_a_plan_is_none_of_its_facts():
+    """Texts, documents and comparisons are the same with it."""
+    runs = replace(PLAN, _runner=lambda: REPORT)
+
+    assert runs.run() is REPORT
+    assert (runs, str(runs), repr(runs)) == (PLAN, str(PLAN), repr(PLAN))
+    assert runs.to_dict(files=True) == PLAN.to_dict(files=True)
+
+
 def test_a_plan_shows_its_facts():
     """What, how, how much, and what it will bring."""
     assert str(PLAN).splitlines() == [

@@ -105,6 +105,7 @@ def plan(ahead: Plan) -> None:
     assert_type(ahead.share_before, float)
     assert_type(ahead.share_after, float)
     assert_type(ahead.nothing_to_do, bool)
+    assert_type(ahead.run(), Report)
 
 
 def layout(text: str) -> None:

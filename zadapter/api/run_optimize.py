@@ -1,9 +1,10 @@
 """Runs of ``optimize`` and ``plan``, by their options: the table is opened, planned, rewritten."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from zadapter.planning.options import Options
 from zadapter.report.plan import Plan
 from zadapter.report.report import Report
 from zadapter.rewrite.job import AnyPlan, Call, rewrite
+from zadapter.rewrite.kept_plan import KeptPlan
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.recovery.leftovers import clear
 from zadapter.rewrite.self_test import before_writing
@@ -47,17 +49,40 @@ def run_optimize(
         spark: The caller's session.
     """
     with _opened(options, backend, spark) as opened:
-        return _run(opened)
+        return _run(opened, partial(prepare, opened.options, opened.backend, write=True))
 
 
 def run_plan(options: Options, backend: str | Factory | None, spark: SparkSession | None) -> Plan:
-    """Predict the effect of :func:`run_optimize`, and write nothing."""
+    """Predict the effect of :func:`run_optimize`, and write nothing; the plan can be run."""
     with (
         _opened(options, backend, spark) as opened,
         call("plan", opened.options.name, opened.spark),
     ):
         found = prepare(opened.options, opened.backend, {}, write=False)
-        return _priced(found, opened.options)
+        kept = KeptPlan.of(found, opened.options)
+        runner = _Runner(kept=kept, factory=opened.factory, spark=spark)
+        return replace(_priced(found, opened.options), _runner=runner)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Runner:
+    """What runs a plan."""
+
+    kept: KeptPlan
+    factory: Factory
+    spark: SparkSession | None
+    """The caller's session; None: the active one, as in a process that has unpickled the plan."""
+
+    def __call__(self) -> Report:
+        options = self.kept.options
+        with (
+            explaining(options.name),
+            _opened(options, self.factory, self.spark) as opened,
+        ):
+            return _run(opened, partial(self.kept.renewed, opened.backend))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "spark": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +123,13 @@ def _opened(
         )
 
 
-def _run(opened: _Opened) -> Report:
+def _run(opened: _Opened, prepared: Callable[[MutableMapping[str, float]], AnyPlan]) -> Report:
+    """Run a plan.
+
+    Args:
+        opened: The table.
+        prepared: Returns the plan, and notes the seconds of its phases.
+    """
     options, spark, run = opened.options, opened.spark, new_id()
     before_writing(opened.backend.format, opened.user_session)
     tally, start = Tally(), time.monotonic()
@@ -107,7 +138,7 @@ def _run(opened: _Opened) -> Report:
         measured(spark.sparkContext, tally.spent),
         grouped(spark, run),
     ):
-        rewrite_plan = prepare(options, opened.backend, tally.seconds, write=True)
+        rewrite_plan = prepared(tally.seconds)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         tally.earlier = _clear(rewrite_plan)
         with tally.reporting_versions(), explaining(options.name):

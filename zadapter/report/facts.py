@@ -147,7 +147,8 @@ def json_value(value: Any, *, files: bool = False) -> Any:
         files: Whether Arrow tables become lists; otherwise fields that hold one are left out.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: getattr(value, field.name) for field in fields(value)}
+        public = [field.name for field in fields(value) if not field.name.startswith("_")]
+        named = {name: getattr(value, name) for name in public}
         return json_value(named, files=files)
     if isinstance(value, Mapping):
         listed = {"files", "findings"} if files else set[str]()

@@ -1,12 +1,13 @@
 """Plan of an optimize."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from zadapter.base.secrets import mask_fields
+from zadapter.errors import UsageError
 from zadapter.planning.cost import BYTES_A_CORE_SECOND, SHUFFLED, Cost, ObjectStore, Prices
 from zadapter.report import plan_text
 from zadapter.report.facts import Facts, json_value
@@ -14,6 +15,8 @@ from zadapter.report.pictures.figures import clusters, with_bounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from zadapter.report.report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +100,30 @@ class Plan(Facts):
     """Prices that the caller has passed."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
     """All live files of the table, with stats of the key columns, and with their ``tier``."""
+    _runner: "Callable[[], Report] | None" = field(default=None, repr=False, compare=False)
+    """Runs the plan; None: it was not returned by ``plan``."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
+
+    def run(self) -> "Report":
+        """Rewrite what is planned, without planning or sampling again.
+
+        Other writers may have added files since, which stay as they are. The plan may be pickled,
+        and run by another process: there, the active session is used.
+
+        Returns: The same report as :func:`zadapter.optimize`.
+
+        Raises:
+            StaleRewriteError: A file to rewrite, the table's definition or the layout that its
+                files have is no longer as planned. Nothing was written; plan again.
+            UsageError: The plan is that of a report, or was made otherwise.
+
+        The other errors are those of :func:`zadapter.optimize`.
+        """
+        if self._runner is None:
+            raise UsageError("only what zadapter.plan returns can be run; call zadapter.plan")
+        return self._runner()
 
     @property
     def nothing_to_do(self) -> bool:

@@ -191,7 +191,7 @@ def prepare(
         ages, now = options.tier_ages, datetime.now(timezone.utc)
         tiers = None if ages is None else ages.at(now, snapshot)
         columns = columns if tiers is None else tiers.with_column(columns, snapshot.partition)
-        snapshot = _with_stats(backend, snapshot, columns, options, write=write)
+        snapshot = with_stats(backend, snapshot, columns, options, write=write)
         found = asked(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
         maintained = _maintained(options, snapshot, found.candidates, request, tiers)
@@ -242,7 +242,7 @@ def _maintained(
     return maintenance(files, request, names, options.limits, renewal=renewal, tiers=tiers)
 
 
-def _with_stats(
+def with_stats(
     backend: Backend,
     snapshot: Snapshot,
     columns: tuple[Parts, ...],
@@ -250,7 +250,11 @@ def _with_stats(
     *,
     write: bool,
 ) -> Snapshot:
-    """Return a snapshot that collects stats of the key columns, as far as the options allow it."""
+    """Return a snapshot that collects stats of the key columns.
+
+    Raises:
+        MissingStatsError: The table collects none, and the options do not allow to change that.
+    """
     missing = [parts for parts in columns if parts in snapshot.without_stats]
     if missing and not options.collect_stats:
         raise MissingStatsError(snapshot.table, [join(parts) for parts in missing])
