@@ -11,6 +11,7 @@ import pytest
 
 from zadapter.backend import plugins
 from zadapter.errors import SessionError
+from zadapter.spark.launch.java import chosen
 from zadapter.spark.launch.start import _launch
 
 DELTA = plugins.load("delta").format.library
@@ -134,9 +135,9 @@ def test_java_opens_the_paths_that_python_opens(monkeypatch, locale):
     """In the C locale Python reads names as UTF-8, and Java would refuse them."""
     monkeypatch.setenv("LC_ALL", locale)
 
-    with _launch({}) as java:
+    with _launch({}):
         answer = subprocess.run(
-            [java.home / "bin" / "java", "-XshowSettings:properties", "-version"],
+            [chosen().home / "bin" / "java", "-XshowSettings:properties", "-version"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
 

@@ -55,7 +55,7 @@ def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, st
     return rest | {key: separator.join([*before, *paths])}
 
 
-def folder(stated: Mapping[str, str]) -> Path:
+def _folder(stated: Mapping[str, str]) -> Path:
     """Return the folder beside Ivy's jars for what later sessions reuse."""
     return ivy.home(stated) / "zadapter"
 
@@ -64,11 +64,11 @@ def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequen
     """Return the paths of the packages' jars and of all jars that these depend on."""
     asked = [packages, excludes, *(stated.get(key, "") for key in _SOURCES)]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-    record = folder(stated) / f"{digest}.json"
+    record = _folder(stated) / f"{digest}.json"
     if paths := _recorded(record, asked):
         return paths
     _logger.warning("resolving %s; the first start downloads jars", packages)
-    with _alone(folder(stated)):
+    with _alone(_folder(stated)):
         if paths := _recorded(record, asked):
             return paths
         paths = ivy.resolve(stated, packages, excludes)

@@ -15,8 +15,7 @@ from pyspark.sql import SparkSession
 from zadapter.backend.format import Format
 from zadapter.errors import SessionError
 from zadapter.spark import builds, object_stores, settings
-from zadapter.spark.launch import archive, folders, jars, java, quiet
-from zadapter.spark.launch.java import Java
+from zadapter.spark.launch import folders, jars, java, quiet
 from zadapter.spark.settings import PACKAGES
 
 NO_CONNECT = (
@@ -53,10 +52,9 @@ def start(
     if has_jvm:
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)
-    with nullcontext() if has_jvm else _launch(stated) as program:
-        if program is not None:
+    with nullcontext() if has_jvm else _launch(stated):
+        if not has_jvm:
             added = jars.by_path(stated, quiet.additions(stated, added))
-            added = archive.additions(stated, added, program)
         with _python(stated):
             return _built({**conf, **added})
 
@@ -101,8 +99,8 @@ def _refuse_hidden(added: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _launch(stated: Mapping[str, str]) -> Iterator[Java]:
-    """Set the variables of Java for the start of a JVM, and yield the Java."""
+def _launch(stated: Mapping[str, str]) -> Iterator[None]:
+    """Set the variables of Java for the start of a JVM."""
     options = (stated.get(key, "") for key in settings.JAVA_OPTION_KEYS)
     vector = any(java.VECTOR in text for text in options)
     program = java.chosen()
@@ -115,7 +113,7 @@ def _launch(stated: Mapping[str, str]) -> Iterator[Java]:
         if os.environ.get("LC_ALL") in {"C", "POSIX"}:
             variables["LC_ALL"] = "C.UTF-8"
         with _environment(variables):
-            yield program
+            yield
 
 
 def _refuse_nameless() -> None:
