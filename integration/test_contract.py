@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import zadapter
 from integration.parquet.lake import live
-from zadapter.testing import BackendContract, MigrationContract, VersionsContract, in_order
+from tests.contract import BackendContract, MigrationContract, VersionsContract, in_order
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend

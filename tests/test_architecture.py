@@ -24,7 +24,7 @@ FLOORS = (
     ("rewrite", "inspection"),
     ("migration",),
     ("api",),
-    ("cli", "testing"),
+    ("cli",),
 )
 """The packages of the core, each of which imports only lower floors; errors belong to base."""
 PACKAGES = tuple(package for floor in FLOORS for package in floor)
@@ -38,7 +38,7 @@ PURE = (
 WITH_SPARK = tuple(f"zadapter.inspection.{name}" for name in ("advise", "measure", "querylog"))
 BACKENDS = ("zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
 FOR_BACKENDS = (
-    *(f"zadapter.{name}" for name in ("base", "layout", "table", "errors", "testing")),
+    *(f"zadapter.{name}" for name in ("base", "layout", "table", "errors")),
     *("zadapter.backend.builds", "zadapter.backend.format", *JAVA),
 )
 """What a backend may import of the core."""

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
+from tests.contract import BackendContract, MigrationContract, in_order
 from zadapter.backend.plugins import load
-from zadapter.testing import BackendContract, MigrationContract, in_order
 
 HERE = Path(__file__).parent
 SCHEMA = {

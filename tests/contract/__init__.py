@@ -7,9 +7,9 @@ In a pytest module, subclass :class:`BackendContract` and, if the format declare
 ``zadapter.migrate`` with its name.
 """
 
-from zadapter.testing.backend import BackendContract
-from zadapter.testing.migration import MigrationContract
-from zadapter.testing.tables import Tables, in_order
-from zadapter.testing.versions import VersionsContract
+from tests.contract.backend import BackendContract
+from tests.contract.migration import MigrationContract
+from tests.contract.tables import Tables, in_order
+from tests.contract.versions import VersionsContract
 
 __all__ = ["BackendContract", "MigrationContract", "Tables", "VersionsContract", "in_order"]

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
+from tests.contract.tables import Tables, in_order, more_rows, new_name
 from zadapter.backend.contract import MigrationBackend
 from zadapter.errors import ConflictError, UnknownTableError, UsageError
 from zadapter.migration.context import loading
@@ -13,7 +14,6 @@ from zadapter.report.migration import Migration
 from zadapter.rewrite.verify import staged
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source
-from zadapter.testing.tables import Tables, in_order, more_rows, new_name
 
 SOURCE = Source(format="contract", id="0", version=3, columns="0")
 

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
+from tests.contract.tables import ROWS, Tables, in_order, more_rows
 from zadapter.backend.contract import VersionedBackend
 from zadapter.errors import UnknownTableError, VersionExpiredError
-from zadapter.testing.tables import ROWS, Tables, in_order, more_rows
 
 
 class VersionsContract(Tables):

@@ -7,6 +7,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
+from tests.contract.commits import CommitContract
+from tests.contract.tables import (
+    ROWS,
+    in_order,
+    new_name,
+    one_file_layout,
+    rewrite_of,
+    rows_of,
+)
 from zadapter.backend.contract import Backend
 from zadapter.backend.recoverable import is_recoverable
 from zadapter.base.names import Parts
@@ -19,15 +28,6 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
 from zadapter.table.staged_files import StagedWrite, new_id
-from zadapter.testing.commits import CommitContract
-from zadapter.testing.tables import (
-    ROWS,
-    in_order,
-    new_name,
-    one_file_layout,
-    rewrite_of,
-    rows_of,
-)
 
 MANY = 20_000
 

@@ -3,6 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.contract.tables import Tables, more_rows, rewrite_of
 from zadapter.backend.commit import publish
 from zadapter.backend.contract import Backend
 from zadapter.base.commit_attempts import Attempts, Backoff
@@ -11,7 +12,6 @@ from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.spark.files import discard
 from zadapter.table.snapshot import Change
-from zadapter.testing.tables import Tables, more_rows, rewrite_of
 
 
 class CommitContract(Tables):
