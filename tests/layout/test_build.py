@@ -10,8 +10,9 @@ from tests.kit.builders import fitted, placed, tables
 from zadapter.base.ranks import rank
 from zadapter.layout import assign, predict
 from zadapter.layout.build import FINER, MAX_LEAVES
-from zadapter.layout.curves import hilbert_positions, zorder_positions
+from zadapter.layout.curves import hilbert_positions
 from zadapter.layout.layout import Curve
+from zadapter.layout.zvalue import zvalue
 
 EVERY_CURVE = pytest.mark.parametrize("curve", [curve.value for curve in Curve])
 TREES = pytest.mark.parametrize("curve", ["adaptive", "linear"])
@@ -253,9 +254,15 @@ def test_linear_files_are_lexicographic_ranges(kinds):
     assert (np.diff(file_of) >= 0).all()
 
 
+def zvalues(points, _bits):
+    """Return z-values, as integers."""
+    columns = [pa.array(axis, pa.uint16()) for axis in points.T]
+    return [int.from_bytes(key, "big") for key in zvalue(columns, nulls=None).to_pylist()]
+
+
 @pytest.mark.parametrize(("columns", "size"), [(1, 10), (2, 8), (3, 5)])
 @pytest.mark.parametrize(
-    ("curve", "positions"), [("zorder", zorder_positions), ("hilbert", hilbert_positions)]
+    ("curve", "positions"), [("zorder", zvalues), ("hilbert", hilbert_positions)]
 )
 def test_grids_number_the_cells_of_ranks(curve, positions, columns, size):
     """The place of a row is the position of its ranks' highest bits on the curve."""

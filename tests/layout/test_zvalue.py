@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zadapter.errors import UsageError
-from zadapter.layout.curves import zorder, zorder_positions
 from zadapter.layout.zvalue import bit_order, interleave, zvalue
 
 INT8 = st.integers(-128, 127)
@@ -50,14 +49,9 @@ def test_known_answers(point, key):
 
 
 @given(st.integers(1, 4).flatmap(lambda w: st.lists(st.binary(min_size=w, max_size=w), min_size=1)))
-def test_equal_widths_are_the_zorder_of_integers(ordinals):
-    """The specification of curves, for bytes."""
-    bits = 8 * len(ordinals[0])
-    point = [int.from_bytes(bytes_, "big") for bytes_ in ordinals]
-
-    key = interleave(row_of(*ordinals))[0].tobytes()
-
-    assert zorder(point, bits) == int.from_bytes(key, "big")
+def test_equal_widths_deal_their_bits_in_turn(ordinals):
+    """One bit of each column in a round."""
+    assert dealt(*ordinals) == interleave(row_of(*ordinals))[0].tobytes()
 
 
 @given(st.lists(st.binary(min_size=1, max_size=5), min_size=1, max_size=12))
@@ -75,6 +69,22 @@ def test_every_bit_has_one_place(widths):
 
     assert len(order) == len(every_bit)
     assert set(order) == every_bit
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "bits"), [(1, 5), (2, 1), (2, 4), (3, 1), (3, 3), (4, 2), (5, 1), (5, 2)]
+)
+def test_cells_with_a_common_prefix_are_a_box(dimensions, bits):
+    """Every run of 2**k z-values of a grid that starts at a multiple of 2**k fills a box."""
+    grid = np.array(list(product(range(1 << bits), repeat=dimensions)), np.uint8)
+    keys = [int.from_bytes(row, "big") for row in interleave([*grid.T[:, :, None]])]
+    cells = grid[np.argsort(keys)].astype(int)
+
+    assert sorted(keys) == list(range(len(grid)))
+    for dropped in range(bits * dimensions + 1):
+        boxes = cells.reshape(-1, 1 << dropped, dimensions)
+        extents = boxes.max(axis=1) - boxes.min(axis=1) + 1
+        assert (extents.prod(axis=1) == 1 << dropped).all()
 
 
 @pytest.mark.parametrize("nulls", ["first", "last", None])
@@ -127,7 +137,8 @@ def test_many_rows_are_as_single_rows():
 
     keys = interleave([column.reshape(-1, 1) for column in pairs])
 
-    assert (keys.astype(int) @ [256, 1]).tolist() == zorder_positions(pairs.T, 8).tolist()
+    expected = [int.from_bytes(dealt(bytes([a]), bytes([b])), "big") for a, b in pairs.T.tolist()]
+    assert (keys.astype(int) @ [256, 1]).tolist() == expected
 
 
 def test_strings_count_with_the_width_asked_for():

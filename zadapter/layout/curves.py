@@ -1,12 +1,9 @@
-"""Positions on space-filling curves as plain integers: the specification.
+"""Positions on space-filling curves, as integers of 64 bits.
 
-A grid has ``2**bits`` cells along each dimension. A curve numbers all cells from 0 to
-``2**(bits * dimensions) - 1``. Positions of single points have no size limit; positions of arrays
-of points are 64-bit integers.
+The position of a leaf in z-order is its number: see :mod:`zadapter.layout.zvalue`.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,66 +12,17 @@ from zadapter.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
 
-_Axis = TypeVar("_Axis", int, Ints)
 _POSITION_BITS = 62
 
 
-def zorder(point: Sequence[int], bits: int) -> int:
-    """Interleave the coordinates of *point*; the first is the highest bit of each group.
-
-    Source: G. M. Morton, A Computer Oriented Geodetic Data Base, 1966.
-
-    >>> zorder((2, 3), bits=2)
-    13
-
-    Args:
-        point: One coordinate per dimension, each in ``[0, 2**bits)``.
-        bits: Bits of a coordinate.
-
-    Raises:
-        UsageError: *point* is empty or outside the grid, or the grid has no bits.
-    """
-    return _interleaved(_axes(point, bits), bits)
-
-
-def hilbert(point: Sequence[int], bits: int) -> int:
-    """Return the position of *point* on the Hilbert curve.
+def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
+    """Return the positions of points on the Hilbert curve, which numbers all cells of a grid.
 
     Consecutive cells on the curve share a face. The curve is defined by J. Skilling, Programming
     the Hilbert curve, AIP Conference Proceedings 707, 2004.
 
-    >>> [hilbert(cell, bits=1) for cell in ((0, 0), (0, 1), (1, 1), (1, 0))]
+    >>> hilbert_positions(np.array([(0, 0), (0, 1), (1, 1), (1, 0)]), bits=1).tolist()
     [0, 1, 2, 3]
-
-    Args:
-        point: One coordinate per dimension, each in ``[0, 2**bits)``.
-        bits: Bits of a coordinate.
-
-    Raises:
-        UsageError: *point* is empty or outside the grid, or the grid has no bits.
-    """
-    return _interleaved(_transposed(_axes(point, bits), bits), bits)
-
-
-def zorder_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
-    """Return the positions of many points, as :func:`zorder` computes them.
-
-    Args:
-        points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
-        bits: Bits of a coordinate; a position has at most 62.
-
-    Returns:
-        Positions, of shape (points,).
-
-    Raises:
-        UsageError: A point is outside the grid, the grid has no bits or dimensions, or positions
-            need more than 62 bits.
-    """
-    return _interleaved(_columns(points, bits), bits)
-
-
-def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
-    """Return the positions of many points, as :func:`hilbert` computes them.
 
     Args:
         points: Coordinates in ``[0, 2**bits)``, of shape (points, dimensions).
@@ -120,14 +68,6 @@ def winding(columns: Sequence[int]) -> Ints:
     return position
 
 
-def _axes(point: Sequence[int], bits: int) -> list[int]:
-    if not point or bits < 1:
-        raise UsageError("a point must have at least one coordinate of at least one bit")
-    if any(not 0 <= coordinate < 1 << bits for coordinate in point):
-        raise UsageError(f"point {tuple(point)} is outside the grid of {bits} bits per dimension")
-    return list(point)
-
-
 def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
     _, dimensions = points.shape
     if dimensions < 1 or bits < 1:
@@ -142,27 +82,27 @@ def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
     return list(points.T.astype(np.int64))
 
 
-def _interleaved(axes: list[_Axis], bits: int) -> _Axis:
-    position = axes[0] ^ axes[0]
+def _interleaved(axes: list[Ints], bits: int) -> Ints:
+    position = np.zeros_like(axes[0])
     for bit in range(bits - 1, -1, -1):
         for axis in axes:
             position = position << 1 | axis >> bit & 1
     return position
 
 
-def _transposed(axes: list[_Axis], bits: int) -> list[_Axis]:
+def _transposed(axes: list[Ints], bits: int) -> list[Ints]:
     """Convert coordinates to the "transpose", whose interleaved bits are the Hilbert position."""
     first, *others = _rotated(axes, bits)
     gray = [first]
     for axis in others:
         gray.append(gray[-1] ^ axis)
-    flips = first ^ first
+    flips = np.zeros_like(first)
     for bit in range(bits - 1, 0, -1):
         flips = flips ^ ((1 << bit) - 1 & -(gray[-1] >> bit & 1))
     return [axis ^ flips for axis in gray]
 
 
-def _rotated(axes: list[_Axis], bits: int) -> list[_Axis]:
+def _rotated(axes: list[Ints], bits: int) -> list[Ints]:
     """Undo the rotations of the curve in each cell, from the coarsest level down."""
     turned = list(axes)
     for bit in range(bits - 1, 0, -1):
