@@ -11,8 +11,7 @@ from zadapter.layout.filters import Keys
 
 KEYS = Keys({"k": 1.0})
 TODAY, THEN = (
-    Candidate(name=name, keys=keys, share=share, row_group_share=None, share_learned=share,
-              bytes_rewritten=size)
+    Candidate(name=name, keys=keys, share=share, row_group_share=None, bytes_rewritten=size)
     for name, keys, share, size in (("as it is", None, 0.41, 0), (LEARNED, KEYS, 0.21, 9_000))
 )  # fmt: skip
 DRIFT = Drift(filters=180, promised=0.231, held=0.24, elsewhere=0.17)

@@ -36,8 +36,6 @@ class Candidate:
     row_group_share: float | None
     """The same in row groups; of the table as it is, estimated from some of its files. None: their
     footers cannot be read."""
-    share_learned: float
-    """Mean share by file of the queries that it was learned from."""
     bytes_rewritten: int
 
     def pays_after(self, today: "Candidate") -> int | None:

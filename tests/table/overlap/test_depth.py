@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.file_tables import ANY, bounds, table_of
 from zadapter.layout.predict import Boxes, queries, share_read
-from zadapter.table.overlap.depth import depths, histogram, of_boxes
+from zadapter.table.overlap.depth import depths, of_boxes
 from zadapter.table.overlap.extents import extent, shares_by_column, space
 from zadapter.table.overlap.numbers import numbers
 from zadapter.table.overlap.partitions import partition_numbers
@@ -80,12 +80,6 @@ def test_files_that_all_overlap_are_as_deep_as_they_are_many():
 
     assert found.average == pytest.approx(12, abs=0.05)
     assert found.largest == 12
-    assert found.histogram[-1] == (16, 12)
-
-
-def test_histogram_has_powers_of_two():
-    """A depth counts for the least power that is not below it."""
-    assert histogram(np.array([1, 2, 3, 4, 5])) == ((1, 1), (2, 1), (4, 2), (8, 1))
 
 
 @pytest.mark.parametrize("seed", range(5))

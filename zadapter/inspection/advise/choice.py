@@ -180,7 +180,6 @@ class _Judge:
             keys=None,
             share=mean_share(shares, self.test),
             row_group_share=self.table.row_group_share(self.test),
-            share_learned=mean_share(today.shares(self.train), self.train),
             bytes_rewritten=0,
         )
         return _Judged(found, shares)
@@ -194,7 +193,6 @@ class _Judge:
             keys=keys,
             share=mean_share(shares, self.test),
             row_group_share=mean_share(row_groups.shares(self.test), self.test),
-            share_learned=mean_share(files.shares(self.train), self.train),
             bytes_rewritten=total(self.table.files, "size"),
         )
         return _Judged(found, shares)

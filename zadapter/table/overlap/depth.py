@@ -22,9 +22,6 @@ class Depth:
     """Mean over the rows, if each file's rows lie evenly between its bounds."""
     largest: int
     """Largest number of files that overlap at a value."""
-    histogram: tuple[tuple[int, int], ...]
-    """Number of files, or of drawn rows, by their mean depth: (up to this depth, number); the
-    depths are powers of two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +47,7 @@ class Depths:
             return None
         weights = np.maximum(rows[at], 1e-9)
         average = float(np.average(self.mean[at], weights=weights))
-        return Depth(average, int(self.most.max()), histogram(self.mean[at]))
+        return Depth(average, int(self.most.max()))
 
 
 def depths(extent: Extent, partition: Ints) -> Depths:
@@ -120,12 +117,6 @@ class _Distances:
         return np.asarray((stop - start) * self.inner[rank] - summed)
 
 
-def histogram(depth: Floats | Ints) -> tuple[tuple[int, int], ...]:
-    """Return the number of depths up to each power of two."""
-    buckets = np.ceil(np.log2(np.maximum(1, np.rint(depth)))).astype(np.int64)
-    return tuple((1 << n, count) for n, count in enumerate(np.bincount(buckets).tolist()))
-
-
 def of_boxes(boxes: Boxes, partition: Ints) -> Depth | None:
     """Return the depth of boxes in several columns, at rows drawn inside them.
 
@@ -149,7 +140,7 @@ def of_boxes(boxes: Boxes, partition: Ints) -> Depth | None:
     found = np.rint(found[found > 0] * (files / max(1, len(at)))).astype(np.int64)
     if not len(found):
         return None
-    return Depth(float(found.mean()), int(found.max()), histogram(found))
+    return Depth(float(found.mean()), int(found.max()))
 
 
 def as_structs(depth: dict[str, Depths]) -> pa.Array:
