@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.fuzz.pruning.engines import EngineTrial
+from integration.fuzz.pruning.trials import SESSION
 from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
-from integration.pruning.engines import EngineTrial
-from integration.pruning.trials import SESSION
 from tests.kit.variants import slow
 from zadapter.backend.plugins import load
 from zadapter.errors import ConflictError, UnknownColumnError, UnsupportedError, UsageError

@@ -1,10 +1,10 @@
-"""A few trials of ``python -m integration.pruning``: whoever prunes finds what a scan finds."""
+"""A few trials of ``integration.fuzz.pruning``: whoever prunes finds what a scan finds."""
 
 import pytest
 
+from integration.fuzz.pruning.trials import SESSION, WRITERS, Trial
 from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
-from integration.pruning.trials import SESSION, WRITERS, Trial
 from tests.kit.variants import slow
 
 

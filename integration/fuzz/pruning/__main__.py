@@ -1,4 +1,4 @@
-"""``python -m integration.pruning``: run many trials, and print a table of the results."""
+"""``python -m integration.fuzz.pruning``: run many trials, and print a table of the results."""
 
 import time
 from collections import Counter
@@ -11,9 +11,9 @@ import typer
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
+from integration.fuzz.pruning.trials import SESSION, WRITERS, Trial
 from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
-from integration.pruning.trials import SESSION, WRITERS, Trial
 
 
 def main(

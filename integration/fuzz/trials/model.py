@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from random import Random
 
-from integration.trials.tally import Row
+from integration.fuzz.trials.tally import Row
 
 
 class Model:

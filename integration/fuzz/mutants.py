@@ -1,4 +1,4 @@
-"""Seeded faults, and which of them the tests find: ``python -m integration.mutants``.
+"""Seeded faults, and which of them the tests find: ``python -m integration.fuzz.mutants``.
 
 A fault is one small change in the modules that must not err: a comparison turned, a condition
 negated, a number off by one, a call or an error left out. It is made in the running tests: the
@@ -11,7 +11,7 @@ Which tests run a line is read from coverage data with a context for each test::
     COVERAGE_FILE=.coverage.tests pytest --cov --cov-context=test tests
     COVERAGE_FILE=.coverage.integration pytest --cov --cov-context=test integration
     coverage combine --keep
-    python -m integration.mutants --count 40 --seed 1
+    python -m integration.fuzz.mutants --count 40 --seed 1
 """
 
 import argparse
@@ -264,7 +264,7 @@ def run(folder, marker, faults, options):
     with tempfile.TemporaryDirectory() as place:
         given, found = Path(place) / "faults", Path(place) / "found"
         given.write_text(json.dumps([asdict(fault) for fault in faults]), encoding="utf-8")
-        command = [*(sys.executable, "-m", "integration.mutants"), "--tests", str(options.tests)]
+        command = [sys.executable, "-m", "integration.fuzz.mutants", "--tests", str(options.tests)]
         command += ["--child", folder, marker, str(given), str(found)]
         subprocess.run(command, cwd=ROOT, check=True)
         return json.loads(found.read_text(encoding="utf-8"))
@@ -283,7 +283,7 @@ def child(options):
 
 def main():
     """Draw faults, look for each, and print which are found and by which tests."""
-    parser = argparse.ArgumentParser(prog="python -m integration.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m integration.fuzz.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
     parser.add_argument("--tests", type=int, default=12, help="at most so many of a kind; 12")

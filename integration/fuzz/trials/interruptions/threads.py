@@ -20,8 +20,8 @@ from typing import Any
 
 import zadapter
 import zadapter.spark
+from integration.fuzz.trials.tally import Tally
 from integration.migration.tables import Lakes
-from integration.trials.tally import Tally
 from zadapter.errors import ConflictError
 
 SLOW = """
@@ -46,7 +46,7 @@ int link(const char *from, const char *to) {
 """
 ROWS, REWRITES = 60, 2
 FORMATS = ["delta", "iceberg", "parquet"]
-MODULE = "integration.trials.interruptions.threads"
+MODULE = "integration.fuzz.trials.interruptions.threads"
 
 
 def threads(lakes: Lakes, draw: Random, tally: Tally, scale: float) -> None:

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import zadapter
+from integration.fuzz.pruning.conditions import some
+from integration.fuzz.pruning.rows import FILES, parts, table
 from integration.kit.lakes import settings
-from integration.pruning.conditions import some
-from integration.pruning.rows import FILES, parts, table
 from zadapter.base.locations import bare
 from zadapter.base.names import leaves
 from zadapter.errors import UsageError

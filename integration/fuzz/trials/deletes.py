@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import zadapter
+from integration.fuzz.trials.model import Model
+from integration.fuzz.trials.tally import Row, Tally
 from integration.migration.tables import Lakes
-from integration.trials.model import Model
-from integration.trials.tally import Row, Tally
 
 STEPS = 8
 _numbers = count()

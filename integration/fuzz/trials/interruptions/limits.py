@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 
 import zadapter
+from integration.fuzz.trials.tally import Tally
 from integration.migration.tables import FORMATS, Lakes, texts
-from integration.trials.tally import Tally
 
 ROOTS = tuple(
     str(Path(zadapter.__file__).parents[1] / folder) + "/" for folder in ("zadapter", "backends")

@@ -1,4 +1,4 @@
-"""``python -m integration.pruning.foreign FOLDER``: look at every table that others made.
+"""``python -m integration.fuzz.pruning.foreign FOLDER``: look at every table that others made.
 
 FOLDER holds Delta tables, such as the test data of delta-rs (``crates/test/tests/data``), Iceberg
 tables, such as those of duckdb-iceberg, and folders of Parquet files, with partitions in Hive's

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from integration.trials.tally import Row
+from integration.fuzz.trials.tally import Row
 
 ROWS, SHIFT = 400, 1_000_000
 START = datetime(2020, 1, 1)  # noqa: DTZ001 - without a zone, as most files have it

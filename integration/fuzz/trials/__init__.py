@@ -1,15 +1,16 @@
 """Trials: seeded rounds of other programs' changes between rewrites, checked by other readers.
 
-``python -m integration.trials`` runs them and prints a table; ``test_trials.py`` runs a few rounds.
+``python -m integration.fuzz.trials`` runs them and prints a table, and
+``integration/test_trials.py`` runs a few rounds.
 """
 
 from collections.abc import Callable
 from random import Random
 
+from integration.fuzz.trials import deletes, deltars, evolution, folders, size
+from integration.fuzz.trials.interruptions import clocks, kills, limits, threads
+from integration.fuzz.trials.tally import Tally
 from integration.migration.tables import Lakes
-from integration.trials import deletes, deltars, evolution, folders, size
-from integration.trials.interruptions import clocks, kills, limits, threads
-from integration.trials.tally import Tally
 
 Trial = Callable[[Lakes, Random, Tally, float], None]
 

@@ -10,8 +10,8 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTra
 from pyiceberg.types import DoubleType, LongType, StringType
 
 import zadapter
+from integration.fuzz.trials.tally import Row, Tally
 from integration.migration.tables import Lakes
-from integration.trials.tally import Row, Tally
 
 STEPS = 10
 STRUCT = pa.struct({"x": pa.int32(), "y": pa.string()})

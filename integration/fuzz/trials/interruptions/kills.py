@@ -14,10 +14,10 @@ from pathlib import Path
 from random import Random
 
 import zadapter
+from integration.fuzz.trials.tally import Tally
 from integration.kit.lakes import settings as changed
 from integration.migration.faults.test_kills import settings
 from integration.migration.tables import FORMATS, Lakes
-from integration.trials.tally import Tally
 
 CODE = """
 import json

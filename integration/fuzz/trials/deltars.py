@@ -8,10 +8,10 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 import zadapter
+from integration.fuzz.trials.model import Model
+from integration.fuzz.trials.tally import Tally
 from integration.kit.lakes import settings
 from integration.migration.tables import Lakes
-from integration.trials.model import Model
-from integration.trials.tally import Tally
 
 STEPS = 8
 TYPES = pa.schema([("a", pa.int64()), ("p", pa.int64()), ("b", pa.string())])

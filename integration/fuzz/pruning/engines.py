@@ -1,4 +1,4 @@
-"""``python -m integration.pruning.engines``: Spark reads the files that ``explain`` names."""
+"""``python -m integration.fuzz.pruning.engines``: Spark reads the files that ``explain`` names."""
 
 import time
 from pathlib import Path
@@ -10,8 +10,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import zadapter
+from integration.fuzz.pruning.trials import _INTERPRETED, SESSION, WRITERS, Trial, _name
 from integration.kit.lakes import settings
-from integration.pruning.trials import _INTERPRETED, SESSION, WRITERS, Trial, _name
 from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
 
@@ -114,7 +114,7 @@ def main(
     writer: Annotated[int, typer.Option(min=0, max=1, help="0: Spark; 1: others.")] = 0,
 ) -> None:
     """Explain and run conditions on one table of each format, before and after an optimize."""
-    from integration.pruning.__main__ import _lakes
+    from integration.fuzz.pruning.__main__ import _lakes
 
     start, wrong = time.perf_counter(), []
     with TemporaryDirectory(prefix="zadapter-engines-") as folder:

@@ -17,8 +17,8 @@ from deltalake.transaction import AddAction, create_table_with_add_actions
 
 import zadapter
 from integration.bench.measures.effort import measured
+from integration.fuzz.trials.tally import Row, Tally
 from integration.migration.tables import FORMATS, Lakes
-from integration.trials.tally import Row, Tally
 from zadapter.base.sizes import show
 from zadapter.errors import UnsupportedError
 

@@ -1,4 +1,4 @@
-"""``python -m integration.trials``: run trials, and print their results."""
+"""``python -m integration.fuzz.trials``: run trials, and print their results."""
 
 import sys
 from pathlib import Path
@@ -9,10 +9,10 @@ import typer
 from pyiceberg.catalog.sql import SqlCatalog
 
 import zadapter.spark
+from integration.fuzz.trials import TRIALS
+from integration.fuzz.trials.rounds import run
+from integration.fuzz.trials.tally import Tally, table
 from integration.migration.tables import Lakes
-from integration.trials import TRIALS
-from integration.trials.rounds import run
-from integration.trials.tally import Tally, table
 
 
 def main(
@@ -63,7 +63,7 @@ def _lakes(folder: Path, memory: str) -> Lakes:
 
 
 def _print(found: dict[str, Tally]) -> None:
-    print(f"python -m integration.trials {' '.join(sys.argv[1:])}")
+    print(f"python -m integration.fuzz.trials {' '.join(sys.argv[1:])}")
     head, *rows = table(found)
     for row in (head, ["---"] * len(head), *rows):
         print(f"| {' | '.join(row)} |")

@@ -1,10 +1,10 @@
-"""One small round of each trial; ``python -m integration.trials`` runs more."""
+"""One small round of each trial; ``python -m integration.fuzz.trials`` runs more."""
 
 from itertools import chain
 
+from integration.fuzz.trials import TRIALS
+from integration.fuzz.trials.rounds import run
 from integration.migration.tables import Lakes
-from integration.trials import TRIALS
-from integration.trials.rounds import run
 from tests.kit.variants import slow
 
 OF = {"delta": ["deltars"], "iceberg": ["equality"], "parquet": ["writers"]}

@@ -3,9 +3,9 @@
 import time
 from random import Random
 
+from integration.fuzz.trials import TRIALS
+from integration.fuzz.trials.tally import Tally
 from integration.migration.tables import Lakes
-from integration.trials import TRIALS
-from integration.trials.tally import Tally
 
 
 def run(name: str, lakes: Lakes, *, rounds: int, seed: int, scale: float = 1.0) -> Tally:

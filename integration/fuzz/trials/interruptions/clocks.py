@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 from shutil import which
 
+from integration.fuzz.trials.tally import Tally
 from integration.kit.kills import data_files, is_of_rows
 from integration.migration.faults.test_kills import settings
 from integration.migration.tables import FORMATS, Lakes
-from integration.trials.tally import Tally
 
 DAYS = (8, -8, 400)
 OPTIMIZE = """

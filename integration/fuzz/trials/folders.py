@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.fuzz.trials.tally import Row, Tally
+from integration.fuzz.trials.writers import ROWS, SHIFT, WRITERS
 from integration.migration.tables import Lakes
-from integration.trials.tally import Row, Tally
-from integration.trials.writers import ROWS, SHIFT, WRITERS
 from zadapter.errors import UnsupportedError
 
 
