@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zadapter.errors import UsageError
-from zadapter.layout.ordered_bytes import ordinal, width_of
+from zadapter.layout.zvalue import ordinal, width_of
 
 EPOCH = datetime.fromisoformat("1970-01-01")
 SIGNED = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]

@@ -49,7 +49,7 @@ class Kind:
     stored_as: pa.DataType | None = None
     """Integers that stand for the values in their order; None: values are numbers or bytes."""
     ordinal_bytes: int | None = None
-    """Bytes of an ordinal (:mod:`zadapter.layout.ordered_bytes`); None: the type determines it."""
+    """Bytes of an ordinal (:mod:`zadapter.layout.zvalue`); None: the type determines it."""
     has_nan: bool = False
     """Whether NaN is a value, which bounds may leave out."""
     is_bytes: bool = False
