@@ -1,8 +1,9 @@
 """``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import TypeVar
 
@@ -14,7 +15,6 @@ from zadapter.api.read import pruned
 from zadapter.backend.commit import publish
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.commit_attempts import Attempts, Backoff
-from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import bare
 from zadapter.base.phases import phase
 from zadapter.base.translate_errors import explained
@@ -28,11 +28,11 @@ from zadapter.planning.options import check_deleted, named
 from zadapter.rewrite.file_by_file import ONE_TASK_A_FILE, matches, with_layouts
 from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
-from zadapter.spark.clone import UNPUSHED, scratch, set_all
+from zadapter.spark.clone import UNPUSHED, set_all
 from zadapter.spark.files import discarding
 from zadapter.spark.given_rows import fitting, on
 from zadapter.spark.jobs import call
-from zadapter.spark.opening import open_table
+from zadapter.spark.opening import OpenTable, open_table
 from zadapter.spark.where import check_functions
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
@@ -68,9 +68,13 @@ def append(
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing("append", table, backend, _session(rows, spark)) as (opened, clone, _):
+    with _writing("append", table, backend, _session(rows, spark)) as (found, opened):
         attempts = Attempts(backoff)
-        return _retrying(attempts, lambda: _append(opened, named(table), rows, attempts, clone))
+        return _retrying(
+            found,
+            attempts,
+            lambda current: _append(opened, named(table), current, rows, attempts, found.spark),
+        )
 
 
 @explained
@@ -103,10 +107,14 @@ def delete(
         UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
     """
     check_deleted(where)
-    with _writing("delete", table, backend, spark) as (opened, clone, user_session):
-        check_functions(where, user_session)
+    with _writing("delete", table, backend, spark) as (found, opened):
+        check_functions(where, found.user_session)
         attempts = Attempts(backoff)
-        return _retrying(attempts, lambda: _delete(opened, named(table), where, attempts, clone))
+        return _retrying(
+            found,
+            attempts,
+            lambda current: _delete(opened, named(table), current, where, attempts, found.spark),
+        )
 
 
 @explained
@@ -139,9 +147,10 @@ def overwrite(
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing("overwrite", table, backend, _session(rows, spark)) as (opened, clone, _):
+    with _writing("overwrite", table, backend, _session(rows, spark)) as (found, opened):
+        clone = found.spark
         with phase("plan", named(table)) as step:
-            snapshot = opened.snapshot(named(table))
+            snapshot = found.snapshot()
             live = opened.files(snapshot)
             given = fitting(on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
             step.note(version=snapshot.version)
@@ -169,22 +178,20 @@ def _writing(
     table: str | PathLike[str],
     backend: str | Factory | None,
     spark: SparkSession | None,
-) -> Iterator[tuple[VersionedBackend, SparkSession, SparkSession]]:
-    """Yield the table's backend, the backend's session, and the user's session."""
-    session, factory = open_table(named(table), backend, spark)
+) -> Iterator[tuple[OpenTable, VersionedBackend]]:
+    """Yield the table, and its backend as one that writes rows."""
     with (
-        interruptible(session.sparkContext),
-        scratch(session, expressions=True) as clone,
-        closing(factory(clone)) as opened,
-        call(verb, named(table), session),
+        open_table(named(table), backend, spark, writes=True, expressions=True) as found,
+        call(verb, named(table), found.user_session),
     ):
+        opened = found.backend
         if not is_versioned(opened):
             raise UnsupportedError(
                 f"{table}: zadapter writes rows to plain Parquet tables only; use Spark for tables "
                 "of this format"
             )
-        before_writing(opened.format, session)
-        yield opened, clone, session
+        before_writing(opened.format, found.user_session)
+        yield found, opened
 
 
 def _staged(
@@ -218,21 +225,30 @@ def _landed(
     return version
 
 
-def _retrying(attempts: Attempts, change: Callable[[], T]) -> T:
-    """Make a change, and restart it if other writers have rewritten its files."""
+def _retrying(
+    table: OpenTable, attempts: Attempts, change: Callable[[Callable[[], Snapshot]], T]
+) -> T:
+    """Make a change of a version, and restart it if other writers have rewritten its files."""
+    current = table.snapshot
     while True:
         try:
-            return change()
+            return change(current)
         except StaleRewriteError:  # noqa: PERF203 - a restart costs far more
             if not attempts.wait():
                 raise
+            current = partial(table.backend.snapshot, table.name)
 
 
 def _append(
-    opened: VersionedBackend, table: str, rows: DataFrame, attempts: Attempts, spark: SparkSession
+    opened: VersionedBackend,
+    table: str,
+    current: Callable[[], Snapshot],
+    rows: DataFrame,
+    attempts: Attempts,
+    spark: SparkSession,
 ) -> int | None:
     with phase("plan", table) as step:
-        snapshot = opened.snapshot(table)
+        snapshot = current()
         no_files = opened.files(snapshot).slice(0, 0)
         given = fitting(on(spark, rows), opened.read(snapshot, no_files))
         step.note(version=snapshot.version)
@@ -241,10 +257,15 @@ def _append(
 
 
 def _delete(
-    opened: VersionedBackend, table: str, where: str, attempts: Attempts, spark: SparkSession
+    opened: VersionedBackend,
+    table: str,
+    current: Callable[[], Snapshot],
+    where: str,
+    attempts: Attempts,
+    spark: SparkSession,
 ) -> int:
     with phase("plan", table) as step:
-        snapshot = opened.snapshot(table)
+        snapshot = current()
         candidates = pruned(opened, snapshot, where, spark, later=True)
         files, counts = candidates.files, dict[str, int]()
         set_all(spark, ONE_TASK_A_FILE | (UNPUSHED if candidates.on_floats else {}))

@@ -1,7 +1,7 @@
 """``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
 from os import PathLike
 
@@ -162,11 +162,13 @@ def _versioned(
     backend: str | Factory | None,
     spark: SparkSession | None,
 ) -> Iterator[VersionedBackend]:
-    session, factory = open_table(named(table), backend, spark)
-    with closing(factory(session)) as opened, call(verb, named(table), session):
-        if not is_versioned(opened):
+    with (
+        open_table(named(table), backend, spark) as found,
+        call(verb, named(table), found.user_session),
+    ):
+        if not is_versioned(found.backend):
             raise UnsupportedError(
                 f"{table}: zadapter manages versions of plain Parquet tables only; use DESCRIBE "
                 "HISTORY, RESTORE and VACUUM for Delta, and the catalog's procedures for Iceberg"
             )
-        yield opened
+        yield found.backend

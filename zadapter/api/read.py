@@ -1,7 +1,6 @@
 """``read`` and ``files``: the rows of one version, and the files that may hold matching rows."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
@@ -26,7 +25,7 @@ from zadapter.predicates.pruning import matching
 from zadapter.spark import footers
 from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
 from zadapter.spark.jobs import call
-from zadapter.spark.opening import open_table
+from zadapter.spark.opening import OpenTable, open_table
 from zadapter.spark.where import condition, without_rows
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
@@ -61,22 +60,21 @@ def read(
     """
     check_where(where)
     check_version(version)
-    session, factory = open_table(named(table), backend, spark)
     with (
-        scratch(session) as clone,
-        call("read", named(table), session),
+        open_table(named(table), backend, spark, kept=True) as found,
+        call("read", named(table), found.user_session),
         phase("plan", named(table)) as step,
     ):
-        opened = factory(clone)
-        snapshot = _snapshot(opened, named(table), version)
+        session, opened = found.user_session, found.backend
+        snapshot = _snapshot(found, version)
         candidates = pruned(opened, snapshot, where, session, later=True)
         step.note(version=snapshot.version, **file_stats.totals([candidates.files]))
-        set_all(clone, BY_BOUNDS if candidates.on_floats else {})
+        set_all(found.spark, BY_BOUNDS if candidates.on_floats else {})
         rows = opened.read(snapshot, candidates.certain)
         if candidates.doubtful.num_rows:
             with scratch(session) as unpushed:
                 set_all(unpushed, UNPUSHED)
-                others = factory(unpushed).read(snapshot, candidates.doubtful)
+                others = found.factory(unpushed).read(snapshot, candidates.doubtful)
             rows = rows.union(others) if candidates.certain.num_rows else others
         rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
     # the settings of the clones apply to the scans, those of the user's session to all else
@@ -117,14 +115,13 @@ def files(
     check_where(where)
     check_version(version)
     check_flags(row_groups=row_groups)
-    session, factory = open_table(named(table), backend, spark)
     with (
-        scratch(session) as clone,
-        closing(factory(clone)) as opened,
-        call("files", named(table), session),
+        open_table(named(table), backend, spark) as found,
+        call("files", named(table), found.user_session),
         phase("plan", named(table)) as step,
     ):
-        snapshot = _snapshot(opened, named(table), version)
+        session, opened = found.user_session, found.backend
+        snapshot = _snapshot(found, version)
         candidates = pruned(opened, snapshot, where, session, later=False)
         matching_files = candidates.files
         step.note(version=snapshot.version, **file_stats.totals([matching_files]))
@@ -240,17 +237,18 @@ def _row_groups(
     return [np.flatnonzero(may[groups.file_of == n]).tolist() for n in range(len(uris))]
 
 
-def _snapshot(opened: Backend, table: str, version: int | datetime | None) -> Snapshot:
+def _snapshot(table: OpenTable, version: int | datetime | None) -> Snapshot:
+    backend = table.backend
     if version is None:
-        return opened.snapshot(table)
-    if not is_versioned(opened):
+        return table.snapshot()
+    if not is_versioned(backend):
         raise UnsupportedError(
-            f"{table}: zadapter reads versions of plain Parquet tables only; use VERSION AS OF or "
-            "TIMESTAMP AS OF in Spark"
+            f"{table.name}: zadapter reads versions of plain Parquet tables only; use VERSION AS "
+            "OF or TIMESTAMP AS OF in Spark"
         )
     if isinstance(version, datetime):
-        version = opened.version_at(table, version)
-    return opened.at(table, version)
+        version = backend.version_at(table.name, version)
+    return backend.at(table.name, version)
 
 
 def _location(uri: str) -> str:

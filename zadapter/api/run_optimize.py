@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.recoverable import is_recoverable
-from zadapter.base.interrupts import interruptible
 from zadapter.base.translate_errors import explaining
 from zadapter.errors import ConflictError
 from zadapter.inspection.advise.choice import advise_on
@@ -28,13 +27,13 @@ from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.side_by_side import possible, threads
 from zadapter.rewrite.side_by_side import run as side_by_side
 from zadapter.rewrite.tally import Tally
-from zadapter.spark.clone import refresh, scratch
+from zadapter.spark.clone import refresh
 from zadapter.spark.jobs import call, grouped, measured
 from zadapter.spark.opening import open_table
 from zadapter.spark.where import check_functions
 from zadapter.table import file_stats
 from zadapter.table.file_stats import narrowed
-from zadapter.table.snapshot import without
+from zadapter.table.snapshot import Snapshot, without
 from zadapter.table.staged_files import new_id
 
 
@@ -49,7 +48,10 @@ def run_optimize(
         spark: The caller's session.
     """
     with _opened(options, backend, spark) as opened:
-        return _run(opened, partial(prepare, opened.options, opened.backend, write=True))
+        prepared = partial(
+            prepare, opened.options, opened.backend, write=True, snapshot=opened.snapshot
+        )
+        return _run(opened, prepared)
 
 
 def run_plan(options: Options, backend: str | Factory | None, spark: SparkSession | None) -> Plan:
@@ -58,7 +60,7 @@ def run_plan(options: Options, backend: str | Factory | None, spark: SparkSessio
         _opened(options, backend, spark) as opened,
         call("plan", opened.options.name, opened.spark),
     ):
-        found = prepare(opened.options, opened.backend, {}, write=False)
+        found = prepare(opened.options, opened.backend, {}, write=False, snapshot=opened.snapshot)
         kept = KeptPlan.of(found, opened.options)
         runner = _Runner(kept=kept, factory=opened.factory, spark=spark)
         return replace(_priced(found, opened.options), _runner=runner)
@@ -95,6 +97,8 @@ class _Opened:
     spark: SparkSession
     user_session: SparkSession
     factory: Factory
+    snapshot: Snapshot | None
+    """The version to plan from; None: the current one."""
 
 
 @contextmanager
@@ -103,23 +107,19 @@ def _opened(
 ) -> Iterator[_Opened]:
     """Open the table in a clone of the user's session, and choose the keys by the queries."""
     queries: Any = options.queries
-    user_session, factory = open_table(options.name, backend, spark)
-    check_functions(options.where, user_session)
-    with (
-        interruptible(user_session.sparkContext),
-        scratch(user_session, expressions=options.where is not None) as clone,
-        closing(factory(clone)) as opened,
-    ):
+    expressions = options.where is not None
+    with open_table(options.name, backend, spark, writes=True, expressions=expressions) as table:
+        check_functions(options.where, table.user_session)
         if queries is not None:
-            snapshot = opened.snapshot(options.name)
-            advice = advise_on(opened, snapshot, user_session, queries)
+            advice = advise_on(table.backend, table.snapshot(), table.user_session, queries)
             options = options.advised(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
-            backend=opened,
-            spark=clone,
-            user_session=user_session,
-            factory=factory,
+            backend=table.backend,
+            spark=table.spark,
+            user_session=table.user_session,
+            factory=table.factory,
+            snapshot=table.detected if queries is None else None,
         )
 
 

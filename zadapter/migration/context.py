@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.backend.contract import Backend, MigrationBackend, is_migratable
+from zadapter.backend.contract import MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.key_types import is_key, is_text
-from zadapter.base.local_paths import check_local
 from zadapter.base.locations import overlap
 from zadapter.base.names import Parts, join, leaves, quote
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
@@ -25,9 +24,7 @@ from zadapter.planning.options import Options
 from zadapter.planning.request import request_of
 from zadapter.report.migration import Migration, Mode, Proof
 from zadapter.spark.clone import refresh, scratch
-from zadapter.spark.opening import open_table
-from zadapter.spark.opening import start as start_session
-from zadapter.spark.sessions import running
+from zadapter.spark.opening import OpenTable, open_in, session_for
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Source, Staged, keys
@@ -43,6 +40,8 @@ class MigrationContext:
 
     table: str
     source: MigrationBackend
+    detected: Snapshot | None
+    """The version by which the old table's format was detected; None: the caller named it."""
     target_table: str
     target: MigrationBackend
     to: str
@@ -81,24 +80,20 @@ class SourceTable:
 def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
     (old, new), to = options.names, options.to
-    user_session = spark or running()
-    if user_session is None:
-        check_local([old], {})
-        user_session = start_session(to if isinstance(to, str) else None, options.names)
-    session, factory = open_table(old, options.backend, user_session)
-    session, to_factory = open_table(new, to, session)
+    session = session_for([old], to, spark, new=[new])
     with (
         interruptible(session.sparkContext, _AGAIN),
         scratch(session) as clone,
-        closing(_migratable(factory(clone))) as source,
-        closing(_migratable(to_factory(clone))) as target_backend,
+        open_in(clone, old, options.backend, session) as source,
+        open_in(clone, new, to, session) as target,
     ):
         yield MigrationContext(
             table=old,
-            source=source,
+            source=_migratable(source),
+            detected=source.detected,
             target_table=new,
-            target=target_backend,
-            to=to_factory.format.name,
+            target=_migratable(target),
+            to=target.factory.format.name,
             mode=Mode(options.mode),
             options=options.layout,
             spark=clone,
@@ -106,10 +101,11 @@ def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[Mi
         )
 
 
-def _migratable(opened: Backend) -> MigrationBackend:
-    if not is_migratable(opened):
-        raise UnsupportedError(f"the backend of {opened.format.name} does not support migrations")
-    return opened
+def _migratable(table: OpenTable) -> MigrationBackend:
+    backend = table.backend
+    if not is_migratable(backend):
+        raise UnsupportedError(f"the backend of {backend.format.name} does not support migrations")
+    return backend
 
 
 def start(context: MigrationContext) -> SourceTable:
@@ -118,7 +114,7 @@ def start(context: MigrationContext) -> SourceTable:
     Raises:
         UsageError: The table already has the new format, or a key column is invalid.
     """
-    snapshot = context.source.snapshot(context.table)
+    snapshot = context.detected or context.source.snapshot(context.table)
     if snapshot.format == context.to:
         raise UsageError(
             f"{context.table} is already a {context.to} table; use zadapter.optimize()"

@@ -161,7 +161,12 @@ class RewritePlan:
 
 
 def prepare(
-    options: Options, backend: Backend, seconds: MutableMapping[str, float], *, write: bool
+    options: Options,
+    backend: Backend,
+    seconds: MutableMapping[str, float],
+    *,
+    write: bool,
+    snapshot: Snapshot | None = None,
 ) -> RewritePlan | CompactionPlan:
     """Plan the rewrite of a table, and predict its effect.
 
@@ -172,6 +177,7 @@ def prepare(
         backend: The table's backend.
         seconds: Gets the duration of each phase.
         write: Whether ``collect_stats`` may change the table's properties.
+        snapshot: The version that was read already; None: read the current one.
 
     Raises:
         UsageError: An argument is invalid for this table.
@@ -179,7 +185,7 @@ def prepare(
         UnsupportedError: The table uses a feature that zadapter cannot preserve.
     """
     with phase("plan", options.name, seconds) as step:
-        snapshot = backend.snapshot(options.name)
+        snapshot = snapshot or backend.snapshot(options.name)
         snapshot.check_rewritable()
         predicate = predicate_of(options.where, backend, snapshot)
         keyed = followed(options, backend, snapshot)

@@ -171,9 +171,18 @@ def check(spark: SparkSession, table_format: str) -> None:
     _check(spark, plugins.load(table_format).format)
 
 
+def check_usable(spark: SparkSession) -> SparkSession:
+    """Return a session, whatever formats it supports.
+
+    Raises:
+        SessionError: It is a Spark Connect session or stopped, or Spark is too old.
+    """
+    builds.refuse_old(_checked(spark).version)
+    return spark
+
+
 def _check(spark: SparkSession, form: Format) -> None:
-    _checked(spark)
-    builds.refuse_old(spark.version)
+    check_usable(spark)
     if form.library is not None:
         _refuse_lacking(spark, form, form.library)
     builds.refuse_untested(spark, form)

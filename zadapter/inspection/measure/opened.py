@@ -1,7 +1,7 @@
 """A table that is inspected: its backend, its version, and conditions on it."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from zadapter.backend.row_files import RowFiles, row_files
 from zadapter.base.key_types import is_key
 from zadapter.base.names import Parts, leaves
 from zadapter.base.phases import phase
-from zadapter.spark.clone import scratch
 from zadapter.spark.jobs import call
 from zadapter.spark.opening import open_table
 from zadapter.spark.where import Condition, condition, without_rows
@@ -61,13 +60,11 @@ def opening(
     function: str, table: str, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[Opened]:
     """Open the current version of a table, within a call of a public function."""
-    session, factory = open_table(table, backend, spark)
     with (
-        scratch(session) as clone,
-        closing(factory(clone)) as opened,
-        call(function, table, session),
+        open_table(table, backend, spark) as found,
+        call(function, table, found.user_session),
         phase("plan", table) as step,
     ):
-        snapshot = opened.snapshot(table)
+        snapshot = found.snapshot()
         step.note(version=snapshot.version)
-        yield Opened(backend=opened, snapshot=snapshot, session=session)
+        yield Opened(backend=found.backend, snapshot=snapshot, session=found.user_session)
