@@ -119,7 +119,7 @@ class Advised:
         done = zadapter.optimize(table, by=advice.best, target_file_size="256KB", **asked)
         predicted = done.plan.share_after
         to_come = self.read(lakes, table, conditions(2, 40))
-        assert done.rows == ROWS
+        assert done.rows_added == ROWS
         assert abs(done.share_after - predicted) < 0.05
         assert to_come < done.share_after + 0.08
         assert zadapter.plan(table, **asked).nothing_to_do

@@ -57,7 +57,7 @@ class Nights:
             report = zadapter.optimize(table, **asked)
             reasons.update(report.plan.reasons)
             shares.append(report.share_after)
-            written += report.rows
+            written += report.rows_added
 
         again = zadapter.plan(table, **asked)
         assert (again.nothing_to_do, again.rows_waiting) == (True, 0)
@@ -78,7 +78,7 @@ class Nights:
 
         report = zadapter.optimize(table, **asked)
 
-        assert (report.plan.columns, report.rows) == (("a", "b"), ROWS)
+        assert (report.plan.columns, report.rows_added) == (("a", "b"), ROWS)
         assert report.files_added == first.files_added
         assert report.share_after < report.share_before
         left = sorted(row.id for row in lakes.load(self.format, table).collect())

@@ -249,7 +249,7 @@ class TestDelta(Stories):
         report = self.optimize(table, target_file_size="2KB", verify="checksum")
 
         assert str(report.verification) == "checksum"
-        assert report.rows == 540
+        assert report.rows_added == 540
         assert _rows(spark.read.format("delta").load(table)) == before
 
 
@@ -281,7 +281,7 @@ class TestIceberg(Stories):
         report = self.optimize(table, target_file_size="2KB", verify="checksum")
 
         assert str(report.verification) == "checksum"
-        assert report.rows == 540
+        assert report.rows_added == 540
         assert self.read(table) == before
 
     def folder(self, table):

@@ -28,15 +28,18 @@ if TYPE_CHECKING:
     from zadapter.report.plan import Plan
     from zadapter.report.progress import progress
     from zadapter.report.report import Report
-    from zadapter.table.snapshot import Commit, Publication
+    from zadapter.report.write_result import Cleanup, Deletion, Publication, WriteResult
+    from zadapter.table.snapshot import Commit
 
 __all__ = [
     "Advice",
     "Analysis",
     "Audit",
     "Backoff",
+    "Cleanup",
     "Commit",
     "Curve",
+    "Deletion",
     "Explanation",
     "Keys",
     "Layout",
@@ -44,6 +47,7 @@ __all__ = [
     "Plan",
     "Publication",
     "Report",
+    "WriteResult",
     "advise",
     "analyze",
     "append",
@@ -80,7 +84,10 @@ _HOME = {
     "Layout": "zadapter.layout.layout",
     "Migration": "zadapter.report.migration",
     "Plan": "zadapter.report.plan",
-    "Publication": "zadapter.table.snapshot",
+    "Cleanup": "zadapter.report.write_result",
+    "Deletion": "zadapter.report.write_result",
+    "Publication": "zadapter.report.write_result",
+    "WriteResult": "zadapter.report.write_result",
     "Report": "zadapter.report.report",
     "append": "zadapter.api.dml",
     "delete": "zadapter.api.dml",

@@ -21,10 +21,11 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import (
     Change,
     Commit,
-    Publication,
+    Published,
     Snapshot,
     Source,
     Staged,
+    Vacuumed,
     Written,
 )
 from zadapter.table.spec import Definition
@@ -245,15 +246,15 @@ class ParquetBackend:
         """Return the commits of all versions, newest first, after verifying the log."""
         return history.history(Log(opened(self._spark, table), table))
 
-    def restore(self, table: str, version: int) -> int:
-        """Commit a new version with the files of an older one, and return its number."""
+    def restore(self, table: str, version: int) -> Commit:
+        """Commit a new version with the files of an older one."""
         return history.restore(opened(self._spark, table), table, version)
 
-    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
-        """Delete files needed only by versions older than *older_than*; return their paths."""
+    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> Vacuumed:
+        """Delete files needed only by versions older than *older_than*."""
         return catalog.vacuum(self._spark, table, older_than, dry_run=dry_run)
 
-    def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
+    def publish_folder(self, table: str, *, dry_run: bool) -> Published:
         """Make the folder's visible files those of the newest version."""
         return catalog.publish(self._spark, table, dry_run=dry_run)
 

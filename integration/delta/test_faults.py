@@ -40,7 +40,7 @@ def test_after_a_crash_the_next_run_does_it_all(lake, spark, at):
 
     assert before == lake.rows(table)
     assert len(lake.log(table)) == 1
-    assert lake.optimize(table).rows == 400
+    assert lake.optimize(table).rows_added == 400
     assert before == lake.rows(table)
 
 
@@ -97,7 +97,7 @@ def test_keys_that_say_little(lake, spark, rows):
     report = lake.optimize(table, force=True)
 
     assert before == lake.rows(table)
-    assert report.rows == len(before)
+    assert report.rows_added == len(before)
     assert lake.optimize(table).plan.nothing_to_do
 
 

@@ -43,7 +43,7 @@ def test_char_values_stay_as_they_are_stored(lake, spark, tmp_path):
 
     report = lake.optimize(path, where="c = 'ab' AND p = 'x  '")
 
-    assert report.rows == 500
+    assert report.rows_added == 500
     assert {value for file in deltalake.DeltaTable(path).file_uris()
             for value in pq.ParquetFile(file).read(["c"])["c"].to_pylist()} == stored  # fmt: skip
     with pytest.raises(UsageError, match="cannot be a key"):
@@ -102,7 +102,7 @@ def test_any_name_can_be_widened(lake, spark):
 
     report = lake.optimize(table, by=[f"`{name}`" for name in names], collect_stats=True)
 
-    assert report.rows == 99
+    assert report.rows_added == 99
 
 
 def test_a_float_that_became_a_double_is_found(lake, spark):
@@ -113,7 +113,7 @@ def test_a_float_that_became_a_double_is_found(lake, spark):
 
     report = lake.optimize(table, by="f", where="f < -0.1D", force=True)
 
-    assert report.rows == 50
+    assert report.rows_added == 50
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_a_partition_may_be_called_like_a_file(lake, spark):
     """The number of a file is in the last part of its path."""
     table = lake.make(spark.range(99).selectExpr("id a", "'part-00008-x' p"), partition_by=["p"])
 
-    assert lake.optimize(table).rows == 99
+    assert lake.optimize(table).rows_added == 99
     assert lake.optimize(table).nothing_to_do
 
 
@@ -237,7 +237,7 @@ def test_a_path_with_a_backtick_is_found(lake, spark):
     """Doubled within backticks, as in SQL."""
     table = lake.make(spark.range(99).toDF("a"), name="ba`ck")
 
-    assert lake.optimize("delta.`" + table.replace("`", "``") + "`").rows == 99
+    assert lake.optimize("delta.`" + table.replace("`", "``") + "`").rows_added == 99
     assert lake.optimize(Path(table)).nothing_to_do
 
 

@@ -124,7 +124,7 @@ def test_names_in_the_catalog(lake, spark):
 
     report = lake.optimize("default.named")
 
-    assert report.rows == 100
+    assert report.rows_added == 100
     assert lake.optimize("named").plan.nothing_to_do
     for name, says in (("plain", "parquet"), ("seen", "view")):
         with pytest.raises(errors.UnknownTableError, match=says):

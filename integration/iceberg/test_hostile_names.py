@@ -27,7 +27,7 @@ def check(lake, name, where, matches):
     before = by_pyiceberg(lake, name)
     assert zadapter.read(name, where=where, spark=lake.spark).count() == matches
     report = lake.optimize(name, by=["key"])
-    assert report.rows == len(before)
+    assert report.rows_added == len(before)
     assert by_pyiceberg(lake, name) == before
     assert text(zadapter.read(name, spark=lake.spark).toArrow().to_pylist()) == before
     assert zadapter.read(name, where=where, spark=lake.spark).count() == matches

@@ -47,9 +47,9 @@ def test_a_session_that_means_another_branch_is_refused(lake, spark, table):
         for call in (zadapter.optimize, zadapter.plan):
             with pytest.raises(errors.UnsupportedError, match="branch_audit"):
                 call(table, by="a", backend="iceberg", spark=spark)
-        assert lake.optimize(f"{table}.branch_audit").rows == 100
+        assert lake.optimize(f"{table}.branch_audit").rows_added == 100
 
-    assert lake.optimize(table).rows == 100
+    assert lake.optimize(table).rows_added == 100
 
 
 def test_a_view_is_named(lake, spark, table):
@@ -102,7 +102,7 @@ def test_a_name_is_found_without_its_catalog(lake, spark, table):
     """Where one Iceberg catalog has it."""
     short = table.removeprefix("ice.")
 
-    assert lake.optimize(short).rows == 100
+    assert lake.optimize(short).rows_added == 100
     assert lake.optimize(short, backend="iceberg").nothing_to_do
 
 

@@ -107,7 +107,7 @@ def test_deleted_rows_stay_deleted(lake, spark, version):
     report = lake.optimize(name)
 
     assert before == lake.rows(name)
-    assert report.rows == len(before)
+    assert report.rows_added == len(before)
     if version == 3:
         assert lake.sql(f"SELECT * FROM {name}.delete_files").count() == 0
 

@@ -82,7 +82,7 @@ for table, backend in tables.items():
         print("ended", flush=True)  # before it was harmed
     else:
         raise SystemExit(f"{table} was never harmed")
-    print(json.dumps([[report.rows, report.share_after], files, every]), flush=True)
+    print(json.dumps([[report.rows_added, report.share_after], files, every]), flush=True)
     sys.stdin.readline()
 spark.stop()
 """

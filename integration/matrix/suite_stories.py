@@ -111,7 +111,7 @@ def test_partitions_and_deletion_vectors(spark, table):
 
     report = zadapter.optimize(table, verify="checksum", **options)
 
-    assert report.rows == 10_800
+    assert report.rows_added == 10_800
     assert report.verification.untested is None
     assert report.share_after < report.share_before
     assert read(spark, table) == before

@@ -70,7 +70,7 @@ def test_readers_of_the_catalog_see_each_row_once(spark, database, tmp_path, cla
 
     more = spark.range(ROWS, ROWS + 3).selectExpr("id AS a", "id AS c", "'09' AS p")
     zadapter.append(name, more, spark=spark)
-    assert zadapter.delete(name, "c < 10", spark=spark) == 10
+    assert zadapter.delete(name, "c < 10", spark=spark).rows_deleted == 10
     newest = sorted([*expected(*range(10, ROWS)), *((c, "09") for c in range(ROWS, ROWS + 3))])
     mine = zadapter.read(name, spark=spark).collect()
     assert sorted((row.c, row.p) for row in mine) == newest
@@ -197,5 +197,5 @@ def test_partition_values_that_look_like_null_and_columns_in_any_order(spark, da
     report = zadapter.optimize(name, by=["a"], target_file_size="1KB", force=True, spark=spark)
     zadapter.publish(name, spark=spark)
 
-    assert report.rows == 400
+    assert report.rows_added == 400
     assert sorted(map(str, spark.table(name).collect())) == before

@@ -70,7 +70,7 @@ def work(spark, folder):
     asked = {"backend": "parquet", "spark": spark}
     report = zadapter.optimize(folder, by="v", force=True, **asked)
     assert report.files_added
-    deleted = zadapter.delete(folder, f"v % {ROWS} = 3", spark=spark)
+    deleted = zadapter.delete(folder, f"v % {ROWS} = 3", spark=spark).rows_deleted
     zadapter.publish(folder, spark=spark)
     zadapter.optimize(folder, by="v", force=True, **asked)
     zadapter.restore(folder, zadapter.history(folder, spark=spark)[1].version, spark=spark)

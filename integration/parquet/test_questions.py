@@ -39,7 +39,9 @@ def test_a_condition_means_what_the_session_says(lake, spark, setting, where):
         assert sorted(row.a for row in asked.collect()) == found
         kept = zadapter.files(table, where=where, backend="parquet", spark=spark)
         assert sum(kept["rows"].to_pylist()) >= len(found)
-        assert zadapter.delete(table, where, backend="parquet", spark=spark) == len(found)
+        assert zadapter.delete(table, where, backend="parquet", spark=spark).rows_deleted == len(
+            found
+        )
     assert len(lake.read(table)) == 4 - len(found)
 
 

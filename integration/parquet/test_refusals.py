@@ -30,7 +30,7 @@ def table(lake, spark):
     folder.mkdir()
     write(folder / "one.parquet", [1, 2])
     write(folder / "two.parquet", [10, 20])
-    assert zadapter.delete(folder, "a = 1", backend="parquet", spark=spark) == 1
+    assert zadapter.delete(folder, "a = 1", backend="parquet", spark=spark).rows_deleted == 1
     return str(folder)
 
 
@@ -113,7 +113,7 @@ def test_a_session_that_reads_other_days_than_are_stored_is_refused(lake, spark)
         with pytest.raises(errors.SessionError, match="LEGACY"):
             lake.optimize(table)
 
-    assert lake.optimize(table, force=True).rows == 1
+    assert lake.optimize(table, force=True).rows_added == 1
 
 
 @pytest.mark.slow
@@ -134,14 +134,14 @@ def test_a_session_that_reads_other_moments_than_are_stored_is_refused(lake, spa
         with pytest.raises(errors.SessionError, match=name):
             zadapter.read(table, where="a = 1", backend="parquet", spark=spark)
 
-    assert lake.optimize(table, by="a", force=True).rows == 1
+    assert lake.optimize(table, by="a", force=True).rows_added == 1
 
 
 def test_such_a_session_reads_what_has_no_days_or_moments(lake, spark):
     table = lake.make(spark.range(10).selectExpr("id AS a", "array(named_struct('b', id)) AS b"))
     dated = lake.make(spark.range(10).selectExpr("id AS a", "array(current_date()) AS b"), name="d")
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
-        assert lake.optimize(table).rows == 10
+        assert lake.optimize(table).rows_added == 10
         with pytest.raises(errors.SessionError, match="LEGACY"):
             lake.optimize(dated)
 
@@ -154,7 +154,7 @@ def test_a_file_that_is_being_copied_is_not_there_yet(lake, spark):
     write(folder / "0.parquet._COPYING_", [2])
 
     assert zadapter.files(folder, backend="parquet", spark=spark)["rows"].to_pylist() == [1]
-    assert lake.optimize(str(folder), force=True).rows == 1
+    assert lake.optimize(str(folder), force=True).rows_added == 1
 
 
 def test_a_dot_in_a_name_and_a_field(lake, spark):
@@ -173,7 +173,7 @@ def test_files_of_every_name_are_there(lake, spark):
     for number, name in enumerate(["part#1", "a b.parquet", "c%20d", "[e]", "f#2.parquet"]):
         write(folder / name, [number])
 
-    assert lake.optimize(str(folder)).rows == 5
+    assert lake.optimize(str(folder)).rows_added == 5
     assert zadapter.read(folder, spark=spark).count() == 5
     assert zadapter.read(folder.as_uri(), spark=spark).count() == 5
 

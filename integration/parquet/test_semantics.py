@@ -110,7 +110,7 @@ def test_rows_are_appended_deleted_and_overwritten(lake, spark):
     zadapter.append(table, numbers(spark, 10), backend="parquet")
     condition = "a = 0 OR b = 'v5'"
     gone = sum(numbers(spark, n).where(condition).count() for n in (ROWS, 10))
-    assert zadapter.delete(table, condition) == gone
+    assert zadapter.delete(table, condition).rows_deleted == gone
     zadapter.overwrite(table, numbers(spark, 5).where("p = 1"))
 
     counts = [zadapter.read(table, version=v, spark=spark).count() for v in range(4)]
@@ -128,8 +128,8 @@ def test_rows_are_appended_deleted_and_overwritten(lake, spark):
 def test_a_condition_that_is_null_deletes_nothing(lake, spark):
     table = lake.make(spark.sql("SELECT * FROM VALUES (1), (2), (NULL) AS t(a)"))
 
-    assert zadapter.delete(table, "a > 1", backend="parquet") == 1
-    assert zadapter.delete(table, "a > 1", backend="parquet") == 0
+    assert zadapter.delete(table, "a > 1", backend="parquet").rows_deleted == 1
+    assert zadapter.delete(table, "a > 1", backend="parquet").rows_deleted == 0
     assert lake.read(table) == ["{'a': 1}", "{'a': None}"]
 
 
@@ -159,18 +159,18 @@ def test_vacuum_takes_what_no_kept_version_needs(lake, spark):
     stranger = lake.folder / "events" / ".hidden"
     stranger.write_text("mine")
 
-    assert zadapter.vacuum(table) == []
-    wanted = zadapter.vacuum(table, older_than=none)
+    assert zadapter.vacuum(table).paths == ()
+    wanted = zadapter.vacuum(table, older_than=none).paths
     assert len([path for path in wanted if path.startswith("part-")]) == 4
     assert before == lake.read(table, version=0)
-    assert zadapter.vacuum(table, older_than=none, dry_run=False) == wanted
+    assert zadapter.vacuum(table, older_than=none, dry_run=False).paths == wanted
 
     assert before == lake.read(table)
     assert zadapter.read(table, spark=spark).count() == ROWS
     assert stranger.exists()
     with pytest.raises(errors.VersionExpiredError, match="oldest readable version is 1"):
         zadapter.read(table, version=0, spark=spark)
-    assert zadapter.vacuum(table, older_than=none) == []
+    assert zadapter.vacuum(table, older_than=none).paths == ()
     assert lake.optimize(table).nothing_to_do
 
 
@@ -196,7 +196,7 @@ def test_an_older_version_is_restored(lake, spark):
     before = lake.read(table)
     zadapter.delete(table, "a < 2000", backend="parquet")
 
-    assert zadapter.restore(table, 0) == 2
+    assert zadapter.restore(table, 0).version == 2
 
     assert before == lake.read(table)
     assert zadapter.history(table)[0].operation == "restore"
@@ -251,7 +251,7 @@ def test_a_delete_leaves_a_clustered_table_clustered(lake, spark):
     before = stats(table)
     everywhere, somewhere = "c LIKE '%77'", "c = '4711'"
 
-    deleted = zadapter.delete(table, everywhere)
+    deleted = zadapter.delete(table, everywhere).rows_deleted
     after = stats(table)
     again = zadapter.plan(table, backend="parquet")
     kept = set(lake.files(table))

@@ -84,7 +84,7 @@ class Filtered:
         report = zadapter.optimize(table, by="k", bloom_filters=wanted, **ASKED, **asked)
 
         assert report.plan.reasons == {"other Bloom filters": len(files)}
-        assert report.rows == ROWS
+        assert report.rows_added == ROWS
         assert zadapter.plan(table, **asked).nothing_to_do
         files = self.files(lakes, table)
         for length, rows in self.filters(lakes, table, "nested.z"):
@@ -124,7 +124,7 @@ class Filtered:
             zadapter.plan(table, bloom_filters=["nope"], **asked)
         report = zadapter.optimize(table, by="k", bloom_filters=[], **asked)
 
-        assert report.rows == 4_000
+        assert report.rows_added == 4_000
         assert {length for length, _ in self.filters(lakes, table, "part")} == {None}
         assert zadapter.plan(table, **asked).nothing_to_do
 

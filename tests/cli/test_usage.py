@@ -15,7 +15,8 @@ import zadapter
 from zadapter.base.local_paths import VARIABLES
 from zadapter.cli.app import app
 
-NOT_FUNCTIONS = {"Backoff", "Commit", "Curve", "Layout", "Migration", "Plan", "Publication"}
+NOT_FUNCTIONS = {"Backoff", "Cleanup", "Commit", "Curve", "Deletion", "Layout", "Migration"}
+NOT_FUNCTIONS |= {"Plan", "Publication", "WriteResult"}
 RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "Report"}
 NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 DEMO = "demo"

@@ -106,7 +106,7 @@ def test_stats_of_expired_versions_may_be_missing(folder):
     assert not old.exists()
     folder.append([6])
 
-    assert folder.vacuum(timedelta(0))
+    assert folder.vacuum(timedelta(0)).paths
     assert folder.rows() == [0, 1, 2, 3, 4, 6]
 
 

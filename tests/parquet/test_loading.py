@@ -273,7 +273,7 @@ def test_a_drop_that_was_cut_short_leaves_files_for_the_next_tables_vacuum(files
     theirs = staged(files, heir, "b")
     loaded(load_of(heir, theirs))
 
-    gone = vacuuming.vacuum(files, "t", timedelta(0), dry_run=False)
+    gone = vacuuming.vacuum(files, "t", timedelta(0), dry_run=False).paths
 
     assert set(gone) >= set(ours.files["path"].to_pylist())
     assert not set(gone) & set(theirs.files["path"].to_pylist())

@@ -163,8 +163,9 @@ NOTES = tuple(Note(name, Status.LOST, "no such type") for name in MANY)
         " ".join(replace(REPORT, stale=tuple(MANY)).summary()),
         str(
             Migration(
-                table="t", format="delta", version=1, target="u", to="iceberg", mode=Mode.COPY,
-                why="", items=NOTES, layout="", file_count=1, size=1, notes=tuple(MANY), seconds={},
+                table="t", format="delta", source_version=1, target="u", to="iceberg",
+                mode=Mode.COPY, why="", items=NOTES, layout="", file_count=1, size=1,
+                notes=tuple(MANY), seconds={},
             )
         ),
     ],

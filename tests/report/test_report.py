@@ -33,13 +33,15 @@ PLAN = Plan(
     reasons={"new files": 800, "runs merged": 12},
 )
 REPORT = Report(
+    table=PLAN.table,
     plan=PLAN,
     versions=(42, None),
     files_removed=800,
     files_added=96,
     bytes_removed=12 << 30,
     bytes_added=11 << 30,
-    rows=1_200_001,
+    rows_added=1_200_001,
+    rows_removed=1_200_001,
     share_after=0.07,
     stale=("12 files changed by another writer, first: a.parquet",),
     cost=Cost(

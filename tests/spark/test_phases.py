@@ -62,7 +62,7 @@ def test_optimize_logs_each_phase_once(spark, events, caplog):
     assert lines["write"].files == lines["commit"].files == report.files_added
     assert lines["verify"].bytes == lines["commit"].bytes == report.bytes_added
     assert (lines["commit"].version,) == report.versions
-    assert lines["optimize"].rows == report.rows == 30_000
+    assert lines["optimize"].rows == report.rows_added == 30_000
 
 
 def test_every_verb_logs_its_phases(spark, events, caplog):
@@ -71,10 +71,10 @@ def test_every_verb_logs_its_phases(spark, events, caplog):
     rows = spark.createDataFrame([(1, "a")], "user_id bigint, page string")
     caplog.set_level(logging.INFO, logger="zadapter")
 
-    appended = zadapter.append(events, rows)
+    appended = zadapter.append(events, rows).version
     zadapter.delete(events, "page = 'a'", spark=spark)
     zadapter.overwrite(events, rows)
-    restored = zadapter.restore(events, appended, spark=spark)
+    restored = zadapter.restore(events, appended, spark=spark).version
     zadapter.publish(events, spark=spark)
     zadapter.vacuum(events, spark=spark)
     zadapter.plan(events, by="user_id", spark=spark)

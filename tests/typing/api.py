@@ -81,7 +81,7 @@ def report(done: Report) -> None:
     assert_type(done.bytes_removed, int)
     assert_type(done.bytes_added, int)
     assert_type(done.price, float | None)
-    assert_type(done.rows, int)
+    assert_type(done.rows_added, int)
     assert_type(done.share_before, float)
     assert_type(done.share_after, float)
     assert_type(done.stale, tuple[str, ...])

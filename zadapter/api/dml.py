@@ -1,8 +1,9 @@
 """``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import TypeVar
@@ -16,7 +17,7 @@ from zadapter.backend.commit import publish
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.locations import bare
-from zadapter.base.phases import phase
+from zadapter.base.phases import Phase, phase
 from zadapter.base.translate_errors import explained
 from zadapter.errors import (
     StaleRewriteError,
@@ -25,6 +26,7 @@ from zadapter.errors import (
     VerificationError,
 )
 from zadapter.planning.options import check_deleted, named
+from zadapter.report.write_result import Deletion, WriteResult
 from zadapter.rewrite.file_by_file import ONE_TASK_A_FILE, matches, with_layouts
 from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
@@ -49,8 +51,8 @@ def append(
     backend: str | Factory | None = None,
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
-) -> int | None:
-    """Append *rows* to *table* in one commit, and return the new version.
+) -> WriteResult:
+    """Append *rows* to *table* in one commit.
 
     Args:
         table: A path.
@@ -59,22 +61,14 @@ def append(
         backoff: Retry policy for commits that lose a race.
         spark: A Spark session; None: the session of *rows*.
 
-    Returns:
-        The new version; None if it is unknown, since the answer to the commit was lost.
-
     Raises:
         UsageError: The columns or types of *rows* differ from those of the table.
         UnsupportedError: The engines of the table's format write rows, so zadapter does not.
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing("append", table, backend, _session(rows, spark)) as (found, opened):
-        attempts = Attempts(backoff)
-        return _retrying(
-            found,
-            attempts,
-            lambda current: _append(opened, named(table), current, rows, attempts, found.spark),
-        )
+    with _writing("append", table, backend, _session(rows, spark), backoff) as write:
+        return write.retrying(lambda snapshot: _append(write, snapshot, rows))
 
 
 @explained
@@ -85,8 +79,8 @@ def delete(
     backend: str | Factory | None = None,
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
-) -> int:
-    """Delete the rows of *table* for which *where* is true, and return their number.
+) -> Deletion:
+    """Delete the rows of *table* for which *where* is true.
 
     Files with such rows are rewritten without them, each by itself and in its order, in one commit.
     Rows that other writers append concurrently are kept. If other writers rewrite the same files,
@@ -107,14 +101,9 @@ def delete(
         UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
     """
     check_deleted(where)
-    with _writing("delete", table, backend, spark) as (found, opened):
-        check_functions(where, found.user_session)
-        attempts = Attempts(backoff)
-        return _retrying(
-            found,
-            attempts,
-            lambda current: _delete(opened, named(table), current, where, attempts, found.spark),
-        )
+    with _writing("delete", table, backend, spark, backoff) as write:
+        check_functions(where, write.table.user_session)
+        return write.retrying(lambda snapshot: _delete(write, snapshot, where))
 
 
 @explained
@@ -125,8 +114,8 @@ def overwrite(
     backend: str | Factory | None = None,
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
-) -> int | None:
-    """Replace the partitions that occur in *rows*, in one commit, and return the new version.
+) -> WriteResult:
+    """Replace the partitions that occur in *rows*, in one commit.
 
     Without partition columns, the whole table is replaced. Rows that other writers append
     concurrently are kept.
@@ -138,23 +127,19 @@ def overwrite(
         backoff: Retry policy for commits that lose a race.
         spark: A Spark session; None: the session of *rows*.
 
-    Returns:
-        The new version; None if it is unknown, since the answer to the commit was lost.
-
     Raises:
         UsageError: The columns or types of *rows* differ from those of the table.
         UnsupportedError: The engines of the table's format write rows, so zadapter does not.
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
-    with _writing("overwrite", table, backend, _session(rows, spark)) as (found, opened):
-        clone = found.spark
-        with phase("plan", named(table)) as step:
-            snapshot = found.snapshot()
-            live = opened.files(snapshot)
-            given = fitting(on(clone, rows), opened.read(snapshot, live.slice(0, 0)))
+    with _writing("overwrite", table, backend, _session(rows, spark), backoff) as write:
+        with write.phase("plan") as step:
+            snapshot = write.table.snapshot()
+            live = write.backend.files(snapshot)
+            given = write.given(snapshot, rows)
             step.note(version=snapshot.version)
-        change = _staged(opened, snapshot, given, clone, live, Operation.OVERWRITE)
+        change = _staged(write, snapshot, given, live, Operation.OVERWRITE)
         partitions = {str(value) for value in change.added["partition"].to_pylist()}
         in_partitions = pa.array(
             [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
@@ -163,7 +148,7 @@ def overwrite(
         if snapshot.partition:
             exchange = replace(exchange, removed=live.filter(in_partitions))
             change = replace(change, exchanges=(exchange,))
-        return _landed(opened, change, Attempts(backoff), clone)
+        return _landed(write, change)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -172,17 +157,49 @@ def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
     return spark or rows.sparkSession
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Write:
+    """A call that writes rows to a table."""
+
+    table: OpenTable
+    backend: VersionedBackend
+    attempts: Attempts
+    seconds: dict[str, float]
+
+    def phase(self, name: str, expected: int | None = None) -> AbstractContextManager[Phase]:
+        """Run a phase of the call."""
+        return phase(name, self.table.name, self.seconds, expected=expected)
+
+    def given(self, snapshot: Snapshot, rows: DataFrame) -> DataFrame:
+        """Return the caller's rows with the columns of the table."""
+        no_files = self.backend.files(snapshot).slice(0, 0)
+        return fitting(on(self.table.spark, rows), self.backend.read(snapshot, no_files))
+
+    def retrying(self, change: Callable[[Callable[[], Snapshot]], T]) -> T:
+        """Make a change of a version, and restart it if other writers rewrite its files."""
+        current = self.table.snapshot
+        while True:
+            try:
+                return change(current)
+            except StaleRewriteError:  # noqa: PERF203 - a restart costs far more
+                if not self.attempts.wait():
+                    raise
+                current = partial(self.backend.snapshot, self.table.name)
+
+
 @contextmanager
 def _writing(
     verb: str,
     table: str | PathLike[str],
     backend: str | Factory | None,
     spark: SparkSession | None,
-) -> Iterator[tuple[OpenTable, VersionedBackend]]:
-    """Yield the table, and its backend as one that writes rows."""
+    backoff: Backoff | None,
+) -> Iterator[_Write]:
+    """Open a table whose rows zadapter writes."""
+    seconds = dict[str, float]()
     with (
         open_table(named(table), backend, spark, writes=True, expressions=True) as found,
-        call(verb, named(table), found.user_session),
+        call(verb, named(table), found.user_session, seconds),
     ):
         opened = found.backend
         if not is_versioned(opened):
@@ -191,80 +208,62 @@ def _writing(
                 "of this format"
             )
         before_writing(opened.format, found.user_session)
-        yield found, opened
+        yield _Write(table=found, backend=opened, attempts=Attempts(backoff), seconds=seconds)
 
 
 def _staged(
-    opened: VersionedBackend,
+    write: _Write,
     snapshot: Snapshot,
     rows: DataFrame,
-    spark: SparkSession,
     removed: pa.Table,
     operation: Operation,
 ) -> Change:
     """Write and verify *rows*, and return the change that replaces *removed* by them."""
+    spark = write.table.spark
     size = file_stats.total(removed, "size") if operation is Operation.DELETE else None
-    with phase("write", snapshot.table, expected=size) as step:
-        written = opened.write(snapshot, rows, None, Encoding())
+    with write.phase("write", expected=size) as step:
+        written = write.backend.write(snapshot, rows, None, Encoding())
         step.note(files=len(written.paths))
-    with discarding(spark, [written]), phase("verify", snapshot.table) as step:
-        staged_files = staged(opened, snapshot, written, spark)
+    with discarding(spark, [written]), write.phase("verify") as step:
+        staged_files = staged(write.backend, snapshot, written, spark)
         step.note(**file_stats.totals([staged_files.files]))
     exchange = Exchange(removed=removed, added=staged_files.files)
     return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(staged_files,))
 
 
-def _landed(
-    opened: VersionedBackend, change: Change, attempts: Attempts, spark: SparkSession
-) -> int | None:
+def _landed(write: _Write, change: Change) -> WriteResult:
     """Commit *change*, and discard its staged files if it certainly did not land."""
-    facts = file_stats.totals([change.added])
-    with discarding(spark, change.staged, attempts), phase("commit", change.base.table) as step:
-        version = publish(opened, change, attempts).version
+    added, removed = change.added, change.removed
+    facts, attempts = file_stats.totals([added]), write.attempts
+    with (
+        discarding(write.table.spark, change.staged, attempts),
+        write.phase("commit") as step,
+    ):
+        version = publish(write.backend, change, attempts).version
         step.note(version=version, **facts)
-    return version
+    return WriteResult(
+        table=write.table.name,
+        versions=(version,),
+        files_added=added.num_rows,
+        files_removed=removed.num_rows,
+        rows_added=file_stats.total(added, "rows"),
+        rows_removed=file_stats.total(removed, "rows"),
+        seconds=write.seconds,
+    )
 
 
-def _retrying(
-    table: OpenTable, attempts: Attempts, change: Callable[[Callable[[], Snapshot]], T]
-) -> T:
-    """Make a change of a version, and restart it if other writers have rewritten its files."""
-    current = table.snapshot
-    while True:
-        try:
-            return change(current)
-        except StaleRewriteError:  # noqa: PERF203 - a restart costs far more
-            if not attempts.wait():
-                raise
-            current = partial(table.backend.snapshot, table.name)
-
-
-def _append(
-    opened: VersionedBackend,
-    table: str,
-    current: Callable[[], Snapshot],
-    rows: DataFrame,
-    attempts: Attempts,
-    spark: SparkSession,
-) -> int | None:
-    with phase("plan", table) as step:
+def _append(write: _Write, current: Callable[[], Snapshot], rows: DataFrame) -> WriteResult:
+    with write.phase("plan") as step:
         snapshot = current()
-        no_files = opened.files(snapshot).slice(0, 0)
-        given = fitting(on(spark, rows), opened.read(snapshot, no_files))
+        given = write.given(snapshot, rows)
         step.note(version=snapshot.version)
-    change = _staged(opened, snapshot, given, spark, no_files, Operation.APPEND)
-    return _landed(opened, change, attempts, spark)
+    no_files = write.backend.files(snapshot).slice(0, 0)
+    return _landed(write, _staged(write, snapshot, given, no_files, Operation.APPEND))
 
 
-def _delete(
-    opened: VersionedBackend,
-    table: str,
-    current: Callable[[], Snapshot],
-    where: str,
-    attempts: Attempts,
-    spark: SparkSession,
-) -> int:
-    with phase("plan", table) as step:
+def _delete(write: _Write, current: Callable[[], Snapshot], where: str) -> Deletion:
+    table, spark, opened = write.table.name, write.table.spark, write.backend
+    with write.phase("plan") as step:
         snapshot = current()
         candidates = pruned(opened, snapshot, where, spark, later=True)
         files, counts = candidates.files, dict[str, int]()
@@ -277,17 +276,18 @@ def _delete(
         deleted = sum(counts.values())
         step.note(version=snapshot.version, **file_stats.totals([files]))
     if not deleted:
-        return 0
+        return Deletion(table=table, seconds=write.seconds, rows_deleted=0)
     rows = opened.read(snapshot, files)
     # rows for which the condition is null are kept
     remaining = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
     layouts = dict(zip(names, candidates.files["layout"].to_pylist(), strict=True))
-    change = _staged(opened, snapshot, remaining, spark, files, Operation.DELETE)
+    change = _staged(write, snapshot, remaining, files, Operation.DELETE)
     with discarding(spark, change.staged):
         change = with_layouts(change, remaining, layouts)
         _check_remaining(table, change, deleted)
-    _landed(opened, change, attempts, spark)
-    return deleted
+    done = _landed(write, change)
+    fields = {field.name: getattr(done, field.name) for field in dataclasses.fields(done)}
+    return Deletion(**fields, rows_deleted=deleted)
 
 
 def _check_remaining(table: str, change: Change, deleted: int) -> None:

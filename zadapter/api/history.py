@@ -1,6 +1,6 @@
 """``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from datetime import timedelta
 from os import PathLike
@@ -12,9 +12,10 @@ from zadapter.base.phases import phase
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.planning.options import check_flags, named
+from zadapter.report.write_result import Cleanup, Publication, WriteResult
 from zadapter.spark.jobs import call
-from zadapter.spark.opening import open_table
-from zadapter.table.snapshot import Commit, Publication
+from zadapter.spark.opening import open_in, session_for
+from zadapter.table.snapshot import Commit
 
 WEEK = timedelta(days=7)
 
@@ -33,7 +34,7 @@ def history(
         UnsupportedError: The table's format keeps its own history.
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
-    with _versioned("history", table, backend, spark) as opened, phase("plan", named(table)):
+    with _versioned("history", table, backend, spark, {}) as opened, phase("plan", named(table)):
         return opened.history(named(table))
 
 
@@ -44,8 +45,8 @@ def restore(
     *,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
-) -> int:
-    """Commit the rows of an older version as a new version, and return its number.
+) -> WriteResult:
+    """Commit the rows of an older version as a new version.
 
     Raises:
         UsageError: There is no such table or version.
@@ -57,13 +58,22 @@ def restore(
     """
     if isinstance(version, bool) or not isinstance(version, int):
         raise UsageError(f"version must be an integer, not {version!r}")
+    seconds = dict[str, float]()
     with (
-        _versioned("restore", table, backend, spark) as opened,
-        phase("commit", named(table)) as step,
+        _versioned("restore", table, backend, spark, seconds) as opened,
+        phase("commit", named(table), seconds) as step,
     ):
-        restored = opened.restore(named(table), version)
-        step.note(version=restored)
-        return restored
+        commit = opened.restore(named(table), version)
+        step.note(version=commit.version)
+    return WriteResult(
+        table=named(table),
+        versions=(commit.version,),
+        files_added=commit.files_added,
+        files_removed=commit.files_removed,
+        rows_added=commit.rows_added,
+        rows_removed=commit.rows_removed,
+        seconds=seconds,
+    )
 
 
 @explained
@@ -101,13 +111,22 @@ def publish(
             next call that writes to the table finishes it.
     """
     check_flags(dry_run=dry_run)
+    seconds = dict[str, float]()
     with (
-        _versioned("publish", folder, backend, spark) as opened,
-        phase("plan" if dry_run else "commit", named(folder)) as step,
+        _versioned("publish", folder, backend, spark, seconds) as opened,
+        phase("plan" if dry_run else "commit", named(folder), seconds) as step,
     ):
         published = opened.publish_folder(named(folder), dry_run=dry_run)
         step.note(version=published.version, files=len(published.moved))
-        return published
+    return Publication(
+        table=published.table,
+        versions=published.versions,
+        seconds=seconds,
+        shown=published.version,
+        moved=published.moved,
+        removed=published.removed,
+        dry_run=published.dry_run,
+    )
 
 
 @explained
@@ -118,7 +137,7 @@ def vacuum(
     dry_run: bool = True,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
-) -> list[str]:
+) -> Cleanup:
     """Delete files needed only by versions that were replaced more than *older_than* ago.
 
     Versions that lose files can no longer be read. Files unknown to zadapter and files of commits
@@ -133,7 +152,7 @@ def vacuum(
         spark: A Spark session; None: the running session, or a new one.
 
     Returns:
-        Paths of the deleted files, relative to the table.
+        The paths of the deleted files; the versions are those that record the vacuum.
 
     Raises:
         UsageError: There is no such table, or the time is negative.
@@ -146,13 +165,21 @@ def vacuum(
         raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
     if older_than < timedelta(0):
         raise UsageError(f"older_than= must not be negative: {older_than}")
+    seconds = dict[str, float]()
     with (
-        _versioned("vacuum", table, backend, spark) as opened,
-        phase("plan" if dry_run else "commit", named(table)) as step,
+        _versioned("vacuum", table, backend, spark, seconds) as opened,
+        phase("plan" if dry_run else "commit", named(table), seconds) as step,
     ):
         deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
-        step.note(files=len(deleted))
-        return deleted
+        step.note(files=len(deleted.paths))
+    return Cleanup(
+        table=named(table),
+        versions=deleted.versions,
+        files_removed=0 if dry_run else len(deleted.paths),
+        seconds=seconds,
+        paths=tuple(deleted.paths),
+        dry_run=dry_run,
+    )
 
 
 @contextmanager
@@ -161,10 +188,13 @@ def _versioned(
     table: str | PathLike[str],
     backend: str | Factory | None,
     spark: SparkSession | None,
+    seconds: MutableMapping[str, float],
 ) -> Iterator[VersionedBackend]:
+    session = session_for([named(table)], backend, spark)
     with (
-        open_table(named(table), backend, spark) as found,
-        call(verb, named(table), found.user_session),
+        # no clone: a publication refreshes what the caller's session has cached of the catalog
+        open_in(session, named(table), backend, session) as found,
+        call(verb, named(table), found.user_session, seconds),
     ):
         if not is_versioned(found.backend):
             raise UnsupportedError(

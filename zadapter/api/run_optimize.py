@@ -198,15 +198,18 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
     files_after = pa.concat_tables(
         [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
     )
+    rows = sum(file_stats.total(table, "rows") for table in added)
     plan_of_call = _priced(rewrite_plan, options)
     return Report(
+        table=plan_of_call.table,
         plan=plan_of_call,
         versions=tuple(tally.versions),
         files_removed=removed.num_rows,
         files_added=sum(table.num_rows for table in added),
         bytes_removed=file_stats.total(removed, "size"),
         bytes_added=sum(file_stats.total(table, "size") for table in added),
-        rows=sum(file_stats.total(table, "rows") for table in added),
+        rows_added=rows,
+        rows_removed=rows,  # as many, which is verified before each commit
         share_after=rewrite_plan.share_read(files_after),
         stale=tuple(tally.stale),
         jobs_left=tally.jobs_left,

@@ -19,10 +19,11 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import (
     Change,
     Commit,
-    Publication,
+    Published,
     Snapshot,
     Source,
     Staged,
+    Vacuumed,
     Written,
 )
 from zadapter.table.spec import Definition
@@ -155,13 +156,13 @@ class VersionedBackend(Backend, Protocol):
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first."""
 
-    def restore(self, table: str, version: int) -> int:
-        """Commit the files of an older version as a new version; return its number."""
+    def restore(self, table: str, version: int) -> Commit:
+        """Commit the files of an older version as a new version."""
 
-    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
-        """Delete files needed only by versions older than *older_than*; return their paths."""
+    def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> Vacuumed:
+        """Delete files needed only by versions older than *older_than*."""
 
-    def publish_folder(self, table: str, *, dry_run: bool) -> Publication:
+    def publish_folder(self, table: str, *, dry_run: bool) -> Published:
         """Make the visible files of the folder exactly the files of the newest version."""
 
 

@@ -72,7 +72,7 @@ def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
         result = zadapter.migrate(**vars(options), spark=spark)
         version = result.target_version
         return told(
-            "" if version is None else f"{target}: committed version {version}",
+            f"{target}: committed version {version}" if result.committed else "",
             lambda: facts(result.to_dict(), result.facts()),
         )
 

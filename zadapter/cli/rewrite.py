@@ -24,7 +24,7 @@ from zadapter.cli.options import (
 )
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.report.report import shown_versions
+from zadapter.report.write_result import shown_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -145,8 +145,8 @@ def append(
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
-        version = zadapter.append(table, source.read(spark), backend=backend, spark=spark)
-        return _committed(table, version)
+        done = zadapter.append(table, source.read(spark), backend=backend, spark=spark)
+        return _committed(table, done)
 
     return Call(function="append", tables=(table, source.checked_path), backend=backend, run=run)
 
@@ -164,18 +164,18 @@ def overwrite(
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
-        version = zadapter.overwrite(table, source.read(spark), backend=backend, spark=spark)
-        return _committed(table, version)
+        done = zadapter.overwrite(table, source.read(spark), backend=backend, spark=spark)
+        return _committed(table, done)
 
     return Call(function="overwrite", tables=(table, source.checked_path), backend=backend, run=run)
 
 
-def _committed(table: str, version: int | None) -> Result:
+def _committed(table: str, done: zadapter.WriteResult) -> Result:
+    version = done.version
     shown = "version unknown: the answer was lost" if version is None else f"version {version}"
-    document = {"table": table, "version": version}
     return told(
         f"{table}: committed {shown}",
-        lambda: facts(document, {"table": table, "committed": shown}),
+        lambda: facts(done.to_dict(), {**done.facts(), "committed": shown}),
     )
 
 
@@ -191,12 +191,10 @@ def delete(
     check_deleted(where)
 
     def run(spark: "SparkSession") -> Result:
-        rows = zadapter.delete(table, where, backend=backend, spark=spark)
+        done = zadapter.delete(table, where, backend=backend, spark=spark)
         return told(
-            f"{table}: {rows:,} rows deleted" if rows else "",
-            lambda: facts(
-                {"table": table, "rows": rows}, {"table": table, "rows deleted": f"{rows:,}"}
-            ),
+            f"{table}: {done.rows_deleted:,} rows deleted" if done.committed else "",
+            lambda: facts(done.to_dict(), done.facts()),
         )
 
     return Call(function="delete", tables=(table,), backend=backend, run=run)

@@ -52,14 +52,11 @@ def restore(
     """Commit the rows of an older version of TABLE, plain Parquet, as a new version."""
 
     def run(spark: "SparkSession") -> Result:
-        committed = zadapter.restore(table, version, backend=backend, spark=spark)
-        readable = {"restored": f"version {version}", "committed": f"version {committed}"}
+        done = zadapter.restore(table, version, backend=backend, spark=spark)
+        readable = {"table": table, "restored": f"version {version}"}
         return told(
-            f"{table}: version {version} restored, committed version {committed}",
-            lambda: facts(
-                {"table": table, "restored": version, "version": committed},
-                {"table": table, **readable},
-            ),
+            f"{table}: version {version} restored, committed version {done.version}",
+            lambda: facts({**done.to_dict(), "restored": version}, readable | done.counts()),
         )
 
     return Call(function="restore", tables=(table,), backend=backend, run=run)
@@ -77,17 +74,10 @@ def publish(
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.publish(folder, dry_run=dry_run, backend=backend, spark=spark)
-        would = "would be " if dry_run else ""
-        readable = {
-            "folder": done.table,
-            "version": str(done.version),
-            f"files {would}moved": f"{len(done.moved):,}",
-            f"files {would}deleted": f"{len(done.removed):,}",
-        }
         changed = not (dry_run or done.nothing_to_do)
         return told(
-            f"{folder}: version {done.version} published" if changed else "",
-            lambda: facts({**asdict(done), "nothing_to_do": done.nothing_to_do}, readable),
+            f"{folder}: version {done.shown} published" if changed else "",
+            lambda: facts(done.to_dict(), done.facts()),
         )
 
     return Call(function="publish", tables=(folder,), backend=backend, run=run)
@@ -112,15 +102,14 @@ def vacuum(
     age = parse_age(older_than, "--older-than")
 
     def run(spark: "SparkSession") -> Result:
-        paths = zadapter.vacuum(
-            table, older_than=age, dry_run=dry_run, backend=backend, spark=spark
-        )
-        note = f"{len(paths)} files {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
+        done = zadapter.vacuum(table, older_than=age, dry_run=dry_run, backend=backend, spark=spark)
+        count = len(done.paths)
+        note = f"{count} files {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
         return told(
-            "" if dry_run or not paths else f"{table}: {note}",
+            f"{table}: {note}" if done.committed else "",
             lambda: Result(
-                documents=[as_json({"table": table, "dry_run": dry_run, "files": paths})],
-                table=listing(["file"], [[path] for path in paths]),
+                documents=[as_json(done.to_dict())],
+                table=listing(["file"], [[path] for path in done.paths]),
                 note=note,
             ),
         )

@@ -261,7 +261,7 @@ def report(
     return Migration(
         table=context.table,
         format=snapshot.format,
-        version=snapshot.version,
+        source_version=snapshot.version,
         target=context.target_table,
         to=context.to,
         mode=mode,

@@ -76,6 +76,9 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         file_count=staged_files.files.num_rows,
         files=staged_files.files,
         size=total(staged_files.files, "size"),
+        versions=(version,),
+        files_added=staged_files.files.num_rows,
+        rows_added=total(staged_files.files, "rows"),
         target_version=head.version,
         proof=proven,
     )

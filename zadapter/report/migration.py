@@ -10,6 +10,7 @@ from zadapter.base.printable import listed
 from zadapter.base.secrets import mask_fields
 from zadapter.base.sizes import show
 from zadapter.report.facts import Facts
+from zadapter.report.write_result import WriteResult, shown_seconds
 from zadapter.table.spec import Note, Status
 
 
@@ -43,12 +44,16 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migration(Facts):
-    """Result of a migration, or of a dry run."""
+class Migration(WriteResult):
+    """Result of a migration, or of a dry run.
 
-    table: str
+    ``table`` is the old table; versions, files and rows are those of the new one. If an earlier
+    call has created it, this call commits nothing.
+    """
+
     format: str
-    version: int | None
+    """Format of the old table."""
+    source_version: int | None
     """The migrated version of the old table; None: a folder that is not registered as a table."""
     target: str
     to: str
@@ -66,12 +71,10 @@ class Migration(Facts):
     size: int
     """Bytes of these files."""
     target_version: int | None = None
-    """The new version of the new table; None: nothing was written."""
+    """The version of the new table that was compared; None: nothing was written."""
     proof: Proof | None = None
     notes: tuple[str, ...] = ()
     """Notes on shared files."""
-    seconds: Mapping[str, float]
-    """Seconds by phase."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
     """These files."""
 
@@ -88,7 +91,8 @@ class Migration(Facts):
 
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
-        version = "no version yet" if self.version is None else f"version {self.version}"
+        source = self.source_version
+        version = "no version yet" if source is None else f"version {source}"
         facts = {
             "from": f"{self.table} ({self.format}, {version})",
             "to": f"{self.target} ({self.to})",
@@ -107,7 +111,7 @@ class Migration(Facts):
         if self.proof is not None:
             facts |= _proven(self.proof)
         if self.seconds:
-            facts["seconds"] = ", ".join(f"{k} {v:.1f}" for k, v in self.seconds.items())
+            facts["seconds"] = shown_seconds(self.seconds)
         committed = self.target_version is not None
         facts["committed"] = f"version {self.target_version}" if committed else "nothing"
         return facts

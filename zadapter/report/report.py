@@ -15,15 +15,10 @@ from zadapter.report.facts import Facts
 from zadapter.report.pictures.figures import clusters, with_bounds
 from zadapter.report.plan import Plan
 from zadapter.report.plan_text import Summary
+from zadapter.report.write_result import WriteResult, shown_seconds, shown_versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def shown_versions(versions: Sequence[int | None]) -> str:
-    """Return committed versions as text."""
-    named = ["unknown" if version is None else str(version) for version in versions]
-    return f"version {listed(named)}" if named else "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +40,12 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(Facts):
+class Report(WriteResult):
     """Result of an optimize."""
 
     plan: Plan
-    versions: tuple[int | None, ...]
-    """Committed versions; None for a commit that landed although its answer was lost."""
-    files_removed: int
-    files_added: int
     bytes_removed: int
     bytes_added: int
-    rows: int
-    """Rows in the committed files."""
     share_after: float
     """Mean share of the table's rows that a range filter reads now, according to the stats."""
     stale: tuple[str, ...]
@@ -70,8 +59,6 @@ class Report(Facts):
     earlier_runs: tuple[str, ...] = ()
     """Earlier calls that did not end: how far they came, and what became of the files that they had
     staged; one line each."""
-    seconds: Mapping[str, float]
-    """Seconds by phase: plan, fit (sample, fit and predict), write, verify, commit, and total."""
     verification: Verification
     """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
@@ -97,7 +84,7 @@ class Report(Facts):
 
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:
         """Return the fields as JSON values, and the sum of the cost."""
-        document = Facts.to_dict(self, files=files)
+        document = WriteResult.to_dict(self, files=files)
         return document | {"plan": self.plan.to_dict(files=files), "price": self.price}
 
     def plot(self, columns: Sequence[str] | None = None) -> "Figure":
@@ -129,13 +116,13 @@ class Report(Facts):
             return facts
         facts["files"] = plan_text.counted(self.plan, self.files_removed, self.files_added)
         facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
-        facts["rows"] = f"{self.rows:,}"
+        facts["rows"] = f"{self.rows_added:,}"
         facts.pop("note", None)
         if self.plan.columns:
             facts["a filter reads"] = plan_text.by_file(self.plan, self.share_after)
             facts |= plan_text.noted(self.plan, self.share_after)
         facts["verified by"] = str(self.verification)
-        facts["seconds"] = ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())
+        facts["seconds"] = shown_seconds(self.seconds)
         facts["cost"] = str(self.cost)
         if self.plan.prices is not None:
             facts["price"] = show_sum(self.price)

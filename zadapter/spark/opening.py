@@ -30,13 +30,13 @@ from zadapter.table.snapshot import Snapshot
 
 @dataclass(frozen=True, kw_only=True)
 class OpenTable:
-    """A table that is open in a clone of the caller's session."""
+    """A table that is open."""
 
     name: str
     backend: Backend
     factory: Factory
     spark: SparkSession
-    """The clone, in which the backend reads and writes."""
+    """The session in which the backend reads and writes, mostly a clone of the caller's."""
     user_session: SparkSession
     detected: Snapshot | None
     """The version by which the format was detected; None: the caller named the format."""
@@ -122,7 +122,10 @@ def open_in(
     *,
     kept: bool = False,
 ) -> Iterator[OpenTable]:
-    """Open a table in a clone that other tables may share; see :func:`open_table`."""
+    """Open a table in a clone that other tables may share, or in the session itself.
+
+    See :func:`open_table`.
+    """
     if backend is None:
         table = _detected(name, session, clone)
     else:

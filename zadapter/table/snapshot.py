@@ -239,8 +239,8 @@ class Commit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publication:
-    """Result of publishing a folder, or of a dry run."""
+class Published:
+    """What a backend has published of a folder, or would publish."""
 
     table: str
     """The table as the caller named it."""
@@ -252,18 +252,23 @@ class Publication:
     """Visible files of older versions, which were deleted."""
     dry_run: bool
     """Whether nothing was changed."""
+    versions: tuple[int, ...] = ()
+    """Versions that were committed, each of which moves files."""
 
     @property
     def nothing_to_do(self) -> bool:
         """Whether the folder already showed the newest version."""
         return not self.moved and not self.removed
 
-    def __str__(self) -> str:
-        would = "would be " if self.dry_run else ""
-        return (
-            f"{self.table}: version {self.version}, {len(self.moved):,} files {would}moved, "
-            f"{len(self.removed):,} {would}deleted"
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class Vacuumed:
+    """What a backend has deleted of old versions, or would delete."""
+
+    paths: list[str]
+    """Paths relative to the table."""
+    versions: tuple[int, ...] = ()
+    """Versions that were committed: they say which versions have expired."""
 
 
 def keys(files: pa.Table) -> set[tuple[str, str | None]]:

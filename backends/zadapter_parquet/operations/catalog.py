@@ -6,7 +6,7 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from zadapter.errors import UnsupportedError
-from zadapter.table.snapshot import Publication, Snapshot
+from zadapter.table.snapshot import Published, Snapshot, Vacuumed
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import external_changes, publishing, registration, vacuuming
@@ -62,7 +62,7 @@ def _check_columns(listed_as: CatalogTable, found: Snapshot) -> None:
             )
 
 
-def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Publication:
+def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Published:
     """Publish the newest version, also to readers of the catalog.
 
     Raises:
@@ -78,7 +78,7 @@ def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Publication:
     return publication
 
 
-def vacuum(spark: SparkSession, table: str, older_than: timedelta, *, dry_run: bool) -> list[str]:
+def vacuum(spark: SparkSession, table: str, older_than: timedelta, *, dry_run: bool) -> Vacuumed:
     """Delete files of old versions, except files that readers of the catalog see.
 
     Raises:

@@ -68,21 +68,21 @@ def older(files: Files, version: Version, table: str, time: datetime) -> pa.Chun
 
 def history(log: Log) -> list[Commit]:
     """Return the commits of all versions, newest first, after verifying the chain of entries."""
-    entries = reversed(list(log.between(-1, log.head().version)))
-    return [
-        Commit(
-            version=entry.version,
-            timestamp=datetime.fromtimestamp(entry.timestamp / 1_000, timezone.utc),
-            operation=entry.operation.value,
-            id=entry.transaction,
-            **entry.summary,
-        )
-        for entry in entries
-    ]
+    return [*map(_commit, reversed(list(log.between(-1, log.head().version))))]
 
 
-def restore(files: Files, table: str, version: int) -> int:
-    """Commit a new version with the files of *version*, and return its number.
+def _commit(entry: Entry) -> Commit:
+    return Commit(
+        version=entry.version,
+        timestamp=datetime.fromtimestamp(entry.timestamp / 1_000, timezone.utc),
+        operation=entry.operation.value,
+        id=entry.transaction,
+        **entry.summary,
+    )
+
+
+def restore(files: Files, table: str, version: int) -> Commit:
+    """Commit a new version with the files of *version*.
 
     Raises:
         VersionExpiredError: The version's files may have been deleted.
@@ -110,7 +110,7 @@ def restore(files: Files, table: str, version: int) -> int:
             summary=_difference(old, now),
         )
         if log.claimed(entry):
-            return entry.version
+            return _commit(entry)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 

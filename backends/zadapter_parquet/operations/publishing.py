@@ -6,7 +6,7 @@ from posixpath import basename
 
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
-from zadapter.table.snapshot import Publication
+from zadapter.table.snapshot import Published
 from zadapter_parquet.format.entries import Entry, Operation
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
@@ -22,7 +22,7 @@ _COPY_LIMIT = 5 << 30
 """Bytes of the largest object that S3 copies in one request (API reference, CopyObject)."""
 
 
-def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
+def publish(files: Files, table: str, *, dry_run: bool) -> Published:
     """Make the visible files those of the newest version.
 
     Raises:
@@ -36,7 +36,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
     log = Log(files, table)
     if dry_run:
         return _planned(log, files, table)
-    done: dict[int, Moves] = {}
+    done, begun = dict[int, Moves](), list[int]()
     for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
@@ -51,24 +51,25 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Publication:
                 # earlier guards have no owner, unless there is a newer version
                 _check_newest(log, table, head)
                 guard_files.remove(files, guards)
-                return _publication(table, head, done.values(), dry_run=False)
+                return _publication(table, head, done.values(), begun, dry_run=False)
             renamed = {old: new for new, old in moves.names.items()}
             parts = stats_table.renamed(files, head.parts, renamed)
             # earlier versions need files that are about to be deleted
             oldest = head.version + 1
-            begun = moving.begin(
+            entry = moving.begin(
                 log, files, head, Operation.PUBLISH, moves, parts=parts, oldest=oldest
             )
-            done[begun.version] = moves
+            done[entry.version] = moves
+            begun.append(entry.version)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
-def _planned(log: Log, files: Files, table: str) -> Publication:
+def _planned(log: Log, files: Files, table: str) -> Published:
     for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
             moves = _current_moves(log, files, table, head)
-            return _publication(table, head, [moves], dry_run=True)
+            return _publication(table, head, [moves], (), dry_run=True)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
@@ -91,14 +92,17 @@ def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = N
         raise ConflictError(f"{table} was changed by another writer; retry") from cause
 
 
-def _publication(table: str, head: Entry, done: Iterable[Moves], *, dry_run: bool) -> Publication:
+def _publication(
+    table: str, head: Entry, done: Iterable[Moves], begun: Iterable[int], *, dry_run: bool
+) -> Published:
     published = [moves for moves in done if moves.visible]
-    return Publication(
+    return Published(
         table=table,
         version=head.version,
         moved={old: new for moves in published for new, old in moves.names.items()},
         removed=tuple(sorted({path for moves in published for path in moves.deletes})),
         dry_run=dry_run,
+        versions=tuple(begun),
     )
 
 

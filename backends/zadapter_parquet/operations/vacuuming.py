@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
+from zadapter.table.snapshot import Vacuumed
 from zadapter_parquet.format.entries import Entry, Operation, Part
 from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import ASIDE, DATA, HIDDEN
@@ -21,8 +22,8 @@ from zadapter_parquet.store.contract import Files
 
 def vacuum(
     files: Files, table: str, older_than: timedelta, *, dry_run: bool, keep_visible: bool = False
-) -> list[str]:
-    """Delete files needed only by versions older than *older_than*, and return their paths.
+) -> Vacuumed:
+    """Delete files needed only by versions older than *older_than*.
 
     A log entry first expires the versions, so they cannot be restored; then their files are
     deleted. Files that were never committed are deleted after a log entry has aborted their commit.
@@ -53,8 +54,9 @@ def vacuum(
     if keep_visible:
         _check_hidden(table, deletable)
     if dry_run or not deletable:
-        return deletable
-    _commit(log, table, Operation.VACUUM, oldest=oldest)
+        return Vacuumed(paths=deletable)
+    expired = _commit(log, table, Operation.VACUUM, oldest=oldest)
+    versions = [expired.version]
     # stats last: after an interruption, they still list the remaining files
     deleted = sorted(
         _unneeded(files, log, table, oldest, cutoff),
@@ -67,10 +69,12 @@ def vacuum(
     guard_files.put(files, (path for path in deleted if not path.startswith(HIDDEN)), uuid4().hex)
     files.delete(deleted)
     for folder, paths in orphans.items():
-        if _abort(log, table, folder):
+        aborted = _abort(log, table, folder)
+        if aborted.operation is Operation.ABORT:
             files.delete(paths)
             deleted += paths
-    return sorted(deleted)
+            versions += [aborted.version]
+    return Vacuumed(paths=sorted(deleted), versions=tuple(versions))
 
 
 def _check_hidden(table: str, paths: Iterable[str]) -> None:
@@ -221,25 +225,26 @@ def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     return {folder: paths for folder, paths in folders.items() if folder not in recent}
 
 
-def _abort(log: Log, table: str, folder: str) -> bool:
-    """Abort a commit permanently, and return whether it had not succeeded before."""
+def _abort(log: Log, table: str, folder: str) -> Entry:
+    """Abort a commit permanently, and return the entry of the folder: it may have succeeded."""
     return _commit(log, table, Operation.ABORT, folder=folder)
 
 
-def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> bool:
+def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> Entry:
     seen = -1
     for _ in Attempts():
         head = log.head()
         # the folder may have been committed or aborted meanwhile
         for entry in log.between(seen, head.version) if "folder" in fields else ():
             if entry.folder == fields["folder"]:
-                return entry.operation is Operation.ABORT
+                return entry
         seen = head.version
         entry_fields = {**fields, "oldest": max(head.oldest, fields.get("oldest", 0))}
-        if log.claimed(
-            commit_entries.following(log, head, operation, transaction=uuid4().hex, **entry_fields)
-        ):
-            return True
+        entry = commit_entries.following(
+            log, head, operation, transaction=uuid4().hex, **entry_fields
+        )
+        if log.claimed(entry):
+            return entry
     raise ConflictError(
         f"{table}: other writers committed first in all attempts; nothing more was deleted. Retry"
     )

@@ -123,7 +123,7 @@ def test_a_tested_feature_stays_and_so_do_the_rows(lake, spark, name):
 
     report = lake.optimize(path, force=True)
 
-    assert report.rows == len(before)
+    assert report.rows_added == len(before)
     assert lake.rows(path) == before
     assert protocol(lake, path) == stated
     added = [action["add"] for action in lake.log(path)[-1] if "add" in action]

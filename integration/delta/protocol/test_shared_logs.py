@@ -79,7 +79,7 @@ def test_a_checkpoint_of_another_table_is_not_taken_from_memory(lake, spark):
 
     report = lake.optimize(path, force=True)
 
-    assert report.rows == 30
+    assert report.rows_added == 30
     log = commits(lake, path)
     assert len(log) == 4
     assert {a["remove"]["path"] for a in log[3] if "remove" in a} == {
@@ -113,7 +113,7 @@ def test_a_copy_that_was_put_back_is_the_same_table(lake, spark, between, more):
 
     report = lake.optimize(path, backend=between(put_back), backoff=NOW)
 
-    assert report.rows == 100
+    assert report.rows_added == 100
     rows = deltalake.DeltaTable(path).to_pyarrow_table()["a"].to_pylist()
     assert sorted(rows) == list(range(100 + 10 * more))
 
@@ -129,4 +129,4 @@ def test_a_table_that_was_dropped_and_created_is_another_one_from_then_on(lake, 
     second = DeltaBackend(spark).snapshot(path)
 
     assert first.id != second.id == str(deltalake.DeltaTable(path).metadata().id)
-    assert lake.optimize(path, force=True).rows == 7
+    assert lake.optimize(path, force=True).rows_added == 7

@@ -55,7 +55,7 @@ def test_every_moment_keeps_its_rows(lake, spark, table, zone):
         report = lake.optimize(table, force=True)
         assert spark.conf.get(ZONE) == zone
 
-    assert report.rows == 90
+    assert report.rows_added == 90
     assert microseconds(spark, table) == before == by_deltalake(table)
     assert by_sql(table) == before
     values = [a["add"]["partitionValues"]["ts"] for a in lake.log(table)[-1] if "add" in a]

@@ -92,7 +92,7 @@ def check(lake, name):
 
     report = lake.optimize(name, by=["k"], force=True)
 
-    assert report.rows == len(before)
+    assert report.rows_added == len(before)
     assert kept(lake, name) == before
     after = folders(lake, name)
     assert {*after} <= partitions
@@ -150,7 +150,7 @@ def test_two_specs_with_a_field_of_one_name(lake, case):
     assert found.count() == 2
     report = lake.optimize(name, by=["id"], force=True)
 
-    assert report.rows == 180
+    assert report.rows_added == 180
     assert kept(lake, name) == before
     assert {file.spec_id for file in lake.files(name)} == {lake.table(name).spec().spec_id}
 

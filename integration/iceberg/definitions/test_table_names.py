@@ -109,7 +109,7 @@ def test_the_table_of_a_branch_s_name_is_rewritten(lake, spark, tables):
 
     report = zadapter.optimize("ice.n.sub.branch_x", by=["name"], force=True, spark=spark)
 
-    assert report.rows == len(rows) == 2
+    assert report.rows_added == len(rows) == 2
     assert lake.java("ice.n.sub.branch_x").currentSnapshot().operation() == "replace"
     assert sorted(spark.table("ice.n.sub.branch_x").collect()) == sorted(rows)
     assert lake.java("ice.n.sub").currentSnapshot().operation() == "append"

@@ -51,9 +51,9 @@ def test_all_verbs(spark, s3, scheme):
     assert report.share_after < 0.7
     assert report.share_after == pytest.approx(plan.share_after, abs=0.05)
 
-    assert zadapter.append(table, spark.sql("SELECT 5000L a, 1L b, 1 p")) == 2
-    assert zadapter.delete(table, "a = 5000", spark=spark) == 1
-    assert zadapter.overwrite(table, spark.sql("SELECT 6000L a, 1L b, 1 p")) == 4
+    assert zadapter.append(table, spark.sql("SELECT 5000L a, 1L b, 1 p")).version == 2
+    assert zadapter.delete(table, "a = 5000", spark=spark).rows_deleted == 1
+    assert zadapter.overwrite(table, spark.sql("SELECT 6000L a, 1L b, 1 p")).version == 4
     few = zadapter.files(table, where="a < 30", row_groups=True, spark=spark)
     every = zadapter.files(table, spark=spark)
     assert 0 < few.num_rows < every.num_rows / 2
@@ -61,14 +61,14 @@ def test_all_verbs(spark, s3, scheme):
     assert [zadapter.read(table, version=v, spark=spark).count() for v in range(5)] == [
         2_000, 2_000, 2_001, 2_000, 1_001,
     ]  # fmt: skip
-    assert zadapter.restore(table, 1) == 5
+    assert zadapter.restore(table, 1).version == 5
     assert zadapter.read(table, where="a < 30", spark=spark).count() == 30
     assert [c.operation for c in zadapter.history(table)] == [
         "restore", "overwrite", "delete", "append", "optimize", "register",
     ]  # fmt: skip
     before = set(s3.keys(table.rpartition("/")[2]))
     gone = zadapter.vacuum(table, older_than=timedelta(0), dry_run=False, spark=spark)
-    assert len(gone) == len(before - set(s3.keys(table.rpartition("/")[2]))) > 0
+    assert len(gone.paths) == len(before - set(s3.keys(table.rpartition("/")[2]))) > 0
     assert zadapter.read(table, spark=spark).count() == 2_000
     zadapter.publish(table, spark=spark)
     assert listed(s3, table) == zadapter.read(table, spark=spark).count() == 2_000

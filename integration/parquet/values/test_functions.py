@@ -55,7 +55,7 @@ def test_an_operator_is_no_call(lake, spark, other):
     other.udf.register("isnull", lambda value: True, "boolean")
 
     assert zadapter.read(table, where="a IS NULL", spark=other).count() == 0
-    assert zadapter.delete(table, "a IS NULL OR a = 3", spark=other) == 1
+    assert zadapter.delete(table, "a IS NULL OR a = 3", spark=other).rows_deleted == 1
 
 
 def test_a_function_of_another_name_is_called(lake, spark, other):
@@ -65,7 +65,7 @@ def test_a_function_of_another_name_is_called(lake, spark, other):
     other.udf.register("mine", lambda value: value == 5, "boolean")
 
     assert zadapter.read(table, where="mine(a)", spark=other).count() == 1
-    assert zadapter.delete(table, "mine(a) AND isnotnull(a)", spark=other) == 1
+    assert zadapter.delete(table, "mine(a) AND isnotnull(a)", spark=other).rows_deleted == 1
     assert 5 not in live(table)["a"].to_pylist()
 
 
@@ -81,5 +81,5 @@ def test_zadapter_calls_sparks_own_functions(lake, spark, other):
     zadapter.optimize(table, by=["b", "f"], backend="parquet", target_file_size="9KB", spark=other)
     assert lake.read(table) == before
     assert zadapter.read(table, where="a < 40 AND p = 1", spark=other).count() == 13
-    assert zadapter.delete(table, "a < 40 AND p = 1", spark=other) == 13
+    assert zadapter.delete(table, "a < 40 AND p = 1", spark=other).rows_deleted == 13
     assert len(lake.read(table)) == len(before) - 13

@@ -50,7 +50,7 @@ def check(spark, folder, wanted, where, mask, by=("key",)):
         report = zadapter.optimize(folder, by=[*by], target_file_size="2KB", **asked)
         assert text(live(folder)) == text(wanted)
     assert report.nothing_to_do
-    assert zadapter.delete(folder, where, **asked) == pc.sum(mask).as_py()
+    assert zadapter.delete(folder, where, **asked).rows_deleted == pc.sum(mask).as_py()
     assert text(live(folder)) == text(wanted.filter(pc.invert(mask)))
 
 
@@ -104,7 +104,7 @@ def test_partition_values_of_any_text_keep_their_rows(spark, tmp_path):
     assert zadapter.audit(folder, deep=True, **asked).findings.num_rows == 0
     zadapter.optimize(folder, by=["key"], force=True, **asked)
     assert text(zadapter.read(folder, **asked).toArrow()) == text(rows)
-    assert zadapter.delete(folder, "key < 9 AND p >= ''", **asked) == 9
+    assert zadapter.delete(folder, "key < 9 AND p >= ''", **asked).rows_deleted == 9
     zadapter.publish(folder, **asked)
     zadapter.vacuum(folder, older_than=timedelta(0), **asked)
 

@@ -106,7 +106,7 @@ def test_rows_with_nan_are_deleted(spark, folder, where):
     before = set(live(folder)["id"].to_pylist())
     assert gone
 
-    assert zadapter.delete(folder, where, backend="parquet", spark=spark) == len(gone)
+    assert zadapter.delete(folder, where, backend="parquet", spark=spark).rows_deleted == len(gone)
     assert set(live(folder)["id"].to_pylist()) == before - gone
 
 

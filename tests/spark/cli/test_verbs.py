@@ -69,7 +69,7 @@ def test_rows_are_written_and_versions_restored(spark, clustered, tmp_path):
     rows = [json.loads(line) for line in say(*negative, "--json").splitlines()]
     assert sorted((row["n"], row["name"]) for row in rows) == [(-2, None), (-1, None)]
 
-    assert tell("delete", clustered, "--where", "n < 0")["rows"] == 2
+    assert tell("delete", clustered, "--where", "n < 0")["rows_deleted"] == 2
     assert say(*negative, "--json") == ""
     assert "2 rows" in say(*negative, "--version", "2")
 
@@ -93,12 +93,12 @@ def test_a_folder_is_published_cleaned_and_migrated(spark, clustered, tmp_path):
     assert spark.read.parquet(clustered).count() == rows
 
     listed = tell("vacuum", clustered, "--older-than", "0s")
-    assert listed["files"]
+    assert listed["paths"]
     assert (
-        tell("vacuum", clustered, "--older-than", "0s", "--no-dry-run")["files"]
-        == (listed["files"])
+        tell("vacuum", clustered, "--older-than", "0s", "--no-dry-run")["paths"]
+        == (listed["paths"])
     )
-    assert tell("vacuum", clustered, "--older-than", "0s")["files"] == []
+    assert tell("vacuum", clustered, "--older-than", "0s")["paths"] == []
 
     proof = tell("migrate", clustered, "--to", "delta", "--target", moved)["proof"]
     assert proof["rows"] == spark.read.format("delta").load(moved).count() == rows
