@@ -22,6 +22,14 @@ ZadapterError
 │   └── UnsentCommitError            nothing was committed; read the message
 └── UnknownOutcomeError              check the table's history before any other action
 
+Each error states two facts for programs, as attributes of the class and, more exactly, of the
+error that a public function raises:
+
+- ``retryable``: whether the same call may succeed later, with neither the call nor the table
+  changed. It is never true if the outcome of a commit is unknown.
+- ``committed``: whether the call has committed a change of the table's files: False, True, or None
+  if that is unknown. Files that were staged for a commit that did not land are deleted.
+
 Likely secrets in messages are masked. Characters that standard output cannot encode are escaped.
 """
 
@@ -33,7 +41,16 @@ from zadapter.base.secrets import masked
 
 
 class ZadapterError(Exception):
-    """Base class of all errors of zadapter."""
+    """Base class of all errors of zadapter.
+
+    Attributes:
+        retryable: Whether the same call may succeed later.
+        committed: Whether the call has committed a change of the table's files; None: unknown. Of
+            an error that no public function has raised, it says whether the error alone tells.
+    """
+
+    retryable: bool = False
+    committed: bool | None = None
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
@@ -44,6 +61,8 @@ class ZadapterError(Exception):
 
 class UsageError(ZadapterError, ValueError):
     """An argument is invalid; nothing was written."""
+
+    committed: bool | None = False
 
 
 class UnknownColumnError(UsageError):
@@ -96,7 +115,17 @@ class SessionError(ZadapterError):
 
 
 class UnsupportedError(ZadapterError):
-    """The table uses a feature that zadapter does not support; nothing was written."""
+    """The table uses a feature that zadapter does not support; nothing was written.
+
+    Attributes:
+        table_format: Name of the format whose table the folder belongs to; None: of none other.
+    """
+
+    committed: bool | None = False
+
+    def __init__(self, message: str, *, table_format: str | None = None) -> None:
+        self.table_format = table_format
+        super().__init__(message)
 
 
 class MissingStatsError(UnsupportedError):
@@ -119,6 +148,9 @@ class MissingStatsError(UnsupportedError):
 
 class ConflictError(ZadapterError):
     """Another writer was faster; nothing was committed."""
+
+    retryable = True
+    committed: bool | None = False
 
 
 class StaleRewriteError(ConflictError):
@@ -149,6 +181,8 @@ class ReplacedTableError(ConflictError):
         table: The table as the caller named it.
     """
 
+    retryable = False  # the caller may not mean the new table
+
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(
@@ -167,6 +201,8 @@ class VersionExpiredError(ZadapterError):
         oldest: The oldest version that can still be read.
     """
 
+    committed: bool | None = False
+
     def __init__(self, table: str, version: int, oldest: int) -> None:
         self.table = table
         self.version = version
@@ -184,6 +220,8 @@ class ForeignChangeError(ZadapterError):
         paths: Paths of the files.
     """
 
+    committed: bool | None = False
+
     def __init__(self, table: str, what: str, paths: Sequence[str], advice: str) -> None:
         self.table = table
         self.paths = tuple(paths)
@@ -195,6 +233,8 @@ class ForeignChangeError(ZadapterError):
 
 class CorruptLogError(ZadapterError):
     """The table's log is not what zadapter has written; nothing was read or changed."""
+
+    committed: bool | None = False
 
 
 class DataFileError(ZadapterError):
@@ -212,13 +252,20 @@ class DataFileError(ZadapterError):
 class StoreError(ZadapterError):
     """The store is full, denies access or does not answer; nothing was committed."""
 
+    retryable = True
+    committed: bool | None = False
+
 
 class VerificationError(ZadapterError):
     """Staged files differ from the rows read or from their log entries; nothing was committed."""
 
+    committed: bool | None = False
+
 
 class ReportError(ZadapterError):
     """The call is done, and its report cannot be made or shown; the message says what was done."""
+
+    committed: bool | None = True
 
 
 class EngineError(ZadapterError):
@@ -227,6 +274,8 @@ class EngineError(ZadapterError):
 
 class UnsentCommitError(EngineError):
     """A commit has failed before it was sent; nothing was committed."""
+
+    committed: bool | None = False
 
 
 class UnknownOutcomeError(ZadapterError):

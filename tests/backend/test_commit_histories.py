@@ -60,14 +60,17 @@ def check(log, rewrite, outcome):
     elif isinstance(outcome, UnknownOutcomeError):
         assert doubtful
         assert outcome.commit_id == rewrite.id
+        assert outcome.committed is None
         assert all(number > log.looked for number in landed)  # else the last look has seen it
     elif isinstance(outcome, ReplacedTableError):
         assert log.head.id != rewrite.base.id
+        assert outcome.committed is (None if doubtful else False)
         assert all(number > log.looked for number in landed)
     else:
         assert isinstance(outcome, ConflictError)
         assert landed == []
         assert not doubtful
+        assert (outcome.committed, outcome.retryable) == (False, True)
 
 
 def test_outcomes_are_true_in_every_history():

@@ -10,6 +10,7 @@ import pytest
 from zadapter.cli.calls import _logged
 from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
 from zadapter.cli.rewrite import _together
+from zadapter.errors import UsageError
 from zadapter.report.plan import Plan
 
 FACTS = {
@@ -122,9 +123,17 @@ def test_a_declined_table_is_a_line_of_the_report_of_several():
     """With what a rewrite would have brought, beside a table that failed."""
     declined = Plan(**FACTS, groups_declined=2)
 
-    result = _together([("lake/events", declined), ("lake/gone", "no such table")])
+    result = _together([("lake/events", declined), ("lake/gone", UsageError("no such table"))])
 
     text = str(result.table.columns[3]._cells)  # noqa: SLF001 - rich has no public way
     assert "nothing to gain: a filter reads 50.0% of the rows -> 60.0%" in text
     assert "error: no such table" in text
+    (document,) = map(json.loads, result.documents)
+    assert document[1] == {
+        "table": "lake/gone",
+        "error": "no such table",
+        "class": "UsageError",
+        "retryable": False,
+        "committed": False,
+    }
     assert result.exit_code == 3

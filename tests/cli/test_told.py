@@ -11,7 +11,7 @@ from tests.report.test_report import PLAN, REPORT
 from zadapter.cli.error_messages import complaining, message_of, telling, told
 from zadapter.cli.results import facts, with_pages
 from zadapter.cli.rewrite import _done, _together
-from zadapter.errors import ReportError, StoreError
+from zadapter.errors import ReportError, StoreError, UsageError
 from zadapter.report.report import Report
 from zadapter.rewrite.tally import Tally
 
@@ -102,7 +102,7 @@ def test_what_was_done_stands_beside_the_result():
         told(_done("t", REPORT), lambda: facts({}, {})).done == "t: committed version 42, unknown"
     )
     assert told(_done("t", PLAN), lambda: facts({}, {})).done == ""
-    assert _done("t", replace(REPORT, versions=())) == _done("t", "an error") == ""
+    assert _done("t", replace(REPORT, versions=())) == _done("t", UsageError("an error")) == ""
 
 
 def test_an_interrupt_says_what_was_done():

@@ -78,9 +78,10 @@ class CommitContract(Tables):
             raise ConnectionResetError(f"{layouts} cannot store {layout.id}")
 
         monkeypatch.setattr(Layouts, "keep", broken)
-        with pytest.raises(NOT_COMMITTED):
+        with pytest.raises(NOT_COMMITTED) as raised:
             publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
+        assert raised.value.committed is False
         assert backend.snapshot(table).version == snapshot.version
 
     def test_the_second_writer_loses(
@@ -93,9 +94,10 @@ class CommitContract(Tables):
         second = rewrite_of(spark, backend, snapshot, backend.files(snapshot))
         backend.commit(first)
 
-        with pytest.raises(ConflictError):
+        with pytest.raises(ConflictError) as raised:
             backend.commit(second)
 
+        assert (raised.value.committed, raised.value.retryable) == (False, True)
         assert before == self.rows_behind(spark, table)
 
     def test_an_append_in_between_is_kept(

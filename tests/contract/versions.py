@@ -72,6 +72,9 @@ class VersionsContract(Tables):
         assert before == self.rows_behind(spark, table)
         with pytest.raises(VersionExpiredError):
             backend.at(table, old)
+        with pytest.raises(VersionExpiredError) as raised:
+            zadapter.restore(table, old, **options)
+        assert (raised.value.committed, raised.value.retryable) == (False, False)
 
     def test_the_folder_becomes_the_newest_version(
         self, spark: SparkSession, backend: VersionedBackend, table: str

@@ -7,6 +7,7 @@ import pyarrow as pa
 from tests.kit.builders import fitted
 from zadapter.backend.commit import publish
 from zadapter.base.commit_attempts import Attempts, Clock
+from zadapter.base.outcome import stating
 from zadapter.errors import ConflictError, UnknownOutcomeError, ZadapterError
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Staged, keys
 
@@ -142,6 +143,7 @@ def rewrite_of(log, *exchanges):
 def outcome_of(log, rewrite, backoff=None):
     """Publish a rewrite, and return the result or zadapter's error."""
     try:
-        return publish(log, rewrite, Attempts(backoff, Time().clock))
+        with stating():
+            return publish(log, rewrite, Attempts(backoff, Time().clock))
     except ZadapterError as error:
         return error

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Factory, is_inspected
 from zadapter.base.names import join
+from zadapter.base.outcome import sending
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError
 from zadapter.inspection.comparison import (
@@ -135,7 +136,8 @@ def _repaired(opened: Opened, recorded: pa.Table, found: pa.Table, differ: pa.Ta
     if not is_inspected(opened.backend):
         return _Repair((), None, left, f"{opened.snapshot.format} cannot replace stats alone")
     try:
-        version = opened.backend.restate(opened.snapshot, kept)
+        with sending():
+            version = opened.backend.restate(opened.snapshot, kept)
     except UnsupportedError as error:
         return _Repair((), None, left, str(error))
     return _Repair(tuple(kept["path"].to_pylist()), version, left, "")

@@ -1,13 +1,14 @@
 """``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
 
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from os import PathLike
 
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
+from zadapter.base.outcome import sending
 from zadapter.base.phases import phase
 from zadapter.base.translate_errors import explained
 from zadapter.errors import UnsupportedError, UsageError
@@ -63,7 +64,8 @@ def restore(
         _versioned("restore", table, backend, spark, seconds) as opened,
         phase("commit", named(table), seconds) as step,
     ):
-        commit = opened.restore(named(table), version)
+        with sending():
+            commit = opened.restore(named(table), version)
         step.note(version=commit.version)
     return WriteResult(
         table=named(table),
@@ -116,7 +118,8 @@ def publish(
         _versioned("publish", folder, backend, spark, seconds) as opened,
         phase("plan" if dry_run else "commit", named(folder), seconds) as step,
     ):
-        published = opened.publish_folder(named(folder), dry_run=dry_run)
+        with nullcontext() if dry_run else sending():
+            published = opened.publish_folder(named(folder), dry_run=dry_run)
         step.note(version=published.version, files=len(published.moved))
     return Publication(
         table=published.table,
@@ -170,7 +173,8 @@ def vacuum(
         _versioned("vacuum", table, backend, spark, seconds) as opened,
         phase("plan" if dry_run else "commit", named(table), seconds) as step,
     ):
-        deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
+        with nullcontext() if dry_run else sending():
+            deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
         step.note(files=len(deleted.paths))
     return Cleanup(
         table=named(table),

@@ -12,6 +12,7 @@ from zadapter.backend.commit import publish
 from zadapter.backend.contract import Factory
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.locations import within
+from zadapter.base.outcome import withdrawn
 from zadapter.base.phases import phase
 from zadapter.base.translate_errors import explained
 from zadapter.errors import (
@@ -290,5 +291,6 @@ def _undo(
     """Drop the new table unless another writer has changed it, and then discard its own files."""
     with suppress(ConflictError, UnknownOutcomeError):
         context.target.drop(head)
+        withdrawn()
         for part in () if shared_files else carried:
             discard(context.spark, part.staged)

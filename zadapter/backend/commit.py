@@ -17,6 +17,7 @@ import pyarrow as pa
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import deferred, ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
+from zadapter.base.outcome import sending
 from zadapter.errors import (
     NOT_COMMITTED,
     ConflictError,
@@ -55,6 +56,7 @@ class Landed:
 
 
 @deferred
+@sending()
 def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
     """Commit *change*, and retry after lost races and lost answers.
 
@@ -89,7 +91,9 @@ def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
             if change.id in head.applied:
                 return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
             if start.version is not None and start.id != head.id:
-                raise ReplacedTableError(start.table)
+                replaced = ReplacedTableError(start.table)
+                replaced.committed = None if doubtful else False
+                raise replaced
             live = log.files(head)
             change.check_not_live(live)
             attempts.may_have_landed = doubtful

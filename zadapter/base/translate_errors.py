@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 from zadapter.base.failure_kinds import KINDS, Kind
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import causes, checksum_mismatch, first_line_of, java_exception
+from zadapter.base.outcome import stating
 from zadapter.base.secrets import masked
 from zadapter.errors import (
     DataFileError,
@@ -76,12 +77,16 @@ def explaining(table: str) -> Iterator[None]:
 
 
 def explained(verb: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function whose first argument is a table with :func:`explaining`."""
+    """Wrap a function whose first argument is a table with :func:`explaining`.
+
+    Its errors state whether the call has committed anything.
+    """
 
     @wraps(verb)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         table = args[0] if args else kwargs.get("table")
-        with explaining(str(table) if isinstance(table, str | PathLike) else "the table"):
+        named = str(table) if isinstance(table, str | PathLike) else "the table"
+        with stating(), explaining(named):
             return verb(*args, **kwargs)
 
     return wrapped

@@ -123,9 +123,9 @@ def _made(function: str, options: TableOptions, spark: "SparkSession") -> "Plan 
 
 def _one_by_one(
     function: str, tables: Sequence[TableOptions], spark: "SparkSession"
-) -> list[tuple[str, "Plan | Report | str"]]:
+) -> list[tuple[str, "Plan | Report | Exception"]]:
     """Return the results for several tables; an interrupt names those that are done."""
-    results: list[tuple[str, Plan | Report | str]] = []
+    results: list[tuple[str, Plan | Report | Exception]] = []
     try:
         for options in tables:
             results.append((options.table, _tried(function, options, spark)))  # noqa: PERF401
@@ -136,17 +136,19 @@ def _one_by_one(
     return results
 
 
-def _tried(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report | str":
-    """Return the result for one of several tables, or the message of its error."""
+def _tried(
+    function: str, options: TableOptions, spark: "SparkSession"
+) -> "Plan | Report | Exception":
+    """Return the result for one of several tables, or its error."""
     try:
         return _made(function, options, spark)
     except Exception as error:  # noqa: BLE001 - other tables do not suffer
-        return message_of(error)
+        return error
 
 
-def _done(table: str, result: "Plan | Report | str") -> str:
+def _done(table: str, result: "Plan | Report | Exception") -> str:
     """Return what was committed to a table; empty: nothing."""
-    versions = () if isinstance(result, str) else getattr(result, "versions", ())
+    versions = getattr(result, "versions", ())
     return f"{table}: committed {shown_versions(versions)}" if versions else ""
 
 
@@ -160,7 +162,7 @@ class _Line:
     failed: bool = False
 
 
-def _together(results: Sequence[tuple[str, "Plan | Report | str"]]) -> Result:
+def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Result:
     """Return one report of several tables."""
     lines = [_line(table, result) for table, result in results]
     failed = [line.table for line in lines if line.failed]
@@ -176,9 +178,9 @@ def _together(results: Sequence[tuple[str, "Plan | Report | str"]]) -> Result:
     )
 
 
-def _line(table: str, result: "Plan | Report | str") -> _Line:
+def _line(table: str, result: "Plan | Report | Exception") -> _Line:
     """Return a table's line; if its report fails, the line says so, and what was committed."""
-    if isinstance(result, str):
+    if isinstance(result, Exception):
         return _failed(table, result)
     try:
         with telling(_done(table, result)):
@@ -186,8 +188,16 @@ def _line(table: str, result: "Plan | Report | str") -> _Line:
             as_json(document)
             return _Line(table, document, result.summary())
     except Exception as error:  # noqa: BLE001 - the lines of other tables do not suffer
-        return _failed(table, message_of(error))
+        return _failed(table, error)
 
 
-def _failed(table: str, message: str) -> _Line:
-    return _Line(table, {"table": table, "error": message}, ("", "", f"error: {message}"), True)  # noqa: FBT003
+def _failed(table: str, error: Exception) -> _Line:
+    message = message_of(error)
+    document = {
+        "table": table,
+        "error": message,
+        "class": type(error).__name__,
+        "retryable": getattr(error, "retryable", False),
+        "committed": getattr(error, "committed", None),
+    }
+    return _Line(table, document, ("", "", f"error: {message}"), failed=True)

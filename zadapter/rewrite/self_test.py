@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from zadapter.backend.contract import Factory, MigrationBackend, is_migratable
 from zadapter.backend.format import Format
 from zadapter.backend.plugins import load
+from zadapter.base.outcome import stating
 from zadapter.errors import SessionError
 from zadapter.planning.options import Options
 from zadapter.rewrite.job import Call, rewrite
@@ -54,7 +55,8 @@ def before_writing(form: Format, spark: SparkSession) -> None:
         return
     _logger.warning("%s; testing them on a table in a temporary folder", reason)
     try:
-        passed = passes(load(form.name), spark)
+        with stating():  # its commits are none of the call's
+            passed = passes(load(form.name), spark)
     except Exception as error:
         text = f"{reason}; the self-test failed: {error}; nothing was written"
         raise SessionError(text) from error

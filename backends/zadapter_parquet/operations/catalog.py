@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
-from zadapter.errors import UnsupportedError
+from zadapter.errors import EngineError, UnsupportedError
 from zadapter.table.snapshot import Published, Snapshot, Vacuumed
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
@@ -74,7 +74,11 @@ def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Published:
         catalog_tables.check_partitions(spark, listed_as, files.listed())
     publication = publishing.publish(files, table, dry_run=dry_run)
     if listed_as is not None and not dry_run:
-        catalog_tables.refresh(spark, listed_as)
+        try:
+            catalog_tables.refresh(spark, listed_as)
+        except EngineError as error:
+            error.committed = True
+            raise
     return publication
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from posixpath import basename
 
+from zadapter.base import outcome
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
 from zadapter.table.snapshot import Published
@@ -59,6 +60,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
             entry = moving.begin(
                 log, files, head, Operation.PUBLISH, moves, parts=parts, oldest=oldest
             )
+            outcome.landed()
             done[entry.version] = moves
             begun.append(entry.version)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")

@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
+from zadapter.base import outcome
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
 from zadapter.table.snapshot import Vacuumed
@@ -56,6 +57,7 @@ def vacuum(
     if dry_run or not deletable:
         return Vacuumed(paths=deletable)
     expired = _commit(log, table, Operation.VACUUM, oldest=oldest)
+    outcome.landed()
     versions = [expired.version]
     # stats last: after an interruption, they still list the remaining files
     deleted = sorted(
