@@ -39,7 +39,7 @@ from zadapter.migration.context import (
     unchanged,
 )
 from zadapter.migration.copy import Carried, copied
-from zadapter.migration.in_place import OTHERWISE, Shared, adopted, shared
+from zadapter.migration.in_place import Shared, adopted, shared
 from zadapter.migration.incremental import follow as carried_since
 from zadapter.migration.options import MigrationOptions
 from zadapter.migration.verify import check_columns
@@ -242,9 +242,8 @@ def _chosen(
         adoptable = shared(source_table.transfer, source_table.before)
     except UnsupportedError as error:
         if context.mode is Mode.AUTO:
-            return Mode.COPY, f"since {str(error).removesuffix(f'; {OTHERWISE}')}", None
-        text = str(error)
-        raise UnsupportedError(text if OTHERWISE in text else f"{text}; {OTHERWISE}") from error
+            return Mode.COPY, f"since {error}", None
+        raise UnsupportedError(f"{error}; pass mode='copy'") from error
     return Mode.IN_PLACE, "since it is safe" if context.mode is Mode.AUTO else "", adoptable
 
 

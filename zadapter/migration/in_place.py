@@ -25,7 +25,6 @@ from zadapter.table.spec import Definition
 
 _MIN_OPENED = 64
 """Minimum number of files to open, evenly spread over the table."""
-OTHERWISE = "pass mode='copy'"
 _BOUNDS = file_stats.column_type(pa.null()).get_field_index("bounds")
 _TIMES = {"date", "timestamp"}
 
@@ -78,7 +77,7 @@ def _metadata(transfer: Transfer, uri: str) -> tuple[int, pq.FileMetaData]:
     try:
         return metadata(transfer.spark, uri)
     except pa.ArrowInvalid as error:
-        raise UnsupportedError(f"{uri} is not a Parquet file; {OTHERWISE}") from error
+        raise UnsupportedError(f"{uri} is not a Parquet file") from error
 
 
 def _elsewhere(transfer: Transfer, uris: Sequence[str]) -> Iterator[str]:
@@ -177,7 +176,7 @@ def _checked(
         if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
                 f"{path} has {footer.num_rows} rows, of which {rows} are live: row-level deletes "
-                f"would be lost; {OTHERWISE}"
+                "would be lost"
             )
         # the first line contains the memory address of the object
         schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
@@ -187,7 +186,7 @@ def _checked(
             if reason is None and transfer.target.format.field_ids and has_ids(footer):
                 reason = "its columns have field ids, by which the new table would resolve them"
             if reason is not None:
-                raise UnsupportedError(f"{path} cannot be shared: {reason}; {OTHERWISE}")
+                raise UnsupportedError(f"{path} cannot be shared: {reason}")
         yield size, footer
 
 

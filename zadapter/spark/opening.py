@@ -172,8 +172,8 @@ def _detected(table: str, session: SparkSession, clone: SparkSession) -> OpenTab
             result = _tried(factory, table, session, clone)
         except UnsupportedError as error:
             # the folder may belong to a table whose format the session does not support
-            named = (form for form in lacking if f"{form.name} table" in str(error).lower())
-            if form := next(named, None):
+            owners = (form for form in lacking if form.name == error.table_format)
+            if form := next(owners, None):
                 ensure_format(session, form, table)
             raise next((r for r in reasons if isinstance(r, SessionError)), error) from error
         if not isinstance(result, ZadapterError):

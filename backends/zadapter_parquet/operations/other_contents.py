@@ -46,15 +46,20 @@ def _refuse_tables(files: Files, listed: Sequence[Found]) -> None:
         names = file.path.removeprefix(f"{HIDDEN}/").split("/")[:-1]
         formats = [_LOGS[name] for name in names if name in _LOGS]
         if formats or file.path.endswith(_METADATA):
+            found = formats[0] if formats else "Iceberg"
             raise UnsupportedError(
-                f"{files.uri} contains {file.path} of a {formats[0] if formats else 'Iceberg'} "
-                "table, whose files are not all live; pass that table, or move it out of the folder"
+                f"{files.uri} contains {file.path} of a {found} table, whose files are not all "
+                "live; pass that table, or move it out of the folder",
+                table_format=found.lower(),
             )
     parents = [] if files.root is None else files.root.resolve().parents
     for folder in parents:
         for name, format_ in _LOGS.items():
             if (folder / name).is_dir():
-                raise UnsupportedError(f"{files.uri} is inside {folder}, a {format_} table")
+                raise UnsupportedError(
+                    f"{files.uri} is inside {folder}, a {format_} table",
+                    table_format=format_.lower(),
+                )
 
 
 def refuse_stream(files: Files, listed: Sequence[Found]) -> None:
