@@ -16,6 +16,7 @@ from integration.migration.tables import Lakes
 from tests.kit import extremes
 from tests.kit.checkout import python_path
 from tests.kit.variants import slow
+from zadapter.backend.builds import Standing
 from zadapter.errors import VerificationError
 from zadapter.report.report import Verification
 from zadapter_delta import DeltaBackend
@@ -159,7 +160,7 @@ class Stories:
         """The self-test of rows is no read of the table, and it stands for the checksum."""
         known, unlisted = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.backend.builds.is_listed", lambda _: False)
+        monkeypatch.setattr("zadapter.backend.builds.standing", lambda _: Standing.PATCH)
 
         two = self.optimize(unlisted)
 
@@ -173,7 +174,7 @@ class Stories:
         """Each file has the same rows in the same order; the checksum reads them twice more."""
         known, plain = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
-        monkeypatch.setattr("zadapter.backend.builds.is_listed", lambda _: False)
+        monkeypatch.setattr("zadapter.backend.builds.standing", lambda _: Standing.PATCH)
         monkeypatch.setattr("zadapter.rewrite.shuffle.failure", lambda _: "rows differ")
 
         two = self.optimize(plain)

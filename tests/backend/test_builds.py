@@ -7,7 +7,7 @@ import pytest
 from integration.matrix.cells import CELLS, PATCHES
 from tests.kit.documents import read
 from zadapter.backend import builds
-from zadapter.backend.builds import SPARK, minor
+from zadapter.backend.builds import SPARK, Standing, minor
 from zadapter.backend.plugins import formats
 
 DELTA, ICEBERG = (formats()[name].library.builds for name in ("delta", "iceberg"))
@@ -30,19 +30,20 @@ def test_the_documents_have_the_table_of_the_code():
 
 
 @pytest.mark.parametrize(
-    ("spark", "listed", "minor_version"),
+    ("spark", "standing", "is_tested"),
     [
-        ("4.1.4", True, True),
-        ("4.1.99", False, True),
-        ("4.1.4-amzn-0", False, True),
-        ("4.99.0", False, False),
-        ("3.4.4", False, False),
+        ("4.1.4", Standing.LISTED, True),
+        ("4.1.99", Standing.PATCH, True),
+        ("4.1.4-amzn-0", Standing.BUILD, False),
+        ("4.99.0", Standing.UNKNOWN, False),
+        ("4.99.0-amzn-0", Standing.UNKNOWN, False),
+        ("3.4.4", Standing.UNKNOWN, False),
     ],
 )
-def test_a_patch_is_listed_or_a_minor_version_is_tested(spark, listed, minor_version):
-    """The first needs no self-test of its rows, the second may have one."""
-    assert builds.is_listed(spark) is listed
-    assert builds.is_tested_minor(spark) is minor_version
+def test_a_release_has_one_standing(spark, standing, is_tested):
+    """A listed one needs no self-test of its rows, a tested one none of its commits."""
+    assert builds.standing(spark) is standing
+    assert standing.is_tested is is_tested
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_every_build_is_in_a_cell_and_every_cell_runs_at_night():
         build.packages for build in (*DELTA, *ICEBERG)
     }
     assert {cell.spark for cell in CELLS} == {*SPARK}
-    assert all(builds.is_tested_spark(cell.spark) for cell in PATCHES)
+    assert all(builds.standing(cell.spark).is_tested for cell in PATCHES)
     assert not {cell.spark for cell in PATCHES} & {*SPARK}
     nightly = read(".github/workflows/nightly.yml")
     assert {cell.python for cell in (*CELLS, *PATCHES)} <= {

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 SPARK = ("4.1.4", "4.1.1", "4.2.1", "4.0.5", "4.0.2", "3.5.6")
 """Releases of Spark that ``python -m integration.matrix`` runs with, the default first."""
@@ -50,28 +51,43 @@ def chosen(builds: Sequence[Build], spark: str, wanted: str | None = None) -> Bu
     return next(iter(same or fitting), None)
 
 
-def is_tested(builds: Sequence[Build], spark: str, version: str) -> bool:
-    """Return whether a library is tested with a release of Spark.
+class Standing(Enum):
+    """What the tests say of a release of Spark; whatever depends on the release asks this.
 
-    Later patches of tested minor versions count, vendors' variants such as 3.5.6-amzn-1 do not.
+    Before the first write of an application, a self-test commits to a table
+    (``zadapter.rewrite.self_test``) unless the release is tested. Before the first rewrite, another
+    one narrows rows (``zadapter.spark.narrowing.self_test``) unless the release is listed; of an
+    unknown minor version, rows are placed by plain operations.
     """
+
+    LISTED = "listed"
+    """The tests run with exactly this release."""
+    PATCH = "patch"
+    """Another patch of a minor version that is listed."""
+    BUILD = "build"
+    """A vendor's build of such a minor version, such as 3.5.6-amzn-1."""
+    UNKNOWN = "unknown"
+    """Of a minor version without any listed release."""
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the release commits without a self-test."""
+        return self in {Standing.LISTED, Standing.PATCH}
+
+
+def standing(spark: str) -> Standing:
+    """Return what the tests say of a release of Spark."""
+    if spark in SPARK:
+        return Standing.LISTED
+    if minor(spark) not in map(minor, SPARK):
+        return Standing.UNKNOWN
+    return Standing.PATCH if is_release(spark) else Standing.BUILD
+
+
+def is_tested(builds: Sequence[Build], spark: str, version: str) -> bool:
+    """Return whether a library is tested with a release of Spark; a vendor's build of it is not."""
     tested = (minor(build.version) for build in builds if build.spark == minor(spark))
-    return is_tested_spark(spark) and is_release(version) and minor(version) in tested
-
-
-def is_tested_spark(spark: str) -> bool:
-    """Return whether a version is a release of the project, of a minor version that is tested."""
-    return is_release(spark) and is_tested_minor(spark)
-
-
-def is_listed(spark: str) -> bool:
-    """Return whether a version is exactly one of those that are tested."""
-    return spark in SPARK
-
-
-def is_tested_minor(spark: str) -> bool:
-    """Return whether a patch of the same minor version is tested, be it a vendor's variant."""
-    return minor(spark) in map(minor, SPARK)
+    return standing(spark).is_tested and is_release(version) and minor(version) in tested
 
 
 def is_release(version: str) -> bool:

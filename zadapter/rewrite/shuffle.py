@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.backend import builds
+from zadapter.backend.builds import Standing
 from zadapter.base.names import quote
 from zadapter.layout.layout import Layout
 from zadapter.spark.checksum import Totals, observed, watched
@@ -73,5 +74,6 @@ def _untested(spark: SparkSession) -> str | None:
     """Return the component of a session that was not tested, or has failed a test, or None."""
     if untested := untested_session(spark):
         return untested
-    wrong = None if builds.is_listed(spark.version) else failure(spark)
+    listed = builds.standing(spark.version) is Standing.LISTED
+    wrong = None if listed else failure(spark)
     return None if wrong is None else f"Spark {spark.version} (its self-test failed: {wrong})"

@@ -73,18 +73,22 @@ def untested(spark: SparkSession, form: Format) -> str | None:
     """Return the releases of a session that are untested, and the nearest tested ones, or None."""
     library = form.library
     if library is None:
-        if builds.is_tested_spark(spark.version):
+        if builds.standing(spark.version).is_tested:
             return None
-        return f"Spark {spark.version} is untested; tested is {builds.nearest_spark(spark.version)}"
+        return _untested(f"Spark {spark.version}", f"Spark {builds.nearest_spark(spark.version)}")
     class_, _, method = library.version_method.rpartition(".")
     found = str(getattr(getattr(spark._jvm, class_), method)())  # noqa: SLF001
     if builds.is_tested(library.builds, spark.version, found):
         return None
     tested_spark, tested = builds.nearest(library.builds, spark.version, found)
-    return (
-        f"Spark {spark.version} with {form.name} {found} is untested; the nearest tested releases "
-        f"are Spark {tested_spark} with {form.name} {tested}"
+    return _untested(
+        f"Spark {spark.version} with {form.name} {found}",
+        f"Spark {tested_spark} with {form.name} {tested}",
     )
+
+
+def _untested(present: str, nearest: str) -> str:
+    return f"{present} is untested; the nearest tested release is {nearest}"
 
 
 def refuse_untested(spark: SparkSession, form: Format) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.backend import builds, plugins
+from zadapter.backend.builds import Standing
 from zadapter.backend.format import Library
 from zadapter.spark.settings import EXTENSIONS
 
@@ -23,7 +24,7 @@ _OPERATORS = "org.apache.spark.sql.execution."
 
 def untested_session(spark: SparkSession) -> str | None:
     """Return the component of a session that was not tested, or None."""
-    if not builds.is_tested_minor(spark.version):
+    if builds.standing(spark.version) is Standing.UNKNOWN:
         return f"Spark {spark.version}"
     if plugins := _setting(spark, _PLUGINS):
         return f"{_PLUGINS}={plugins}"
