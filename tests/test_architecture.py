@@ -51,6 +51,8 @@ OF_KEY_TYPES = frozenset(
     )
 )
 """Arrow's tests of types that keys can have."""
+PRIVATE_WAYS = {"_gateway", "_jc", "_jdf", "_jsc", "_jschema", "_jsparkSession", "_jvm"}
+"""Attributes of PySpark that lead to objects of the JVM."""
 UNSAFE_MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 BASE = "suppress(BaseException)"
 UNSAFE_CALLS = {"eval", "exec", "os.popen", "os.system", "yaml.load", "yaml.unsafe_load"}
@@ -171,6 +173,20 @@ def test_arrows_point_inwards():
         return found
 
     assert broken(outwards) == {}
+
+
+def test_private_ways_to_java_are_in_few_places():
+    """PySpark and py4j may change them at any time: then these modules change, and no others."""
+
+    def private(path):
+        module = module_name(path)
+        if is_within(module, "zadapter.spark.jvm", *(f"{name}.jvm" for name in BACKENDS)):
+            return None
+        ways = [n for n in ast.walk(parsed(path)) if getattr(n, "attr", None) in PRIVATE_WAYS]
+        found = [ast.unparse(way) for way in ways if ast.unparse(way.value) != "self"]
+        return found + [name for name in imports(path) if is_within(name, "py4j")]
+
+    assert broken(private) == {}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

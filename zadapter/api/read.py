@@ -25,6 +25,7 @@ from zadapter.predicates.pruning import matching
 from zadapter.spark import footers
 from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
 from zadapter.spark.jobs import call
+from zadapter.spark.jvm.gateway import analyzed
 from zadapter.spark.opening import OpenTable, open_table
 from zadapter.spark.where import condition, without_rows
 from zadapter.table import file_stats
@@ -78,7 +79,7 @@ def read(
             rows = rows.union(others) if candidates.certain.num_rows else others
         rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
     # the settings of the clones apply to the scans, those of the user's session to all else
-    rows = planned(session, rows._jdf.queryExecution().analyzed())  # noqa: SLF001
+    rows = planned(session, analyzed(rows))
     return rows if where is None else rows.where(where)
 
 

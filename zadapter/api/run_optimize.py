@@ -24,11 +24,12 @@ from zadapter.rewrite.kept_plan import KeptPlan
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.recovery.leftovers import clear
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.side_by_side import possible, threads
+from zadapter.rewrite.side_by_side import threads
 from zadapter.rewrite.side_by_side import run as side_by_side
 from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import refresh
 from zadapter.spark.jobs import call, grouped, measured
+from zadapter.spark.jvm.gateway import has_own_threads
 from zadapter.spark.opening import open_table
 from zadapter.spark.where import check_functions
 from zadapter.table import file_stats
@@ -176,7 +177,7 @@ def _run_jobs(rewriting: Call, opened: _Opened, tally: Tally, start: float) -> l
         return []
     rewriting.course.begin()
     with closing(rewriting.run):
-        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and possible(rewriting.spark):
+        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and has_own_threads(rewriting.spark):
             with threads(rewriting, opened.user_session, opened.factory) as writing:
                 return side_by_side(writing, tally, late)
         errors = list[ConflictError]()

@@ -176,14 +176,6 @@ def deferred(commit: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
-def stages_by_job(context: Any, tag: str) -> list[list[int]]:
-    """Return the ids of the stages of each Spark job with a tag, both in ascending order."""
-    # PySpark's tracker knows no tags
-    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001 - there is no public way
-    infos = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForTag(tag))]
-    return [sorted(info.get().stageIds()) for info in infos if info.isDefined()]
-
-
 @contextmanager
 def interruptible(context: Any, advice: str = "") -> Iterator[None]:
     """Tag the Spark jobs of a run; a signal cancels them and ends the run.

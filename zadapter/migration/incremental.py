@@ -29,6 +29,7 @@ from zadapter.report.migration import Migration, Mode
 from zadapter.rewrite.self_test import before_writing
 from zadapter.rewrite.verify import staged
 from zadapter.spark.files import discarding
+from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.file_stats import total, totals
 from zadapter.table.snapshot import Snapshot, Source, Staged
@@ -164,7 +165,7 @@ def _check_present(context: MigrationContext, lot: Lot) -> None:
         UnsupportedError: Some were deleted.
     """
     jvm = java_classes(context.spark)
-    conf = context.spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    conf = hadoop_conf(context.spark)
 
     def is_missing(uri: str) -> bool:
         path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))

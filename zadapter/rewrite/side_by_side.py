@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
 
-from py4j.clientserver import ClientServer
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend, Factory
@@ -23,6 +22,7 @@ from zadapter.rewrite.job import AnyJob, Call, Ready, landed, prepared, skipped
 from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import scratch
 from zadapter.spark.files import discard
+from zadapter.spark.jvm.gateway import scala_context
 from zadapter.spark.jvm.spark_classes import activated
 
 Place = tuple[SparkSession, Backend]
@@ -47,18 +47,12 @@ class Threads:
         spark, backend = place = self.places.get()
         try:
             with activated(spark):
-                scala = spark.sparkContext._jsc.sc()  # noqa: SLF001 - there is no public way
+                scala = scala_context(spark.sparkContext)
                 scala.setLocalProperties(self.properties.clone())
                 plan, tally = replace(self.call.plan, backend=backend), Tally()
                 return prepared(replace(self.call, plan=plan, spark=spark), job, tally), tally
         finally:
             self.places.put(place)
-
-
-def possible(spark: SparkSession) -> bool:
-    """Return whether each thread of Python has a thread of Java, with properties of its own."""
-    gateway = spark.sparkContext._gateway  # noqa: SLF001 - as pyspark.util does
-    return isinstance(gateway, ClientServer)
 
 
 @contextmanager
@@ -71,7 +65,7 @@ def threads(call: Call, user_session: SparkSession, factory: Factory) -> Iterato
             clone = opened.enter_context(scratch(user_session))
             places.put((clone, opened.enter_context(closing(factory(clone)))))
         opened.enter_context(activated(call.spark))
-        properties = call.spark.sparkContext._jsc.sc().getLocalProperties()  # noqa: SLF001
+        properties = scala_context(call.spark.sparkContext).getLocalProperties()
         pool = opened.enter_context(ThreadPoolExecutor(count))
         yield Threads(call=call, pool=pool, places=places, properties=properties)
 

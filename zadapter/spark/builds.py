@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 from zadapter.backend import builds
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError
+from zadapter.spark.jvm.gateway import JavaClass, jvm_of
 
 VARIABLE = "ZADAPTER_UNTESTED"
 """Environment variable: ``refuse`` turns the warning about untested releases into an error."""
@@ -77,7 +77,7 @@ def untested(spark: SparkSession, form: Format) -> str | None:
             return None
         return _untested(f"Spark {spark.version}", f"Spark {builds.nearest_spark(spark.version)}")
     class_, _, method = library.version_method.rpartition(".")
-    found = str(getattr(getattr(spark._jvm, class_), method)())  # noqa: SLF001
+    found = str(getattr(getattr(jvm_of(spark), class_), method)())
     if builds.is_tested(library.builds, spark.version, found):
         return None
     tested_spark, tested = builds.nearest(library.builds, spark.version, found)

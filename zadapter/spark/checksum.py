@@ -17,6 +17,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.names import quote
 from zadapter.spark.compat.spark_api import has_collation, is_variant
+from zadapter.spark.jvm.gateway import query_execution
 
 _SHIFTS = (0, 21, 42)
 """First bits of the three parts of a hash. The sum of such a part overflows after 2**41 rows."""
@@ -74,7 +75,7 @@ def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
 
 def observed(rows: DataFrame, name: str) -> Totals | None:
     """Return the observation *name* of the executed plan of *rows*, or None if there is none."""
-    metrics = rows._jdf.queryExecution().observedMetrics().get(name)  # noqa: SLF001
+    metrics = query_execution(rows).observedMetrics().get(name)
     if metrics.isEmpty():
         return None
     row = metrics.get()

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.key_types import DATE, TIMESTAMP, kind_of
+from zadapter.spark.jvm.gateway import java_rows
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.spark_classes import column
 
@@ -51,7 +52,7 @@ def without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame | None:
     if analysed.nodeName() != "Filter":
         return None
     jvm = java_classes(rows.sparkSession)
-    java = rows._jdf  # noqa: SLF001
+    java = java_rows(rows)
     for part in _conjuncts(analysed.condition()):
         if not calls_clock(rows.sparkSession, part):
             java = java.where(column(jvm, part))

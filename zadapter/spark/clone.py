@@ -18,6 +18,7 @@ from zadapter.base.interrupts import ignoring_errors
 from zadapter.spark.compat import rebase_settings
 from zadapter.spark.compat.spark_api import error_loggers
 from zadapter.spark.jvm import spark_names
+from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import add_all, module
 from zadapter.spark.jvm.spark_classes import activated, dataset
@@ -87,7 +88,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
             that affect no expression are reset.
     """
     gateway = java_classes(spark)
-    java_clone = spark._jsparkSession.cloneSession()  # noqa: SLF001
+    java_clone = java_session(spark).cloneSession()
     to_df = RDD.toDF
     clone = SparkSession(spark.sparkContext, java_clone)
     # PySpark binds RDD.toDF to the session that was created last
@@ -126,7 +127,7 @@ def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 def _reset(clone: SparkSession, *, expressions: bool) -> None:
     """Set Spark's own settings back to their defaults."""
-    conf: Any = clone._jsparkSession.sessionState().conf()  # noqa: SLF001
+    conf: Any = java_session(clone).sessionState().conf()
     for key in conf.getAllConfs().keys().mkString("\n").splitlines():
         name = key.removeprefix(_OWN)
         if name == key or HARMLESS.fullmatch(name):
@@ -147,7 +148,7 @@ def refresh(user_session: SparkSession, changed: Snapshot) -> None:
 def planned(spark: SparkSession, plan: Any) -> DataFrame:
     """Return a logical plan as a DataFrame that *spark* plans under its settings."""
     jvm = java_classes(spark)
-    return DataFrame(dataset(jvm, spark._jsparkSession, plan), spark)  # noqa: SLF001
+    return DataFrame(dataset(jvm, java_session(spark), plan), spark)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from zadapter.predicates import spark_tree
 from zadapter.predicates.predicate import Predicate
+from zadapter.spark.jvm.gateway import java_rows, java_session
 
 JavaObject = Any
 _SEPARATOR = "\0"
@@ -20,10 +21,10 @@ def unknown_rows(rows: DataFrame) -> DataFrame:
     The contents of a table so do not simplify the conditions that are planned over it.
     """
     session = rows.sparkSession
-    java: Any = session._jsparkSession  # noqa: SLF001 - internal rows have no public door
+    java: Any = java_session(session)
     no_rows = java.emptyDataFrame().queryExecution().toRdd()
-    java_rows = java.internalCreateDataFrame(no_rows, rows._jdf.schema(), False)  # noqa: FBT003, SLF001
-    return DataFrame(java_rows, session)
+    converted = java.internalCreateDataFrame(no_rows, java_rows(rows).schema(), False)  # noqa: FBT003
+    return DataFrame(converted, session)
 
 
 def predicate_of(condition: JavaObject, schema: pa.Schema) -> Predicate:

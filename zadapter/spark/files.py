@@ -12,6 +12,7 @@ from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.errors import ReplacedTableError, StoreError, UnknownOutcomeError, UsageError
+from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.snapshot import Written
 
@@ -83,7 +84,7 @@ def _marker_name(migration: str) -> str:
 
 
 def _conf(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    return hadoop_conf(spark)
 
 
 def discard(spark: SparkSession, written: Written) -> None:

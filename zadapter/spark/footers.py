@@ -19,6 +19,7 @@ from zadapter.base.names import Parts
 from zadapter.base.translate_errors import explain, is_foreign, texts
 from zadapter.errors import DataFileError
 from zadapter.predicates.row_groups import Groups, groups_of
+from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.java_file import JavaFile
 from zadapter.table.file_stats import spread
@@ -137,7 +138,7 @@ def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
 def _opened(spark: SparkSession, uri: str) -> JavaFile:
     jvm = java_classes(spark)
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
-    files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
+    files = path.getFileSystem(hadoop_conf(spark))
     size = int(files.getFileStatus(path).getLen())
     return JavaFile(files.open(path), size)
 

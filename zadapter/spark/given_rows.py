@@ -6,13 +6,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.base.names import quote
 from zadapter.base.printable import listed
 from zadapter.errors import UsageError
+from zadapter.spark.jvm.gateway import java_rows, java_session, query_execution
 
 
 def on(spark: SparkSession, rows: DataFrame) -> DataFrame:
     """Return *rows* as a DataFrame of *spark*; their own session still evaluates them."""
-    evaluated = rows._jdf.queryExecution().toRdd()  # noqa: SLF001 - a session's rows for another's
-    session = spark._jsparkSession  # noqa: SLF001
-    return DataFrame(session.internalCreateDataFrame(evaluated, rows._jdf.schema(), False), spark)  # noqa: FBT003, SLF001
+    evaluated = query_execution(rows).toRdd()
+    session = java_session(spark)
+    java = session.internalCreateDataFrame(evaluated, java_rows(rows).schema(), False)  # noqa: FBT003
+    return DataFrame(java, spark)
 
 
 def fitting(rows: DataFrame, like: DataFrame) -> DataFrame:

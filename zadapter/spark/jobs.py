@@ -9,8 +9,9 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from zadapter.base import phases
-from zadapter.base.interrupts import TAG, ignoring_errors, stages_by_job
+from zadapter.base.interrupts import TAG, ignoring_errors
 from zadapter.base.phases import Amounts, Phase
+from zadapter.spark.jvm.gateway import gateway_of, jvm_of, scala_context, stages_by_job
 from zadapter.spark.jvm.java_classes import java_classes
 
 _DESCRIPTION = "spark.job.description"
@@ -88,7 +89,7 @@ def processed(context: Any, tag: str) -> Amounts:
         context: The SparkContext.
         tag: Tag of the jobs.
     """
-    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's tracker knows no bytes
+    store = scala_context(context).statusStore()
     jobs = stages_by_job(context, tag)
     found = {stage: store.lastStageAttempt(stage) for job in jobs for stage in job}
     # the last stage of a job writes, unless it is the only one
@@ -108,7 +109,7 @@ def _attempts(context: Any, store: Any, last: Any) -> list[Any]:
     if last.attemptId() == 0:
         return [last]
     lists = java_classes(context).java.util.ArrayList
-    no_quantiles = context._gateway.new_array(context._jvm.double, 0)  # noqa: SLF001
+    no_quantiles = gateway_of(context).new_array(jvm_of(context).double, 0)
     found = store.stageData(last.stageId(), False, lists(), False, no_quantiles)  # noqa: FBT003
     return [found.apply(at) for at in range(found.size())]
 
@@ -136,6 +137,6 @@ def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
 def _spent(context: Any, step: Phase) -> Amounts | None:
     with ignoring_errors():
         # metrics of the last tasks may still be on their way to the status store
-        context._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)  # noqa: SLF001
+        scala_context(context).listenerBus().waitUntilEmpty(_PATIENCE)
         return None if step.measure is None else step.measure()
     return None

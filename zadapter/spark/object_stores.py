@@ -10,6 +10,7 @@ from zadapter.base.interrupts import reraise
 from zadapter.errors import SessionError
 from zadapter.spark import settings
 from zadapter.spark.compat import s3a
+from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 
 S3 = "s3"
@@ -70,7 +71,7 @@ def check(spark: SparkSession, store: str) -> None:
         SessionError: Hadoop has no file system for the store; the message lists missing settings.
     """
     jvm = java_classes(spark)
-    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    conf = hadoop_conf(spark)
     for scheme in (f"{store}a", store):
         try:
             jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, conf)

@@ -12,6 +12,7 @@ from zadapter.backend import plugins
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import builds, object_stores, settings
+from zadapter.spark.jvm.gateway import is_stopped, jvm_of
 from zadapter.spark.launch.ivy import UnresolvedError
 from zadapter.spark.launch.start import (
     NO_CONNECT,
@@ -156,7 +157,7 @@ def _start_without(
 
 def loadable(spark: SparkSession, formats: Iterable[Format]) -> list[Format]:
     """Return the formats whose jars a session has, or that need none."""
-    jvm = _checked(spark)._jvm  # noqa: SLF001 - the JVM has no public door
+    jvm = jvm_of(_checked(spark))
     return [form for form in formats if form.library is None or builds.loaded(jvm, form.library)]
 
 
@@ -189,7 +190,7 @@ def _check(spark: SparkSession, form: Format) -> None:
 
 
 def _refuse_lacking(spark: SparkSession, form: Format, library: Library) -> None:
-    has_jar = builds.loaded(spark._jvm, library)  # noqa: SLF001 - the JVM has no public door
+    has_jar = builds.loaded(jvm_of(spark), library)
     if not has_jar:
         _refuse_databricks(form)
         builds.refuse_missing(form, spark.version)
@@ -214,7 +215,7 @@ def _refuse_databricks(form: Format) -> None:
 def _checked(spark: SparkSession) -> SparkSession:
     if not isinstance(spark, SparkSession):
         raise SessionError(NO_CONNECT)
-    if spark.sparkContext._jsc is None:  # noqa: SLF001 - there is no public way
+    if is_stopped(spark.sparkContext):
         raise SessionError("this Spark session is stopped; pass a running session, or none")
     return spark
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,6 +18,7 @@ from zadapter.spark.clock import calls_clock, reads_clock, without_clock
 from zadapter.spark.clone import planned
 from zadapter.spark.conditions import predicate_of, unknown_rows
 from zadapter.spark.jvm.functions import is_replaced
+from zadapter.spark.jvm.gateway import Py4JJavaError, analyzed, java_session, query_execution
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
@@ -126,7 +126,7 @@ def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
 
 
 def _plan(rows: DataFrame) -> JavaObject:
-    return rows._jdf.queryExecution()  # noqa: SLF001
+    return query_execution(rows)
 
 
 def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
@@ -144,7 +144,7 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
 def without_rows(backend: Backend, snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     """Return the columns of a table, without rows, in the session that evaluates conditions."""
     no_files = file_stats.empty({}, snapshot.partition)
-    analysed = backend.read(snapshot, no_files)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    analysed = analyzed(backend.read(snapshot, no_files))
     return planned(spark, analysed)
 
 
@@ -178,7 +178,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
 
 def _parsed(text: str, spark: SparkSession) -> JavaObject:
     """Return a condition as Spark parses it, which resolves no name."""
-    session: Any = spark._jsparkSession  # noqa: SLF001 - the parser has no public door
+    session: Any = java_session(spark)
     try:
         return session.sessionState().sqlParser().parseExpression(text)
     except ParseException as error:

@@ -15,6 +15,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.key_types import TIMESTAMP, has_zone, kind_of, texts
 from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
+from zadapter.spark.jvm.gateway import java_rows
 from zadapter.table.file_stats import partition
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
@@ -114,7 +115,7 @@ def _to_java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
     schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
     lines = jvm.lines(map(json.dumps, adds))
     rows: Any = lines.select(F.from_json("value", schema).alias("add")).select("add.*")
-    return getattr(rows._jdf, "as")(encoder).collectAsList()  # noqa: SLF001
+    return getattr(java_rows(rows), "as")(encoder).collectAsList()
 
 
 def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | Add]) -> int:

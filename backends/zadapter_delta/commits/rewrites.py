@@ -17,6 +17,7 @@ from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
 from zadapter.base.names import join
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
+from zadapter.spark.jvm.gateway import java_rows
 from zadapter.spark.jvm.removal import remove_named, removing
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot
@@ -65,7 +66,7 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool)
     settings.setConfString(_FILE_NAME_PREFIX, prefix)
     try:
         with removing(jvm.spark, partial(remove_named, jvm.spark, root, prefix)) as kept:
-            found = transaction.writeFiles(rows._jdf, jvm.option(), True, jvm.seq())  # noqa: FBT003, SLF001
+            found = transaction.writeFiles(java_rows(rows), jvm.option(), True, jvm.seq())  # noqa: FBT003
             adds = [_encoded(jvm, add) for add in jvm.iterate(found)]
             kept.update(add.path().rpartition("/")[2] for add in adds)
         return adds

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.spark.compat.spark_api import to_arrow
+from zadapter.spark.jvm.gateway import java_column, java_rows
 from zadapter_delta.jvm import JavaObject, Jvm
 
 LARGE = 8 << 20
@@ -71,7 +72,7 @@ class LargeLog:
 
     def actions(self, rows: DataFrame) -> JavaObject:
         """Return rows of such a DataFrame as a ``java.util.List`` of AddFile actions."""
-        typed = getattr(rows._jdf, "as")(self._encoders.addFileEncoder())  # noqa: SLF001
+        typed = getattr(java_rows(rows), "as")(self._encoders.addFileEncoder())
         return typed.collectAsList()
 
     def _touched(self) -> pa.Table:
@@ -123,7 +124,7 @@ class LargeLog:
         rows = rows.orderBy("version").withColumns(
             {"add": F.when(_is("add"), add), "remove": F.when(_is("remove"), remove)}
         )
-        typed = getattr(rows._jdf, "as")(self._encoders.singleActionEncoder())  # noqa: SLF001
+        typed = getattr(java_rows(rows), "as")(self._encoders.singleActionEncoder())
         unwrap = self._jvm.loops.method("org.apache.spark.sql.delta.actions.SingleAction", "unwrap")
         return self._jvm.loops.mapped(typed.collectAsList(), unwrap)
 
@@ -148,7 +149,7 @@ class LargeLog:
     def _canonical(self, path: str | Column) -> Column:
         """Return a path as Delta's state has it; almost all are so in the log."""
         column = F.col(path) if isinstance(path, str) else path
-        java = column._jc  # noqa: SLF001 - Delta's function is Scala's
+        java = java_column(column)
         changed = Column(self._udf.apply(self._jvm.seq([java])))
         odd = [column.startswith("/"), column.startswith("."), *map(column.contains, _ODD)]
         return F.when(reduce(Column.__or__, odd), changed).otherwise(column)

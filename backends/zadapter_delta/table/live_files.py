@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
+from zadapter.spark.jvm.gateway import java_rows
 from zadapter.spark.jvm.scala import each
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -111,5 +112,5 @@ class LiveFiles:
         if len(paths) < snapshot.numOfFiles():
             some = DataFrame(adds.toDF(), self._jvm.spark)
             some = some.join(F.broadcast(names), "path", "left_semi")
-            adds = getattr(some._jdf, "as")(adds.encoder())  # noqa: SLF001
+            adds = getattr(java_rows(some), "as")(adds.encoder())
         return adds.collectAsList()

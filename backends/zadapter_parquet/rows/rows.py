@@ -16,6 +16,7 @@ from zadapter.base.names import quote
 from zadapter.errors import SessionError
 from zadapter.spark.compat.rebase_settings import MOVING, moving
 from zadapter.spark.compat.spark_api import metadata_column
+from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.encoding import Encoding
 from zadapter.table.spec import atoms
@@ -31,7 +32,7 @@ _STRICT = {
 
 def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
     """Return unescaped locations as the URIs that Spark uses for files."""
-    return places.uris(locations, places.by_hadoop(java_classes(spark), spark._jsparkSession))  # noqa: SLF001
+    return places.uris(locations, places.by_hadoop(java_classes(spark), java_session(spark)))
 
 
 def read(

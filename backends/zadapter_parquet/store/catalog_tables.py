@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -26,6 +25,7 @@ from zadapter.errors import (
     ZadapterError,
 )
 from zadapter.spark.jvm import spark_names
+from zadapter.spark.jvm.gateway import Py4JJavaError, java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Found
@@ -81,7 +81,7 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
     """
     if spark_names.is_path(table):
         return None
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
+    state: Any = java_session(spark).sessionState()
     with warehouse_not_created(spark):
         identifier, other = spark_names.in_session_catalog(spark, table)
         if other is not None and "view" in other:
@@ -104,7 +104,7 @@ def at(spark: SparkSession, location: str) -> CatalogTable | None:
         UnsupportedError: The table is bucketed, its readers choose files by an option, or the
             folder is one of its partitions.
     """
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001 - there is no public way
+    state: Any = java_session(spark).sessionState()
     with warehouse_not_created(spark):
         for entry in _entries(state, location):
             name = quote(_parts(entry))
@@ -230,7 +230,7 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
         UnsupportedError: A partition has a location of its own.
     """
     jvm = java_classes(spark)
-    state: Any = spark._jsparkSession.sessionState()  # noqa: SLF001
+    state: Any = java_session(spark).sessionState()
     name = spark_names.Name(spark_names.SESSION, split(table.name)[1:])
     identifier = spark_names.session_identifier(spark, name)
     partitions = state.catalog().listPartitions(identifier, jvm.scala.Option.empty())

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line, java_exception
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
+from zadapter.spark.jvm.gateway import gateway_of, hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.java_file import JavaFile
 from zadapter_parquet.format.entries import LARGEST
@@ -52,8 +53,8 @@ class HadoopFiles:
         self.uri = uri.rstrip("/")
         jvm = java_classes(spark)
         self._fs: JavaObject = jvm.org.apache.hadoop.fs
-        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
-        conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        self._gateway: Any = gateway_of(spark.sparkContext)
+        conf = hadoop_conf(spark)
         self._root = self._fs.Path(self.uri)
         self._files = self._root.getFileSystem(conf)
         self._names = self._fs.FileContext.getFileContext(self._files.getUri(), conf)

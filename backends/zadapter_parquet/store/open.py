@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.base.locations import path_of, reachable, unescaped
 from zadapter.errors import MissingBackendError, extra
+from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import catalog_tables, s3
 from zadapter_parquet.store.contract import Files
@@ -37,7 +38,7 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     root = local_path(location)
     if root is not None:
         return LocalFiles(root, make=make)
-    location = reachable(java_classes(spark), spark._jsparkSession, location)  # noqa: SLF001
+    location = reachable(java_classes(spark), java_session(spark), location)
     if location.startswith(f"{SCHEME}:"):
         return HadoopFiles(spark, location, make=make)
     try:  # local folders and HDFS need no obstore

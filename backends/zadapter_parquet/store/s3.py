@@ -15,6 +15,7 @@ from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.java_errors import first_line
 from zadapter.errors import SessionError, StoreError
 from zadapter.spark.compat.s3a import Credentials, credentials_of, region_of
+from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 
 JavaObject = Any
@@ -38,7 +39,7 @@ def options(spark: SparkSession, uri: str) -> dict[str, Any]:
     if not uri.startswith(_SCHEMES):
         return {}
     jvm = java_classes(spark)
-    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    conf = hadoop_conf(spark)
     try:
         file_system = jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(conf)
         if file_system.getClass().getName() != _S3A:

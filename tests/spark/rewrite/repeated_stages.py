@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from zadapter.base.interrupts import stages_by_job
 from zadapter.spark.jobs import processed
+from zadapter.spark.jvm.gateway import stages_by_job
 
 
 def main():

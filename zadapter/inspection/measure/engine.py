@@ -14,6 +14,7 @@ from zadapter.inspection.explanation import EngineRead, differences
 from zadapter.inspection.measure.opened import Opened
 from zadapter.inspection.reads import totals
 from zadapter.spark.clone import planned
+from zadapter.spark.jvm.gateway import analyzed
 from zadapter.spark.jvm.scans import leaves_of
 from zadapter.table.column_bounds import Mask
 
@@ -48,7 +49,7 @@ def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Pla
     if files.num_rows > MOST_FILES:
         return _unknown(f"not asked, since the table has more than {MOST_FILES:,} files")
     try:
-        plan = opened.backend.scan(opened.snapshot)._jdf.queryExecution().analyzed()  # noqa: SLF001
+        plan = analyzed(opened.backend.scan(opened.snapshot))
         rows = planned(opened.session, plan).where(where)
         found = {path_of(uri) for uri in opened.backend.scanned(rows)}
         operators = [str(leaf.nodeName()).strip() for leaf in leaves_of(rows)]

@@ -30,6 +30,7 @@ from zadapter.predicates.predicate import (
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.clone import UNPUSHED, set_all
 from zadapter.spark.compat.spark_api import metadata_column, to_arrow
+from zadapter.spark.jvm.gateway import analyzed
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import items
 from zadapter.spark.layout_expression import comparable, constant, descended, search_levels
@@ -132,7 +133,7 @@ def _position(rows: DataFrame) -> Column | None:
     Delta shows ``row_index`` of tables with deletion vectors only. Iceberg calls it ``_pos``.
     """
     jvm = java_classes(rows.sparkSession)
-    output = rows._jdf.queryExecution().analyzed().metadataOutput()  # noqa: SLF001
+    output = analyzed(rows).metadataOutput()
     types = {str(each.name()): each.dataType() for each in items(jvm, output)}
     if "_metadata" in types and _ROW_INDEX in list(types["_metadata"].fieldNames()):
         return metadata_column(rows, "_metadata")[_ROW_INDEX]

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from py4j.java_gateway import is_instance_of
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,6 +21,12 @@ from zadapter.inspection.querylog.spelling import Spelling, spelling, without_co
 from zadapter.predicates.predicate import And, Predicate
 from zadapter.spark.clone import planned, set_all
 from zadapter.spark.conditions import predicate_of, unknown_rows
+from zadapter.spark.jvm.gateway import (
+    Py4JJavaError,
+    analyzed,
+    is_instance,
+    java_session,
+)
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import items
 from zadapter.table.snapshot import Snapshot
@@ -103,7 +107,7 @@ class Planner:
 
     def _planned(self, text: str) -> list[Predicate]:
         try:
-            state: Any = self.session._jsparkSession.sessionState()  # noqa: SLF001
+            state: Any = java_session(self.session).sessionState()
             jvm = java_classes(self.session)
             parsed = _query(jvm, state.sqlParser().parsePlan(text))
             skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
@@ -121,10 +125,9 @@ class Planner:
         Raises:
             UnusableError: Always.
         """
-        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
         if any(self._is_table(plan) for plan in self._plans(analysed)):
             raise UnusableError(NO_ROWS)
-        is_command = is_instance_of(gateway, analysed, f"{_CATALYST}Command")
+        is_command = is_instance(self.session, analysed, f"{_CATALYST}Command")
         raise UnusableError(NO_QUERY if is_command else OTHER_TABLE)
 
     def _scans(self, plan: JavaObject) -> Iterator[Predicate]:
@@ -169,8 +172,7 @@ class Planner:
         return False
 
     def _is_folder(self, relation: JavaObject) -> bool:
-        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
-        if not is_instance_of(gateway, relation, f"{_FILES}HadoopFsRelation"):
+        if not is_instance(self.session, relation, f"{_FILES}HadoopFsRelation"):
             return False
         jvm = java_classes(self.session)
         roots = list(items(jvm, relation.location().rootPaths()))
@@ -205,9 +207,9 @@ def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Plann
             return False
 
     names = spelling(snapshot, elsewhere)
-    unknown = unknown_rows(planned(session, rows._jdf.queryExecution().analyzed()))  # noqa: SLF001
+    unknown = unknown_rows(planned(session, analyzed(rows)))
     unknown.createOrReplaceTempView(quote((names.view,)))
-    rdd = int(unknown._jdf.queryExecution().analyzed().rdd().id())  # noqa: SLF001
+    rdd = int(analyzed(unknown).rdd().id())
     return Planner(session, snapshot, names, Columns(rows.schema), rdd)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -23,6 +22,7 @@ from zadapter.inspection.querylog.columns_of_logs import entries_of
 from zadapter.inspection.querylog.entries import OTHER_TABLE, Grouped, of_rows, of_texts
 from zadapter.inspection.querylog.json_lines import entries_of_lines
 from zadapter.inspection.querylog.spelling import statements, without_comments
+from zadapter.spark.jvm.gateway import Py4JJavaError, gateway_of, java_session, scala_context
 from zadapter.spark.jvm.java_classes import java_classes
 
 Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
@@ -165,7 +165,7 @@ def _files(path: str, session: SparkSession) -> list[str]:
         UsageError: There is nothing at the path.
     """
     jvm = java_classes(session)
-    java: Any = session._jsparkSession  # noqa: SLF001
+    java: Any = java_session(session)
     root = jvm.org.apache.hadoop.fs.Path(reachable(jvm, java, path))
     system = root.getFileSystem(java.sessionState().newHadoopConf())
     if not system.exists(root):
@@ -194,15 +194,16 @@ class _Copies:
     def of(self, file: str, number: int) -> str:
         """Copy a file, within the JVM."""
         jvm = java_classes(self.session)
-        gateway: Any = self.session.sparkContext._gateway  # noqa: SLF001
-        java: Any = self.session._jsparkSession  # noqa: SLF001
+        java: Any = java_session(self.session)
         path = jvm.org.apache.hadoop.fs.Path(file)
         system = path.getFileSystem(java.sessionState().newHadoopConf())
         reader = jvm.org.apache.spark.deploy.history.EventLogFileReader
         target = f"{self.folder}/{number}.json"
         stream = reader.openEventLog(path, system)
         try:
-            options = gateway.new_array(jvm.java.nio.file.CopyOption, 0)
+            options = gateway_of(self.session.sparkContext).new_array(
+                jvm.java.nio.file.CopyOption, 0
+            )
             jvm.java.nio.file.Files.copy(stream, jvm.java.io.File(target).toPath(), options)
         finally:
             stream.close()
@@ -220,7 +221,7 @@ def _lines(files: list[str], session: SparkSession, shown: str) -> Iterator[Data
         UsageError: The executors do not share the local disk, so that they cannot read the copies.
     """
     compressed = [file for file in files if _is_compressed(file)]
-    if compressed and not session.sparkContext._jsc.isLocal():  # noqa: SLF001
+    if compressed and not scala_context(session.sparkContext).isLocal():
         raise UsageError(
             f"{shown}: {compressed[0]} is compressed with a codec of Spark, which executors cannot "
             "read; decompress the files, or call this function in a local session"

@@ -12,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.key_types import to_cast_name
 from zadapter.spark.jvm import scala
+from zadapter.spark.jvm.gateway import java_rows, java_session, jvm_of
 from zadapter.spark.jvm.java_classes import java_classes
 
 _BYTEWISE = "UTF8_BINARY"
@@ -47,7 +48,7 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
 
     session: Any = spark
-    jvm: Any = session._jvm  # noqa: SLF001
+    jvm: Any = jvm_of(session)
     schema = from_arrow_schema(table.schema)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     stream = session._sc._serialize_to_jvm(  # noqa: SLF001 - as createDataFrame does
@@ -56,7 +57,7 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
         jvm.PythonSQLUtils.readArrowStreamFromFile,
         jvm.ArrowIteratorServer,
     )
-    java = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), session._jsparkSession)  # noqa: SLF001
+    java = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), java_session(session))
     return DataFrame(java, session)
 
 
@@ -92,14 +93,14 @@ def metadata_column(rows: DataFrame, name: str) -> Column:
     """
     if hasattr(rows, "metadataColumn"):
         return rows.metadataColumn(name)
-    java: Any = rows._jdf.metadataColumn(name)  # noqa: SLF001 - as PySpark 4.0 does
+    java: Any = java_rows(rows).metadataColumn(name)
     return Column(java)
 
 
 def settings(spark: SparkSession) -> dict[str, str]:
     """Return all settings of a session. ``RuntimeConfig.getAll`` is PySpark 4.0 and later."""
     session: Any = spark
-    return scala.entries(java_classes(session), session._jsparkSession.conf().getAll())  # noqa: SLF001
+    return scala.entries(java_classes(session), java_session(session).conf().getAll())
 
 
 def error_loggers() -> list[logging.Logger]:
@@ -122,7 +123,7 @@ def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     jvm = java_classes(spark)
     attribute = jvm.org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute.quotedString
     names = scala.seq(jvm, scala.java_list(jvm, map(attribute, columns)))
-    return DataFrame(rows._jdf.hint("rebalance", names), spark)  # noqa: SLF001
+    return DataFrame(java_rows(rows).hint("rebalance", names), spark)
 
 
 def repartition_by_id(rows: DataFrame, count: int, number: Column) -> DataFrame:

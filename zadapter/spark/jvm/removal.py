@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from zadapter.base.interrupts import TAG, ignoring_errors, reraise, stages_by_job
+from zadapter.base.interrupts import TAG, ignoring_errors, reraise
+from zadapter.spark.jvm.gateway import stages_by_job
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.java_loops import Loops
 

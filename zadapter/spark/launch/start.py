@@ -7,7 +7,6 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pyspark
-from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -15,7 +14,9 @@ from pyspark.sql import SparkSession
 from zadapter.backend.format import Format
 from zadapter.errors import SessionError
 from zadapter.spark import builds, object_stores, settings
+from zadapter.spark.jvm.gateway import Py4JNetworkError, jvm_of
 from zadapter.spark.launch import folders, jars, java, quiet
+from zadapter.spark.launch.java import Java
 from zadapter.spark.settings import PACKAGES
 
 NO_CONNECT = (
@@ -41,7 +42,7 @@ def start(
     builds.refuse_old(pyspark.__version__)
     has_jvm = bool(SparkConf().getAll())
     if has_jvm:
-        jvm: Any = SparkContext._jvm  # noqa: SLF001 - the JVM has no public door
+        jvm: Any = jvm_of(SparkContext)
         every = [form.library for form in formats if form.library]
         libraries = [library for library in every if builds.loaded(jvm, library)]
     else:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from zadapter.backend import builds, plugins
 from zadapter.backend.builds import Standing
 from zadapter.backend.format import Library
+from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.settings import EXTENSIONS
 
 _PLUGINS = "spark.plugins"
@@ -35,7 +36,7 @@ def untested_session(spark: SparkSession) -> str | None:
     if unknown := [name for name in names if name and name not in extensions]:
         return f"{EXTENSIONS}={unknown[0]}"
     # a service file in a jar, or code, may also register extensions
-    rules = spark._jsparkSession.sessionState().columnarRules()  # noqa: SLF001
+    rules = java_session(spark).sessionState().columnarRules()
     return None if rules.isEmpty() else f"the columnar rule {_class(rules.head())}"
 
 

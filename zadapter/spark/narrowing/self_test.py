@@ -12,7 +12,6 @@ from decimal import Decimal
 from threading import Lock
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -20,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from zadapter.base.interrupts import reraise
 from zadapter.base.translate_errors import root_cause, texts
 from zadapter.spark.compat.spark_api import repartition_by_id, to_arrow
+from zadapter.spark.jvm.gateway import Py4JError, java_session
 from zadapter.spark.narrowing.sort import narrowed
 
 ROWS = 60
@@ -87,7 +87,7 @@ def _key(spark: SparkSession) -> tuple[str, ...]:
     Other settings of a clone have their defaults (:mod:`zadapter.spark.clone`).
     """
     session: Any = spark
-    conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001
+    conf = java_session(session).sessionState().conf()
     stated = str(conf.getAllConfs().mkString("\n")).splitlines()
     compiled = sorted(line for line in stated if line.startswith(_COMPILED))
     return str(spark.sparkContext.applicationId), str(spark.conf.get(_ADAPTIVE)), *compiled

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from zadapter.spark.clone import planned, switched_off
 from zadapter.spark.jvm import scala
+from zadapter.spark.jvm.gateway import analyzed, query_execution
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.narrowing.components import untested_plan
 
@@ -44,13 +45,13 @@ def narrowed(shuffled: DataFrame, order: Sequence[str], added: Collection[str]) 
     """
     spark = shuffled.sparkSession
     with switched_off(spark, "spark.sql.adaptive.enabled"):
-        exchange = shuffled._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no public door
+        exchange = query_execution(shuffled).executedPlan()
     if untested := untested_plan(exchange):
         return untested
     jvm = java_classes(spark)
     execution = jvm.org.apache.spark.sql.execution
     # operators above refer to the columns by the ids of the logical plan
-    logical = shuffled.drop(*added)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    logical = analyzed(shuffled.drop(*added))
     narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
     kept = len(shuffled.columns) - len(added)
     columns = [*_items(logical.output()), *_behind(jvm, exchange, kept)]

@@ -1,0 +1,101 @@
+"""PySpark's ways to the objects of the JVM, which are private; py4j's names that others need.
+
+Other modules ask here, so that a change of PySpark or py4j concerns this package and the backends'
+``jvm.py`` alone.
+"""
+
+from typing import Any
+
+from py4j.clientserver import ClientServer
+from py4j.java_gateway import JavaClass, is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+JavaObject = Any
+
+__all__ = [
+    "JavaClass",
+    "Py4JError",
+    "Py4JJavaError",
+    "Py4JNetworkError",
+    "analyzed",
+    "gateway_of",
+    "hadoop_conf",
+    "has_own_threads",
+    "is_instance",
+    "is_stopped",
+    "java_column",
+    "java_rows",
+    "java_session",
+    "jvm_of",
+    "query_execution",
+    "scala_context",
+    "stages_by_job",
+]
+
+
+def java_session(spark: Any) -> JavaObject:
+    """Return the ``SparkSession`` of Java."""
+    return spark._jsparkSession  # noqa: SLF001
+
+
+def java_rows(rows: Any) -> JavaObject:
+    """Return the ``Dataset`` of a DataFrame."""
+    return rows._jdf  # noqa: SLF001
+
+
+def java_column(column: Any) -> JavaObject:
+    """Return the ``Column`` of Java."""
+    return column._jc  # noqa: SLF001
+
+
+def query_execution(rows: Any) -> JavaObject:
+    """Return the plans of a DataFrame."""
+    return java_rows(rows).queryExecution()
+
+
+def analyzed(rows: Any) -> JavaObject:
+    """Return the analysed plan of a DataFrame."""
+    return query_execution(rows).analyzed()
+
+
+def hadoop_conf(spark: Any) -> JavaObject:
+    """Return Hadoop's configuration with the settings of a session."""
+    return java_session(spark).sessionState().newHadoopConf()
+
+
+def scala_context(context: Any) -> JavaObject:
+    """Return the ``SparkContext`` of Scala."""
+    return context._jsc.sc()  # noqa: SLF001
+
+
+def is_stopped(context: Any) -> bool:
+    """Return whether a SparkContext is stopped."""
+    return context._jsc is None  # noqa: SLF001
+
+
+def jvm_of(spark: Any) -> JavaObject:
+    """Return py4j's view of the JVM, of a session or a SparkContext; None: there is no JVM."""
+    return spark._jvm  # noqa: SLF001
+
+
+def gateway_of(context: Any) -> JavaObject:
+    """Return py4j's gateway of a SparkContext."""
+    return context._gateway  # noqa: SLF001
+
+
+def has_own_threads(spark: Any) -> bool:
+    """Return whether each thread of Python has a thread of Java, with properties of its own."""
+    return isinstance(gateway_of(spark.sparkContext), ClientServer)
+
+
+def is_instance(spark: Any, java: JavaObject, name: str) -> bool:
+    """Return whether an object of Java is an instance of the class with a full name."""
+    return bool(is_instance_of(gateway_of(spark.sparkContext), java, name))
+
+
+def stages_by_job(context: Any, tag: str) -> list[list[int]]:
+    """Return the ids of the stages of each Spark job with a tag, both in ascending order."""
+    # PySpark's tracker knows no tags
+    tracker = scala_context(context).statusTracker()
+    infos = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForTag(tag))]
+    return [sorted(info.get().stageIds()) for info in infos if info.isDefined()]
