@@ -42,7 +42,9 @@ def test_a_plan_is_run_once_it_is_approved(lakes, table_format):
     report = pickle.loads(pickle.dumps(plan)).run()
 
     assert (str(plan), plan.to_dict()) == (str(pickle.loads(pickle.dumps(plan))), plan.to_dict())
-    assert (report.files_removed, report.rows) == (plan.files_rewritten, plan.rows) == (3, ROWS)
+    assert (
+        (report.files_removed, report.rows_added) == (plan.files_rewritten, plan.rows) == (3, ROWS)
+    )
     assert len(report.versions) == plan.jobs == 1
     assert "fit" not in report.seconds
     assert new < paths(table, **asked)
@@ -53,6 +55,7 @@ def test_a_plan_is_run_once_it_is_approved(lakes, table_format):
     assert sorted(map(tuple, lakes.load(table_format, table).collect())) == expected
     with pytest.raises(StaleRewriteError, match=r"committed. Call zadapter.plan") as gone:
         plan.run()
+    assert (gone.value.committed, gone.value.retryable) == (False, False)
     assert {Path(path).name for path in gone.value.gone} == {Path(path).name for path in old}
 
 
@@ -66,7 +69,7 @@ def test_a_plan_of_an_unchanged_table_comes_true(lakes, table_format):
     again = zadapter.plan(table, **asked)
 
     assert report.plan == plan
-    assert (report.files_removed, report.rows) == (3, ROWS)
+    assert (report.files_removed, report.rows_added) == (3, ROWS)
     assert again.nothing_to_do
     assert again.run().versions == ()
 
@@ -78,7 +81,7 @@ def test_small_files_are_joined_as_planned(lakes, table_format):
 
     report = zadapter.plan(table, **asked).run()
 
-    assert (report.files_removed, report.files_added, report.rows) == (6, 1, ROWS)
+    assert (report.files_removed, report.files_added, report.rows_added) == (6, 1, ROWS)
 
 
 @pytest.mark.slow

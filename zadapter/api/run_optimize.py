@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.recoverable import is_recoverable
+from zadapter.base.outcome import stating
 from zadapter.base.translate_errors import explaining
-from zadapter.errors import ConflictError
+from zadapter.errors import ConflictError, StaleRewriteError
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.planning.cost import object_store
 from zadapter.planning.options import Options
@@ -24,8 +25,8 @@ from zadapter.rewrite.kept_plan import KeptPlan
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.recovery.leftovers import clear
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.side_by_side import threads
 from zadapter.rewrite.side_by_side import run as side_by_side
+from zadapter.rewrite.side_by_side import threads
 from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import refresh
 from zadapter.spark.jobs import call, grouped, measured
@@ -78,11 +79,13 @@ class _Runner:
 
     def __call__(self) -> Report:
         options = self.kept.options
-        with (
-            explaining(options.name),
-            _opened(options, self.factory, self.spark) as opened,
-        ):
-            return _run(opened, partial(self.kept.renewed, opened.backend))
+        with stating(), explaining(options.name):
+            try:
+                with _opened(options, self.factory, self.spark) as opened:
+                    return _run(opened, partial(self.kept.renewed, opened.backend))
+            except StaleRewriteError as error:
+                error.retryable = False  # the plan will not hold for a later version either
+                raise
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "spark": None}
