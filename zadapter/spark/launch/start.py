@@ -16,7 +16,6 @@ from zadapter.errors import SessionError
 from zadapter.spark import builds, object_stores, settings
 from zadapter.spark.jvm.gateway import Py4JNetworkError, jvm_of
 from zadapter.spark.launch import folders, jars, java, quiet
-from zadapter.spark.launch.java import Java
 from zadapter.spark.settings import PACKAGES
 
 NO_CONNECT = (
