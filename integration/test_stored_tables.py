@@ -76,7 +76,7 @@ def test_a_table_of_an_earlier_version_is_maintained(spark, table, table_format,
     to = "parquet" if table_format == "delta" else "delta"
     moved = zadapter.migrate(table, to=to, target=tmp_path / "new", **given)
 
-    assert forced.rows == 2_100
+    assert forced.rows_added == 2_100
     assert forced.share_after < 0.4
     assert rows(spark, table, table_format) == expected
     assert rows(spark, moved.target, to) == expected
