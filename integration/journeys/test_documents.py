@@ -24,7 +24,7 @@ FIRST = ("README.md", "zadapter/GUIDE.md")
 """What everybody reads; the other documents are tested more rarely."""
 EVENTS = "lake/events"
 """A Delta table that documents make, and whose rows they never change."""
-READS = r"a filter reads +([\d.]+)% of the rows -> ([\d.]+)%"
+READS = r"data scanned +([\d.]+)% of the rows -> ([\d.]+)%"
 MOST_DOCUMENTS = 4
 """Each of them starts a Spark session of its own."""
 

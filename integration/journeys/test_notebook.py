@@ -36,7 +36,7 @@ def test_the_cells_of_the_guide(cells):
     """The table is there, and its plan was printed."""
     *_, printing = [code for code in cells if "print(plan)" in code]
 
-    assert "a filter reads" in streams(cells[printing])
+    assert "data scanned" in streams(cells[printing])
 
 
 @pytest.mark.parametrize("name", ["plan", "report"])
@@ -46,7 +46,7 @@ def test_a_result_is_the_last_expression(cells, name):
 
     assert shown.output_type == "execute_result"
     text = shown.data["text/plain"]
-    assert "a filter reads" in text
+    assert "data scanned" in text
     assert max(map(len, text.splitlines())) < 100
 
 

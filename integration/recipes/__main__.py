@@ -33,7 +33,7 @@ if __name__ == "__main__":
     result = materialize([clustered_events])
     assert result.success
     (event,) = result.get_asset_materialization_events()
-    print(event.materialization.metadata["a filter reads"].text)
+    print(event.materialization.metadata["data scanned"].text)
 """
 PROJECT = """
 name: lake

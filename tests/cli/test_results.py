@@ -126,7 +126,7 @@ def test_a_declined_table_is_a_line_of_the_report_of_several():
     result = _together([("lake/events", declined), ("lake/gone", UsageError("no such table"))])
 
     text = str(result.table.columns[3]._cells)  # noqa: SLF001 - rich has no public way
-    assert "nothing to gain: a filter reads 50.0% of the rows -> 60.0%" in text
+    assert "nothing to gain: range filters scan 50.0% of the rows -> 60.0%" in text
     assert "error: no such table" in text
     (document,) = map(json.loads, result.documents)
     assert document[1] == {

@@ -55,7 +55,7 @@ def test_tables_without_keys_are_lines_of_a_report_of_several():
 
 
 @pytest.mark.parametrize("form", ["to_dict", "summary"])
-@pytest.mark.parametrize("error", [KeyError("a filter reads"), UnicodeError("x"), OSError("y")])
+@pytest.mark.parametrize("error", [KeyError("data scanned"), UnicodeError("x"), OSError("y")])
 def test_a_report_that_fails_hides_no_other(form, error):
     """Its line says what failed, and that the change was committed."""
     result = _together([("a", REPORT), ("b", broken(form, error)), ("c", REPORT)])

@@ -57,13 +57,13 @@ def test_what_an_advice_rests_on_is_said(changed, learned, judged):
 
 
 def test_a_learned_layout_is_compared_with_what_it_promised():
-    """And to learn anew is proposed where that lets queries read less."""
+    """And learning again is proposed where that lets queries read less."""
     drifted = advice(drift=DRIFT)
     left = advice(drift=DRIFT, best=None)
 
     assert "promised 23.1% to the 180 filters" in drifted.facts()["drift"]
     assert "these queries read 41.0%; 17% filter none of its columns" in drifted.facts()["drift"]
-    assert drifted.facts()["advice"] == f"learn anew, {LEARNED}: k"
+    assert drifted.facts()["advice"] == f"learn again, {LEARNED}: k"
     assert left.facts()["advice"].startswith("leave it as it is")
     assert "drift" not in advice().facts()
     assert "only newer" not in advice().facts()

@@ -51,7 +51,7 @@ def analyzed(files, *, by=2, queries=(), note="", partition=(), rewrite=None):
 
 
 def test_a_table_in_order_of_arrival_is_due():
-    """All files overlap in both columns, so a filter reads everything, and a rewrite saves most."""
+    """All files overlap in both columns, so filters scan everything; a rewrite saves most."""
     found = analyzed(table([0] * 64, [1_000] * 64))
 
     assert found.due
@@ -59,7 +59,7 @@ def test_a_table_in_order_of_arrival_is_due():
     assert found.depth.average == found.depth.largest == 64
     assert found.rewrite.files == 64
     assert found.rewrite.gain > 0.5
-    assert "would take a filter from 100.0% of the rows to" in found.verdict
+    assert "reduce the data scanned by range filters from 100.0% of the rows to" in found.verdict
     assert found.runs[0].totals.files == 64
 
 
@@ -85,7 +85,7 @@ def test_a_plan_without_a_rewrite_has_the_share_of_the_table():
 
     found = analyzed(files, rewrite=nothing)
 
-    assert found.verdict == "no rewrite is due: a filter reads 100.0% of the rows"
+    assert found.verdict == "no rewrite is due: range filters scan 100.0% of the rows"
     assert found.rewrite.share_before == found.rewrite.share_after == found.share == 1
 
 
@@ -255,6 +255,6 @@ def test_a_rewrite_that_helps_by_row_group_alone_does_not_frighten():
     due = replace(found.rewrite, share_before=0.5, share_after=1.0, gain=0.4)
 
     assert replace(found, rewrite=due).verdict.endswith(
-        "would have filters read 40% less by row group; by file they go from 50.0% of the rows to "
-        "100.0%"
+        "would reduce the data scanned by 40% by row group; by file it would go from 50.0% of the "
+        "rows to 100.0%"
     )

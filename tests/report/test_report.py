@@ -84,15 +84,15 @@ def test_what_runs_a_plan_is_none_of_its_facts():
 def test_a_plan_shows_its_facts():
     """What, how, how much, and what it will bring."""
     assert str(PLAN).splitlines() == [
-        "table           sales.orders (delta, version 41)",
-        "layout          adaptive by ts, user.id, files of 128 MB",
-        "files           812 of 950 -> 97",
-        "why             new files: 800, runs merged: 12",
-        "bytes           13 GB",
-        "rows            1,234,567",
-        "a filter reads  87.5% of the rows -> 6.2%, predicted",
-        "by row group    50.0% -> 1.2% of the rows of the files to rewrite, predicted",
-        "cost            13 GB read, 13 GB written, 26 GB shuffled, 0.4 core hours, estimated",
+        "table         sales.orders (delta, version 41)",
+        "layout        adaptive by ts, user.id, files of 128 MB",
+        "files         812 of 950 -> 97",
+        "why           new files: 800, runs merged: 12",
+        "bytes         13 GB",
+        "rows          1,234,567",
+        "data scanned  87.5% of the rows -> 6.2%, predicted",
+        "by row group  50.0% -> 1.2% of the rows of the files to rewrite, predicted",
+        "cost          13 GB read, 13 GB written, 26 GB shuffled, 0.4 core hours, estimated",
     ]
 
 
@@ -100,27 +100,26 @@ def test_a_learned_layout_is_named_so():
     learned = str(replace(PLAN, filters=40)).splitlines()[1]
 
     assert (
-        learned
-        == "layout          adaptive by ts, user.id, learned from 40 filters, files of 128 MB"
+        learned == "layout        adaptive by ts, user.id, learned from 40 filters, files of 128 MB"
     )
 
 
 def test_a_report_shows_its_facts():
     """What was done, rather than what was planned."""
     assert str(REPORT).splitlines() == [
-        "table           sales.orders (delta, version 41)",
-        "layout          adaptive by ts, user.id, files of 128 MB",
-        "files           800 of 950 -> 96",
-        "why             new files: 800, runs merged: 12",
-        "bytes           12 GB -> 11 GB",
-        "rows            1,200,001",
-        "a filter reads  87.5% of the rows -> 7.0%",
-        "by row group    50.0% -> 1.2% of the rows of the files to rewrite, predicted",
-        "cost            12 GB read, 11 GB written, 30 GB shuffled, 2.5 core hours",
-        "verified by     counts",
-        "seconds         plan 1.2, write 20.0, total 22.5",
-        "committed       version 42, unknown",
-        "not rewritten   12 files changed by another writer, first: a.parquet",
+        "table          sales.orders (delta, version 41)",
+        "layout         adaptive by ts, user.id, files of 128 MB",
+        "files          800 of 950 -> 96",
+        "why            new files: 800, runs merged: 12",
+        "bytes          12 GB -> 11 GB",
+        "rows           1,200,001",
+        "data scanned   87.5% of the rows -> 7.0%",
+        "by row group   50.0% -> 1.2% of the rows of the files to rewrite, predicted",
+        "cost           12 GB read, 11 GB written, 30 GB shuffled, 2.5 core hours",
+        "verified by    counts",
+        "seconds        plan 1.2, write 20.0, total 22.5",
+        "committed      version 42, unknown",
+        "not rewritten  12 files changed by another writer, first: a.parquet",
     ]
 
 
@@ -136,10 +135,10 @@ def test_what_is_left_for_later_is_said():
         "nothing to do  already clustered",
         "a new fit      filters would read 12% less, for 20 GB rewritten; force=True (--force)",
     ]
-    assert "left alone      5 files that another implementation has clustered; force=True" in str(
+    assert "left alone    5 files that another implementation has clustered; force=True" in str(
         replace(PLAN, files_owned=5)
     )
-    assert "not started     2 jobs, in the time of this call" in str(replace(REPORT, jobs_left=2))
+    assert "not started    2 jobs, in the time of this call" in str(replace(REPORT, jobs_left=2))
     assert "a new fit" not in str(replace(done, saved_anew=0.04))
 
 
@@ -148,15 +147,15 @@ def test_a_report_says_how_rows_were_compared():
     found = Verification(by="checksum", read_twice=True, untested="Spark 9.0")
 
     assert (
-        "verified by     checksum, with a second read of the rows; plain Spark operations, "
+        "verified by    checksum, with a second read of the rows; plain Spark operations, "
         "untested with Spark 9"
     ) in str(replace(REPORT, verification=found))
 
 
 def test_what_is_not_known_is_not_claimed():
     """Rows that no log counts, and commits that were not made."""
-    assert "rows            unknown" in str(replace(PLAN, rows=None))
-    assert "committed       nothing" in str(replace(REPORT, versions=(), stale=()))
+    assert "rows          unknown" in str(replace(PLAN, rows=None))
+    assert "committed     nothing" in str(replace(REPORT, versions=(), stale=()))
     assert "not rewritten" not in str(replace(REPORT, stale=()))
 
 
@@ -187,8 +186,8 @@ def test_a_rewrite_that_brings_nothing_says_what_it_would_bring():
     assert plan.nothing_to_gain
     assert not replace(PLAN, groups_declined=1).nothing_to_gain
     assert str(plan).endswith(
-        "nothing to gain  a filter reads 87.5% of the rows -> 6.2%, by row group 50.0% -> 1.2%, "
-        "predicted; force=True (--force) rewrites"
+        "nothing to gain  range filters scan 87.5% of the rows -> 6.2%, by row group 50.0% -> "
+        "1.2%, predicted; force=True (--force) rewrites"
     )
     assert "nothing to gain  in 2 file groups, which are kept" in str(
         replace(PLAN, groups_declined=2)
@@ -260,9 +259,9 @@ def test_prices_are_added_up():
     puts, hours = plan.cost.put_requests, plan.cost.core_seconds / 3600
 
     assert plan.price == pytest.approx(0.5 * hours + 0.01 * puts / 1000)
-    assert f"price           {plan.price:.3g}, estimated" in str(plan)
+    assert f"price         {plan.price:.3g}, estimated" in str(plan)
     assert report.price == pytest.approx(0.5 * 2.5 + 0.03)
-    assert "price           1.28" in str(report).splitlines()
+    assert "price          1.28" in str(report).splitlines()
     document = report.to_dict()
     assert document["price"] == report.price
     assert document["cost"]["put_requests"] == 3000
@@ -288,6 +287,6 @@ def test_a_report_names_earlier_runs_that_did_not_end():
     found = replace(REPORT, earlier_runs=(line,))
     done = replace(found, plan=replace(REPORT.plan, groups=0))
 
-    assert f"earlier runs    {line}" in str(found)
+    assert f"earlier runs   {line}" in str(found)
     assert f"earlier runs   {line}" in str(done)
     assert line in found.to_dict()["earlier_runs"]

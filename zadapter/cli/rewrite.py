@@ -170,7 +170,7 @@ def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Res
     return Result(
         documents=[as_json([line.document for line in lines])],
         table=listing(
-            ["table", "files", "a filter reads", "result"],
+            ["table", "files", "data scanned", "result"],
             [(line.table, *line.texts) for line in lines],
         ),
         note=f"{done}; failed: {listed(failed)}" if failed else done,

@@ -168,7 +168,7 @@ class Advice(Facts):
             )
         else:
             chosen = self.chosen
-            anew = "learn anew, " if self.drift is not None and chosen.name == LEARNED else ""
+            anew = "learn again, " if self.drift is not None and chosen.name == LEARNED else ""
             facts["advice"] = f"{anew}{chosen.name}: {chosen.keys}"
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"

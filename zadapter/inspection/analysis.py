@@ -131,7 +131,9 @@ class Analysis(Facts):
             waits = f"; {done.rows_waiting:,} new rows wait" if done.rows_waiting else ""
             if not self.by:
                 return f"no rewrite is due: too few small files; {self.note}"
-            return f"no rewrite is due: a filter reads {done.share_before:.1%} of the rows{waits}"
+            return (
+                f"no rewrite is due: range filters scan {done.share_before:.1%} of the rows{waits}"
+            )
         return f"a rewrite of {done.files:,} files ({show(done.bytes)}) would {_effect(done)}"
 
     # IPython looks here before it takes the dataclass's repr
@@ -155,7 +157,7 @@ class Analysis(Facts):
             facts["clustered by" if self.runs[-1].layout else "key columns"] = listed(self.by)
         if self.share is not None:
             about = ", from a sample of the files" if self.sampled else ""
-            facts["a filter reads"] = f"{self.share:.1%} of the rows{about}"
+            facts["data scanned"] = f"{self.share:.1%} of the rows{about}"
         if self.depth is not None:
             facts["depth"] = (
                 f"{self.depth.average:.1f} files on average, {self.depth.largest:,} at most"
@@ -230,7 +232,7 @@ _BY_BOUNDS = " by the bounds of files alone; plan=True (--check) also samples ro
 _NAMED = 5
 """Number of runs whose files are named."""
 _COLUMNS = (
-    *("column", "average depth", "largest", "a filter reads", "constant files"),
+    *("column", "average depth", "largest", "data scanned", "constant files"),
     *("without bounds", "why"),
 )
 
@@ -251,11 +253,13 @@ def _column_row(column: ColumnFacts) -> tuple[object, ...]:
 def _effect(due: Due) -> str:
     """Return what a rewrite would do."""
     if due.gain < NOISE:
-        return f"make {due.files_written:,} files of them; filters read as much"
+        return f"join them into {due.files_written:,} files; filters scan as much as before"
     shares = f"from {due.share_before:.1%} of the rows to {due.share_after:.1%}"
     if due.share_after > due.share_before:  # the gain is then that by row group
-        return f"have filters read {due.gain:.0%} less by row group; by file they go {shares}"
-    return f"take a filter {shares}"
+        return (
+            f"reduce the data scanned by {due.gain:.0%} by row group; by file it would go {shares}"
+        )
+    return f"reduce the data scanned by range filters {shares}"
 
 
 def _left_out(left_out: Mapping[str, str]) -> str:

@@ -84,7 +84,7 @@ class Audit(Facts):
             "missing": f"{self.missing:,}",
         }
         if self.untold:
-            facts["not told"] = (
+            facts["not recorded"] = (
                 f"{self.untold:,} pairs of bounds are neither in the log nor in the footers; "
                 "deep=True (--deep) finds them"
             )

@@ -45,7 +45,7 @@ class Reason(str, Enum):
     FIRST = "never clustered"
     NEW = "new files"
     MERGED = "runs merged"
-    ANEW = "fitted anew"
+    ANEW = "new cuts"
     WORN = "deleted rows"
     MIXED = "rows of several partitions"
     SMALL = "small files"

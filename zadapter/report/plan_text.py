@@ -44,7 +44,7 @@ def facts(plan: "Plan") -> Mapping[str, str]:
         "rows": "unknown" if plan.rows is None else f"{plan.rows:,}",
     }
     if plan.columns:
-        found["a filter reads"] = f"{by_file(plan, plan.share_after)}, predicted"
+        found["data scanned"] = f"{by_file(plan, plan.share_after)}, predicted"
     if groups := by_row_group(plan):
         found["by row group"] = groups
     found |= noted(plan, plan.share_after)
@@ -187,4 +187,4 @@ def _shares(plan: "Plan") -> str:
     if plan.row_group_share_before is not None:
         groups = f"{plan.row_group_share_before:.1%} -> {plan.row_group_share_after:.1%}"
         shares = f"{shares}, by row group {groups}"
-    return f"a filter reads {shares}, predicted"
+    return f"range filters scan {shares}, predicted"

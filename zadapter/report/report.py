@@ -119,7 +119,7 @@ class Report(WriteResult):
         facts["rows"] = f"{self.rows_added:,}"
         facts.pop("note", None)
         if self.plan.columns:
-            facts["a filter reads"] = plan_text.by_file(self.plan, self.share_after)
+            facts["data scanned"] = plan_text.by_file(self.plan, self.share_after)
             facts |= plan_text.noted(self.plan, self.share_after)
         facts["verified by"] = str(self.verification)
         facts["seconds"] = shown_seconds(self.seconds)

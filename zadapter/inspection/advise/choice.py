@@ -32,7 +32,7 @@ from zadapter.table.snapshot import Snapshot
 HOLDOUT = 0.5
 """Share of the log that layouts are judged by, unless a caller states one."""
 TODAY = "as it is"
-REFITTED = "today's keys, fitted anew"
+REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter on no column that can be a key"
 IN_TURN = "most filtered columns, in turn"
 
