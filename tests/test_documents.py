@@ -155,7 +155,11 @@ def names_of(node):
 
 def test_the_picture_shows_the_imports():
     """An arrow for each import between packages that does not follow from others."""
-    (picture,) = (block.text for block in EVERY if block.language == "mermaid")
+    (picture,) = (
+        block.text
+        for block in EVERY
+        if block.language == "mermaid" and block.text.startswith("graph BT")
+    )
 
     drawn = set(re.findall(r"^ *(\w+) --> (\w+)$", picture, re.MULTILINE))
 
