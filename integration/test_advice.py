@@ -137,7 +137,7 @@ class Advised:
         assert drifted.drift.elsewhere == 1
         assert drifted.today.share > 2 * drifted.drift.held
         assert drifted.facts()["advice"].endswith(": id")
-        assert drifted.unused == {"a filter on no column that can be a key: even": 2}
+        assert drifted.unused == {"a filter without a column that can be a key: even": 2}
 
     @pytest.mark.slow
     def test_row_groups_of_the_table_are_compared(self, lakes):

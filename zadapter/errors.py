@@ -17,7 +17,7 @@ ZadapterError
 ├── DataFileError                    restore the data file
 ├── StoreError                       free space, or fix access to the store; retry
 ├── VerificationError                nothing was committed; staged files are wrong
-├── ReportError                      the call is done, as the message says; only its report failed
+├── ReportError                      the call is done, as the message states; only its report failed
 ├── EngineError                      read the message of Spark or the format
 │   └── UnsentCommitError            nothing was committed; read the message
 └── UnknownOutcomeError              check the table's history before any other action
@@ -89,7 +89,7 @@ class UnknownTableError(UsageError):
     """The table does not exist, or has another format.
 
     Attributes:
-        exists: Whether something else has the name, such as a view, so that the message says more
+        exists: Whether something else has the name, such as a view, so that the message states more
             than that a backend has found nothing.
     """
 
@@ -263,7 +263,7 @@ class VerificationError(ZadapterError):
 
 
 class ReportError(ZadapterError):
-    """The call is done, and its report cannot be made or shown; the message says what was done."""
+    """The call is done, but its report failed; the message states what was done."""
 
     committed: bool | None = True
 

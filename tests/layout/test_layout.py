@@ -217,7 +217,7 @@ def test_a_request_comes_back_as_it_was_written(names, weight, size, data):
     [
         ({"columns": ()}, "no key columns"),
         ({"columns": (("a",), ("a",))}, "duplicate key columns: a, a"),
-        ({"weights": (1.0,)}, "2 key columns require as many weights"),
+        ({"weights": (1.0,)}, "2 key columns require 2 weights"),
         ({"weights": (1.0, 0.0)}, "positive"),
         ({"weights": (1.0, -1.0)}, "positive"),
         ({"weights": (float("nan"), 1.0)}, "positive"),

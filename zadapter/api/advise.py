@@ -1,4 +1,4 @@
-"""``advise``: which key columns the queries of a log ask for."""
+"""``advise``: which key columns suit the queries of a log."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -27,25 +27,29 @@ def advise(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Advice:
-    """Return which layout lets the queries of a log read least, without writing anything.
+    """Predict which layout lets the queries of a log read least; write nothing.
 
     Layouts are learned from the older part of the log, and judged by the newer part. The rows that
     queries read are predicted from a sample.
 
+    Example:
+        ``zadapter.advise("lake/events", ["user_id = 7", "page = 'a'"])``
+
     Args:
         table: A path or an identifier.
-        queries: Queries or conditions, in the order of time; or pairs of such a text and a weight;
-            or a path: a ``.sql`` file, a CSV or Parquet file with a column of texts, a folder or
-            file of Spark's event log, scan reports of Iceberg as lines of JSON; or a DataFrame with
-            a column of texts. Spark plans queries, and runs none.
-        candidates: Key columns to compare, each as ``by`` of :func:`zadapter.optimize`.
+        queries: A query log: a list of queries or conditions, oldest first; a list of pairs of such
+            a text and a weight; a path; or a DataFrame with a column of texts. A path is a ``.sql``
+            file, a CSV or Parquet file with a column of texts, a file or folder of Spark's event
+            log, or scan reports of Iceberg as lines of JSON. Spark plans the queries and runs none.
+        candidates: Further key columns to compare, each as ``by`` of :func:`zadapter.optimize`,
+            such as ``[["event_time"]]``.
         holdout: Share of the log that layouts are judged by.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session, whose views and catalogs the queries refer to; None: the running
-            session, or a new one.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session, whose views and catalogs the queries refer to. Defaults to the
+            running session, or a new one.
 
     Raises:
-        UsageError: There is no such table, the log is empty or invalid, or no query filters the
+        UsageError: The table does not exist, the log is empty or invalid, or no query filters the
             table by a column that can be a key.
     """
     if isinstance(candidates, str):

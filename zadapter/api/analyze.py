@@ -56,26 +56,29 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Analysis:
-    """Return how well *table* is clustered, and whether a rewrite is due, from its log alone.
+    """Report how well *table* is clustered, and whether a rewrite is due, from its log alone.
+
+    Example:
+        ``zadapter.analyze("lake/events", queries=["user_id = 7"])``
 
     Args:
         table: A path or an identifier.
-        by: Key columns as for :func:`zadapter.optimize`. None: those that the table is clustered
-            by.
-        where: A condition in Spark's SQL. Only files that may match it are analyzed.
-        queries: Conditions, or a log as for :func:`zadapter.advise`. The analysis has the share of
-            files and rows that each filter has to read. A condition that is wrong is refused; of a
-            log, what cannot be used is counted.
-        matches: Also read the files that the queries open, and count those without a matching row.
-        row_groups: Also read footers, and compare the row groups.
+        by: Key columns as for :func:`zadapter.optimize`. Defaults to the table's current keys.
+        where: A condition in Spark SQL. Only files that may contain matching rows are analyzed.
+        queries: Conditions, or a log as for :func:`zadapter.advise`. The analysis contains the
+            share of files and rows that each filter has to read. An invalid condition raises
+            ``UsageError``; entries of a log that cannot be used are counted.
+        matches: Also read the files that the queries open, and count the files without a matching
+            row.
+        row_groups: Also read footers, and compare row groups.
         sample_files: Maximum number of files whose footers are read.
-        plan: Judge a rewrite by :func:`zadapter.plan`, which samples rows and reads footers;
-            otherwise by the bounds of files alone.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        plan: Predict a rewrite by :func:`zadapter.plan`, which samples rows and reads footers. By
+            default only the bounds of files are used.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
-        UsageError: There is no such table or column, or a condition is invalid.
+        UsageError: The table or a column does not exist, or a condition is invalid.
     """
     check_where(where)
     check_flags(matches=matches, row_groups=row_groups, plan=plan)

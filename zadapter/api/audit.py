@@ -1,4 +1,4 @@
-"""``audit``: whether the stats of a log are true, and their repair."""
+"""``audit``: compare the file statistics of a log with the files, and repair them."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -31,7 +31,7 @@ from zadapter.spark import footers
 from zadapter.table.column_bounds import Mask, mask
 
 _DELETES = "the file has row-level deletes, which its stats may include"
-_SIZE = "the file has another size than the log says, so it is another file"
+_SIZE = "the size of the file differs from the log, so it is another file"
 _DOUBT = "only a comparison with the values, by deep=True, can decide a difference"
 
 
@@ -44,18 +44,21 @@ def audit(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Audit:
-    """Compare the recorded bounds and counts of *table* with its files, and repair them.
+    """Compare the recorded bounds and counts of *table* with its files; optionally repair them.
+
+    Example:
+        ``zadapter.audit("lake/events", deep=True).sound``
 
     Args:
         table: A path or an identifier.
-        deep: Compare with all values, which are read once; otherwise with the footers.
-        repair: Replace stats that are wrong or missing, in one commit that changes no data. Stats
-            that are not certain stay as they are.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        deep: Compare with all values, which are read once. By default only footers are read.
+        repair: Replace wrong and missing statistics, in one commit that changes no data. Statistics
+            that are not certain are not changed.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
-        UsageError: There is no such table.
+        UsageError: The table does not exist.
         ConflictError: Another writer was faster than the repair; nothing was committed.
     """
     check_flags(deep=deep, repair=repair)

@@ -1,4 +1,4 @@
-"""``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter keeps."""
+"""``append``, ``overwrite`` and ``delete`` for tables whose versions zadapter manages."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -56,14 +56,15 @@ def append(
 
     Args:
         table: A path.
-        rows: Columns of the table, matched by name, with the same types; missing columns are null.
-        backend: ``"parquet"`` or a backend's class; None: detect it.
+        rows: A DataFrame with columns of the table, matched by name, with the same types. Missing
+            columns are null.
+        backend: ``"parquet"`` or a backend's class. Detected by default.
         backoff: Retry policy for commits that lose a race.
-        spark: A Spark session; None: the session of *rows*.
+        spark: A Spark session. Defaults to the session of *rows*.
 
     Raises:
         UsageError: The columns or types of *rows* differ from those of the table.
-        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        UnsupportedError: The table has another format than Parquet, whose engines write rows.
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """
@@ -82,20 +83,20 @@ def delete(
 ) -> Deletion:
     """Delete the rows of *table* for which *where* is true.
 
-    Files with such rows are rewritten without them, each by itself and in its order, in one commit.
-    Rows that other writers append concurrently are kept. If other writers rewrite the same files,
-    the delete restarts.
+    Files with such rows are rewritten without these rows, each by itself and in its order, in one
+    commit. Rows that other writers append concurrently are kept. If other writers rewrite the same
+    files, the delete restarts.
 
     Args:
         table: A path.
-        where: A condition in Spark's SQL.
-        backend: ``"parquet"`` or a backend's class; None: detect it.
+        where: A condition in Spark SQL, such as ``"user_id = 7"``.
+        backend: ``"parquet"`` or a backend's class. Detected by default.
         backoff: Retry policy for commits that lose a race.
-        spark: A Spark session; None: the running session, or a new one.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
         UsageError: The condition is invalid for the table.
-        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        UnsupportedError: The table has another format than Parquet, whose engines write rows.
         VerificationError: The number of written rows is wrong; nothing was committed.
         ConflictError: All attempts lost a race to other writers; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; no file was deleted.
@@ -115,21 +116,22 @@ def overwrite(
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
 ) -> WriteResult:
-    """Replace the partitions that occur in *rows*, in one commit.
+    """Replace the partitions that *rows* belong to, in one commit.
 
     Without partition columns, the whole table is replaced. Rows that other writers append
     concurrently are kept.
 
     Args:
         table: A path.
-        rows: Columns of the table, matched by name, with the same types; missing columns are null.
-        backend: ``"parquet"`` or a backend's class; None: detect it.
+        rows: A DataFrame with columns of the table, matched by name, with the same types. Missing
+            columns are null.
+        backend: ``"parquet"`` or a backend's class. Detected by default.
         backoff: Retry policy for commits that lose a race.
-        spark: A Spark session; None: the session of *rows*.
+        spark: A Spark session. Defaults to the session of *rows*.
 
     Raises:
         UsageError: The columns or types of *rows* differ from those of the table.
-        UnsupportedError: The engines of the table's format write rows, so zadapter does not.
+        UnsupportedError: The table has another format than Parquet, whose engines write rows.
         ConflictError: Other writers changed the same files; nothing was committed.
         UnknownOutcomeError: It is unknown whether the commit landed; nothing was deleted.
     """

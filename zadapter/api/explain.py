@@ -33,22 +33,25 @@ def explain(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> Explanation:
-    """Return which files of *table* a query with the condition *where* reads, and why.
+    """Report which files of *table* a query with the condition *where* reads, and why.
+
+    Example:
+        ``zadapter.explain("lake/events", "user_id < 1000")``
 
     Args:
         table: A path or an identifier.
-        where: A condition in Spark's SQL.
-        row_groups: Also read footers, and count the row groups that may hold matching rows.
+        where: A condition in Spark SQL.
+        row_groups: Also read footers, and count the row groups that may contain matching rows.
         sample_files: Maximum number of files whose footers are read.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Returns:
-        Each file with the reason why it is kept or skipped; what the bounds of files allow to skip,
-        and what Spark plans to read.
+        Each file with the reason why it is kept or skipped, the files that bounds allow to skip,
+        and the files that Spark plans to read.
 
     Raises:
-        UsageError: There is no such table or column, or the condition is invalid.
+        UsageError: The table or a column does not exist, or the condition is invalid.
     """
     check_where(where)
     if where is None:

@@ -1,4 +1,4 @@
-"""``history``, ``restore``, ``publish`` and ``vacuum`` for tables whose versions zadapter keeps."""
+"""``history``, ``restore``, ``publish`` and ``vacuum`` for plain Parquet tables."""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, nullcontext
@@ -31,7 +31,7 @@ def history(
     """Return the commits of all versions of *table*, newest first.
 
     Raises:
-        UsageError: There is no such table.
+        UsageError: The table does not exist.
         UnsupportedError: The table's format keeps its own history.
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
@@ -50,7 +50,7 @@ def restore(
     """Commit the rows of an older version as a new version.
 
     Raises:
-        UsageError: There is no such table or version.
+        UsageError: The table or the version does not exist.
         UnsupportedError: The table's format keeps its own versions.
         VersionExpiredError: Files of the version may be deleted.
         ForeignChangeError: Files of the version were deleted or changed outside the log.
@@ -88,22 +88,22 @@ def publish(
 ) -> Publication:
     """Make the visible files of a folder the newest version, for engines that list its files.
 
-    Files of the newest version are renamed to visible names; on object stores the store copies
-    them. Then the visible files of older versions are deleted, so older versions can no longer be
-    read. While files move, engines that list the folder fail at a marker file that is not Parquet,
-    and whose name gives the reason. zadapter can read and write the table throughout. If the call
-    is killed, the next call that writes to the table finishes it.
+    Files of the newest version are renamed to visible names. Object stores copy them. Then the
+    visible files of older versions are deleted, so older versions can no longer be read. While
+    files move, engines that list the folder fail at a marker file that is not Parquet. Its name
+    states the reason. zadapter can read and write the table throughout. If the call is killed, the
+    next call that writes to the table finishes it.
 
     Queries that started before the call may fail, since the files that they listed have moved.
 
     Args:
         folder: A path.
         dry_run: Only report what would be done.
-        backend: ``"parquet"`` or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        backend: ``"parquet"`` or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
-        UsageError: There is no such table.
+        UsageError: The table does not exist.
         UnsupportedError: The engines of the table's format read its versions, or a table that was
             migrated in place shares the files.
         ForeignChangeError: Visible files were added, changed or deleted outside the log; no file
@@ -148,17 +148,17 @@ def vacuum(
 
     Args:
         table: A path.
-        older_than: Retention of replaced versions. It must exceed the duration of the longest query
-            or write, which otherwise loses its files.
+        older_than: Retention of replaced versions, such as ``timedelta(days=7)``. It must exceed
+            the duration of the longest query or write. Otherwise these lose their files.
         dry_run: Only report what would be deleted.
-        backend: ``"parquet"`` or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        backend: ``"parquet"`` or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Returns:
         The paths of the deleted files; the versions are those that record the vacuum.
 
     Raises:
-        UsageError: There is no such table, or the time is negative.
+        UsageError: The table does not exist, or the time is negative.
         UnsupportedError: The table's format has its own clean-up.
         ConflictError: Other writers were faster; nothing was deleted.
         UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.

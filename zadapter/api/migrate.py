@@ -75,21 +75,25 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     One commit creates the new table with all rows. Then both tables are read and compared. If the
     call is interrupted, repeat it: it finishes the migration or starts over.
 
+    Example:
+        ``zadapter.migrate("lake/events", to="iceberg", target="db.events")``
+
     Args:
         table: The old table: a path, or an identifier in the session's catalog.
         to: Format of the new table: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class.
         target: The new table: an empty or missing folder; for Iceberg also an identifier.
-        backend: Format of the old table; None: detect it, unless it is a folder without a log.
-        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files and keeps them from
-            clean-ups; refused if a row could be lost. ``"auto"`` is in place unless refused.
-        by: Key columns of a new layout, see :func:`~zadapter.optimize`; None: keep the table's
+        backend: Format of the old table. Detected by default; required for a folder without a log.
+        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files, and protects them from
+            clean-ups. It raises ``UnsupportedError`` if a row could be lost. ``"auto"`` migrates in
+            place if possible, and copies otherwise.
+        by: Key columns of a new layout, see :func:`~zadapter.optimize`. Defaults to the table's
             layout with its cuts.
         curve: Curve of a new layout, see ``optimize``.
         target_file_size: File size of a new layout, see ``optimize``.
         row_groups: Row groups of a new layout, see ``optimize``.
         follow: Copy the rows appended to *table* since its migration, in one commit.
         dry_run: Report the effect on each part of the table, and write nothing.
-        spark: A classic Spark session; None: the active session, or a new local one.
+        spark: A classic Spark session. Defaults to the active session, or a new local one.
 
     Returns: The parts carried, translated and lost, and the proof that both tables are equal.
 

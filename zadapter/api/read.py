@@ -43,18 +43,21 @@ def read(
 ) -> DataFrame:
     """Return the rows of one version of *table* that match *where*.
 
-    The DataFrame reads only files that may hold matching rows.
+    The DataFrame reads only files that may contain matching rows.
+
+    Example:
+        ``zadapter.read("lake/visits", where="user_id = 7", version=3)``
 
     Args:
         table: A path or an identifier.
-        where: A condition in Spark's SQL. It prunes files before Spark plans the scan.
-        version: A version number or a time, for formats whose versions zadapter keeps; None: the
-            current version. A time without a zone is in this machine's zone.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        where: A condition in Spark SQL. It prunes files before Spark plans the scan.
+        version: A version number or a ``datetime``, for formats whose versions zadapter manages.
+            Defaults to the current version. A time without a zone is in this machine's zone.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
-        UsageError: There is no such table, column or version.
+        UsageError: The table, a column or the version does not exist.
         UnsupportedError: *version* is given, but the table's format keeps its own versions.
         VersionExpiredError: Files of the version may be deleted.
         ForeignChangeError: Files of the version were changed outside the log.
@@ -93,23 +96,26 @@ def files(
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
-    """Return the files of one version of *table* that may hold rows matching *where*.
+    """Return the files of one version of *table* that may contain rows matching *where*.
+
+    Example:
+        ``zadapter.files("lake/visits", where="user_id = 7")``
 
     Args:
         table: A path or an identifier.
-        where: A condition in Spark's SQL.
+        where: A condition in Spark SQL.
         version: See :func:`read`.
-        row_groups: Also read the footers of these files, and return the row groups that may hold
+        row_groups: Also read the footers of these files, and return the row groups that may contain
             matching rows.
-        backend: The format, or a backend's class; None: detect it.
-        spark: A Spark session; None: the running session, or a new one.
+        backend: The format, or a backend's class. Detected by default.
+        spark: A Spark session. Defaults to the running session, or a new one.
 
     Returns:
         A table with the location of each file (``path``, as DuckDB, Polars and pyarrow accept it),
         its bytes (``size``), its ``rows`` and, on request, the numbers of its ``row_groups``.
 
     Raises:
-        UsageError: There is no such table, column or version.
+        UsageError: The table, a column or the version does not exist.
         UnsupportedError: The files have row-level deletes, which only readers of the format apply;
             or row groups are requested, and the format does not resolve columns by name.
     """

@@ -227,7 +227,7 @@ class MigrationBackend(Backend, Protocol):
 
 
 class InspectedBackend(Backend, Protocol):
-    """A backend that tells what Spark's own reader plans, and corrects recorded stats."""
+    """A backend that returns what Spark's own reader plans, and corrects recorded statistics."""
 
     def scan(self, snapshot: Snapshot) -> "DataFrame":
         """Return the rows as a user's query reads them, with the format's own reader."""
@@ -275,5 +275,5 @@ def is_migratable(backend: Backend) -> TypeGuard[MigrationBackend]:
 
 
 def is_inspected(backend: Backend) -> TypeGuard[InspectedBackend]:
-    """Return whether the backend tells what Spark's own reader plans."""
+    """Return whether the backend returns what Spark's own reader plans."""
     return backend.format.inspects

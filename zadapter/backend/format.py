@@ -60,8 +60,8 @@ class Format:
     """Whether the log knows when files were added: the backend is a
     :class:`~zadapter.backend.contract.DatedBackend`."""
     inspects: bool = False
-    """Whether the backend tells what Spark's own reader plans, and corrects recorded stats: it is
-    an :class:`~zadapter.backend.contract.InspectedBackend`."""
+    """Whether the backend returns what Spark's own reader plans, and corrects recorded statistics:
+    it is an :class:`~zadapter.backend.contract.InspectedBackend`."""
     recovers: bool = False
     """Whether the backend finds the files of writes whose process has died: it is a
     :class:`~zadapter.backend.recoverable.RecoverableBackend`."""

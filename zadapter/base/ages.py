@@ -50,4 +50,4 @@ def parse_age(text: str, name: str) -> timedelta:
     try:
         return timedelta(**{unit: int(match[1])})
     except OverflowError:
-        raise UsageError(f"{name}: {text!r} is too long") from None
+        raise UsageError(f"{name}: {text!r} is too long; pass a shorter duration") from None

@@ -56,7 +56,7 @@ class Attempts:
 
     Attributes:
         may_have_landed: Whether a commit was sent and is not known to have failed. The files of the
-            change must not be deleted then, whatever exception ends the call.
+            change must not be deleted then, regardless of the exception that ends the call.
     """
 
     def __init__(self, backoff: Backoff | None = None, clock: Clock | None = None) -> None:

@@ -1,6 +1,6 @@
 """Kinds of failures of Spark, formats and stores, by the texts of their exceptions.
 
-A text says what is certain: what has failed, where, and the innermost cause. It advises what the
+A text states what is certain: what has failed, where, and the innermost cause. It advises what the
 pattern proves, or names the cases.
 """
 
@@ -27,7 +27,7 @@ class Kind:
         error: The error to raise.
         text: Problem and advice, with placeholders: ``{cause}``, the innermost exception;
             ``{path}``, the file that is read; ``{at}`` and ``{to}``, a path that the exception of
-            the pattern names, or nothing; ``{where}``, what Spark was doing, if it says so;
+            the pattern names, or nothing; ``{where}``, what Spark was doing, if it is known;
             ``{name}``, a class; ``{lost}``, why an executor was lost.
     """
 

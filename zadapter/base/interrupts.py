@@ -2,9 +2,9 @@
 
 An exception during a call to the JVM would leave the call running there, and it could write files
 after the clean-up; py4j would also send the call again, or lose the exception. A signal is
-therefore only recorded, and so is the exception of a handler of the caller, such as that of a time
-limit. Another thread cancels Spark's jobs, the call fails, and staged files are discarded as after
-any failure. During a commit nothing is cancelled, so that its outcome is known.
+therefore only recorded, and so is the exception of a handler of the caller, such as the one of a
+time limit. Another thread cancels Spark's jobs, the call fails, and staged files are discarded as
+after any failure. During a commit nothing is cancelled, so that its outcome is known.
 """
 
 import signal

@@ -105,5 +105,7 @@ def _in_any_case(part: str, fields: pa.Schema | pa.StructType) -> pa.Field | Non
     """
     same = [field for field in fields if field.name.lower() == part.lower()]
     if len(same) > 1:
-        raise UsageError(f"column {part!r} is ambiguous: {listed([f.name for f in same])}")
+        raise UsageError(
+            f"column {part!r} is ambiguous: {listed([f.name for f in same])}; rename one of them"
+        )
     return same[0] if same else None

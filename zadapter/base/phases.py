@@ -60,7 +60,7 @@ class Phase:
     seconds: float = 0.0
     """Duration, when the phase has ended."""
     facts: dict[str, int] = field(default_factory=dict[str, int])
-    """Version, files, bytes and rows, as far as they are known."""
+    """Version, files, bytes and rows, if they are known."""
 
     def note(self, **facts: int | None) -> None:
         """Add known facts: ``version``, ``files``, ``bytes`` and ``rows``."""

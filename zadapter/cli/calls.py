@@ -82,7 +82,7 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
             try:
                 with telling(result.done), printing():
                     show(result, as_json=as_json, quiet=quiet)
-            except BrokenPipeError:  # whoever reads has read enough, and nothing was changed
+            except BrokenPipeError:  # the reader has read enough, and nothing was changed
                 raise typer.Exit(1) from None
         if result.exit_code:
             raise typer.Exit(result.exit_code)
@@ -99,7 +99,7 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
 
 
 def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
-    getattr(zadapter, call.function)  # says what to install if there is no PySpark
+    getattr(zadapter, call.function)  # its error names the extra to install if there is no PySpark
     from zadapter.api.session import start_for_one_call  # noqa: PLC0415 - loads Spark
 
     session = start_for_one_call(conf, call.backend, [*call.tables, *call.targets])

@@ -90,7 +90,7 @@ def told(done: str, made: Callable[[], Result]) -> Result:
 
 @contextmanager
 def telling(done: str) -> Iterator[None]:
-    """Say what is done already if what follows fails.
+    """State what is already done if the following code fails.
 
     Args:
         done: What is done; empty: nothing.

@@ -26,7 +26,7 @@ _By = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMNS",
-        help="Key columns as for optimize. Without it, the keys that the table is clustered by.",
+        help="Key columns as for optimize; by default, the table's current keys.",
     ),
 ]
 _Queries = Annotated[
@@ -40,7 +40,7 @@ _Queries = Annotated[
 ]
 _Matches = Annotated[
     bool,
-    typer.Option("--matches", help="Also read opened files, and count those without a match."),
+    typer.Option("--matches", help="Also read opened files, and count files without a match."),
 ]
 _RowGroups = Annotated[
     bool, typer.Option("--row-groups", help="Also read footers, and count row groups.")
@@ -52,7 +52,7 @@ _Check = Annotated[
     str | None,
     typer.Option(
         metavar="gain=SHARE",
-        help="Exit with 3 if plan would rewrite, and save this share of what filters read.",
+        help="Exit with code 3 if a rewrite saves this share of the data scanned by range filters.",
     ),
 ]
 _Log = Annotated[
@@ -70,11 +70,11 @@ _Candidates = Annotated[
         "--candidates",
         "--candidate",
         metavar="COLUMNS",
-        help="Key columns to compare, too; repeatable.",
+        help="Further key columns to compare, such as a,b; repeatable.",
     ),
 ]
 _Holdout = Annotated[
-    float, typer.Option(metavar="SHARE", help="Newer share of the log that layouts are judged by.")
+    float, typer.Option(metavar="SHARE", help="Share of the log, the newest, to judge layouts by.")
 ]
 
 
@@ -116,7 +116,8 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     row_groups: _RowGroups = False,
     sample_files: _SampleFiles = SAMPLE_FILES,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Judge a rewrite as plan does, by a sample of the rows.")
+        bool,
+        typer.Option("--plan", help="Predict a rewrite as plan does, from a sample of the rows."),
     ] = False,
     check: _Check = None,
     plot: Plot = None,
@@ -157,7 +158,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
 def explain(  # noqa: PLR0913 - the options of zadapter.explain
     *,
     table: Table,
-    where: Annotated[str, typer.Option(metavar="SQL", help="A condition in Spark's SQL.")],
+    where: Annotated[str, typer.Option(metavar="SQL", help="A condition in Spark SQL.")],
     row_groups: _RowGroups = False,
     sample_files: _SampleFiles = SAMPLE_FILES,
     plot: Plot = None,
@@ -189,12 +190,15 @@ def audit(
         bool, typer.Option("--deep", help="Compare with all values instead of the footers.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Replace wrong and missing stats; data stays.")
+        bool,
+        typer.Option(
+            "--repair", help="Replace wrong and missing statistics; the data does not change."
+        ),
     ] = False,
     html: Html = None,
     backend: Backend = None,
 ) -> Call:
-    """Compare the bounds and counts in the log of TABLE with its files; 3 is: some are wrong."""
+    """Compare the file statistics of TABLE with its files; exit with code 3 if some are wrong."""
     check_paths(None, html)
 
     def run(spark: "SparkSession") -> Result:

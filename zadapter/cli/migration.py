@@ -40,7 +40,8 @@ def migrate(  # noqa: PLR0913 - the options of zadapter.migrate
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMNS", help="Key columns of a new layout; else the old one is kept."
+            metavar="COLUMNS",
+            help="Key columns of a new layout; by default, the old layout is kept.",
         ),
     ] = None,
     curve: Annotated[str, option_of("curve")] = "adaptive",

@@ -179,7 +179,7 @@ def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Res
 
 
 def _line(table: str, result: "Plan | Report | Exception") -> _Line:
-    """Return a table's line; if its report fails, the line says so, and what was committed."""
+    """Return a table's line; if its report fails, the line states this and what was committed."""
     if isinstance(result, Exception):
         return _failed(table, result)
     try:

@@ -53,7 +53,7 @@ def read(
     ] = LIMIT,
     backend: Backend = None,
 ) -> Call:
-    """Print rows of TABLE, from files that may hold matching rows; --json prints JSON Lines."""
+    """Print matching rows of TABLE; --json prints JSON Lines."""
     check_where(where)
     at = None if version is None else parse_version(version)
 
@@ -92,7 +92,7 @@ def files(
     ] = False,
     backend: Backend = None,
 ) -> Call:
-    """List the files of TABLE that may hold rows of a condition."""
+    """List the files of TABLE that may contain rows matching a condition."""
     check_where(where)
     at = None if version is None else parse_version(version)
 
@@ -141,7 +141,7 @@ def append(
     option: _Options = None,
     backend: Backend = None,
 ) -> Call:
-    """Append rows from files to TABLE, plain Parquet, in one commit."""
+    """Append rows from files to TABLE (plain Parquet), in one commit."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
@@ -160,7 +160,7 @@ def overwrite(
     option: _Options = None,
     backend: Backend = None,
 ) -> Call:
-    """Replace the partitions of TABLE, plain Parquet, that occur in rows from files."""
+    """Replace the partitions of TABLE (plain Parquet) that rows from files belong to."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
@@ -183,11 +183,11 @@ def delete(
     *,
     table: Table,
     where: Annotated[
-        str, typer.Option(metavar="SQL", help="A condition in Spark's SQL; true for all rows.")
+        str, typer.Option(metavar="SQL", help="A condition in Spark SQL; true deletes all rows.")
     ],
     backend: Backend = None,
 ) -> Call:
-    """Delete the rows of TABLE, plain Parquet, for which a condition is true."""
+    """Delete the rows of TABLE (plain Parquet) that match a condition."""
     check_deleted(where)
 
     def run(spark: "SparkSession") -> Result:

@@ -19,7 +19,7 @@ _COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
 
 
 def history(*, table: Table, backend: Backend = None) -> Call:
-    """List the commits of TABLE, plain Parquet, newest first; times are in UTC."""
+    """List the commits of TABLE (plain Parquet), newest first; times are in UTC."""
 
     def run(spark: "SparkSession") -> Result:
         commits = zadapter.history(table, backend=backend, spark=spark)
@@ -45,11 +45,11 @@ def restore(
     *,
     table: Table,
     version: Annotated[
-        int, typer.Argument(min=0, metavar="VERSION", help="The version whose rows come back.")
+        int, typer.Argument(min=0, metavar="VERSION", help="The version to restore.")
     ],
     backend: Backend = None,
 ) -> Call:
-    """Commit the rows of an older version of TABLE, plain Parquet, as a new version."""
+    """Commit the rows of an older version of TABLE (plain Parquet) as a new version."""
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.restore(table, version, backend=backend, spark=spark)
@@ -66,7 +66,7 @@ def publish(
     *,
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A path.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would be done; change nothing.")
+        bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")
     ] = False,
     backend: Backend = None,
 ) -> Call:
@@ -90,7 +90,7 @@ def vacuum(
         str,
         typer.Option(
             metavar="AGE",
-            help="Retention of replaced versions: a number with s, m, h, d or w.",
+            help="Retention of replaced versions, such as 7d; units: s, m, h, d, w.",
         ),
     ] = "7d",
     dry_run: Annotated[
@@ -98,7 +98,7 @@ def vacuum(
     ] = True,
     backend: Backend = None,
 ) -> Call:
-    """Delete files of TABLE, plain Parquet, that only old versions need; by default list them."""
+    """List or delete the files of TABLE (plain Parquet) that only old versions need."""
     age = parse_age(older_than, "--older-than")
 
     def run(spark: "SparkSession") -> Result:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
 SOON = 0.1
-"""Days below which only the number of queries is said."""
+"""Days below which only the number of queries is shown."""
 FEW = 20
 """Number of entries of a log below which predicted shares are no figures to rely on."""
 
@@ -73,18 +73,18 @@ class BloomFilterEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """What a learned layout promised to the filters that it was learned from, and what they read.
+    """What a learned layout promised to its filters, and what they read now.
 
-    The filters are those that are stored with the layout: each restricts one of its columns.
+    The filters are stored with the layout. Each restricts one of its columns.
     """
 
     filters: int
     """Number of these filters."""
     promised: float
-    """Mean share of the rows in files that they cannot skip of a table that is fitted anew to
-    them, in no more files than it has."""
+    """Mean share of the rows in files that they cannot skip, if the table were clustered for them
+    again in the same number of files."""
     held: float
-    """The same of the table as it is."""
+    """The same share of the table as it is."""
     elsewhere: float
     """Share of the newer queries, by weight, that restrict none of the layout's columns."""
 
@@ -105,8 +105,8 @@ class Advice(Facts):
     judged_by: int
     """Number of filters in the newer part."""
     held_out: bool
-    """Whether no query of the newer part was learned from; otherwise both parts are the whole log,
-    since only one part of it has filters that can be learned from."""
+    """Whether layouts were learned without the newer part. Otherwise both parts are the whole log,
+    since only one of them has filters that can be learned from."""
     unused: Mapping[str, int]
     """Number of entries that have no usable filter, by reason."""
     rows: int
@@ -116,21 +116,21 @@ class Advice(Facts):
     files: int
     """Number of files that the layouts are predicted with."""
     candidates: tuple[Candidate, ...]
-    """Today's table first, then the layouts, best first."""
+    """The table as it is first, then the layouts, best first."""
     best: Keys | None = field(repr=False)
-    """What ``optimize`` accepts as ``by``: the best layout, fitted to the whole log; None: no
-    layout is better than today's files."""
+    """The value of ``by`` for ``optimize``: the best layout, fitted to the whole log. None: no
+    layout is better than the current one."""
     bloom_filters: Mapping[str, BloomFilterEffect]
-    """What ``optimize`` accepts as ``bloom_filters``: columns whose equality filters no cut serves,
-    with the effect on the newer part of the log."""
+    """The value of ``bloom_filters`` for ``optimize``: columns whose equality filters need a Bloom
+    filter, with the effect on the newer part of the log."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
     newer_columns: tuple[str, ...] = ()
     """Columns that could be keys, and that only queries of the newer part filter."""
     queries_a_day: float | None = None
-    """Number of filters that queries of the log apply a day; None: the log does not tell."""
+    """Number of filters that queries of the log apply per day. None: the log has no times."""
     drift: Drift | None = None
-    """What today's layout promised; None: it was not learned from a log."""
+    """What the current layout promised. None: it was not learned from a log."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -164,7 +164,7 @@ class Advice(Facts):
         }
         if self.chosen is None:
             facts["advice"] = (
-                "leave it as it is: no layout below lets these queries open noticeably fewer rows"
+                "keep the current layout: no layout below lets these queries read far fewer rows"
             )
         else:
             chosen = self.chosen
@@ -180,13 +180,13 @@ class Advice(Facts):
             facts["drift"] = _drifted(self.drift, self.today.share)
         if self.newer_columns:
             facts["only newer"] = (
-                f"queries filter {listed(self.newer_columns)}, from which nothing was learned; "
+                f"queries filter {listed(self.newer_columns)}, unlike the older part; "
                 "candidates= (--candidates) compares layouts by other columns"
             )
         return facts
 
     def _newer(self) -> str:
-        """Return what is to be said of the part of the log that layouts are judged by."""
+        """Describe the part of the log that layouts are judged by."""
         if not self.held_out:
             return "the same: only one part of the log filters possible keys, so expect less"
         few = f", but {self.entries:,} entries are too few to rely on" if self.entries < FEW else ""

@@ -67,7 +67,7 @@ class Analysis(Facts):
     version: int | None
     """The version that was read; None: a folder that is not registered as a table."""
     by: tuple[str, ...]
-    """The key columns: as asked, or those that the table is clustered by."""
+    """The requested key columns, or the table's current keys."""
     alike: tuple[str, ...] = ()
     """The key columns of which all rows have one value, or null, according to the stats."""
     where: str | None
@@ -87,14 +87,14 @@ class Analysis(Facts):
     """Mean share of the rows, from 0 to 1, in files that a range filter on the key columns reads;
     None: no key columns."""
     sampled: bool
-    """Whether depth and share of the key columns are those of a sample of the files."""
+    """Whether depth and share of the key columns are computed from a sample of the files."""
     queries: tuple[Query, ...]
     reads: Reads | None
-    """What the queries read together; None: no queries were given."""
+    """What the queries read together. None: there are no queries."""
     runs: tuple[Run, ...]
     """The layouts that wrote files, by bytes; files of no layout come first."""
     deleted_rows: int | None
-    """Rows that row-level deletes remove; None: the log does not say it of all files."""
+    """Rows that row-level deletes remove. None: the log does not record it for all files."""
     deletes: int
     """Number of files with row-level deletes."""
     small_files: int
@@ -106,7 +106,7 @@ class Analysis(Facts):
     rewrite: Due | None
     """What ``optimize`` would rewrite; None: the columns cannot be keys, or there are no files."""
     note: str
-    """What could not be told, and why; empty: nothing."""
+    """What could not be determined, and why."""
     files: pa.Table = field(repr=False, compare=False)
     """The file table, with the ``depth`` of each file in each column."""
 

@@ -49,7 +49,7 @@ class Subject:
     left_out: Mapping[str, str]
     """Columns that are not analyzed, and why."""
     note: str
-    """What could not be told, and why."""
+    """What could not be determined, and why."""
 
     @cached_property
     def rows(self) -> Ints:
@@ -102,7 +102,7 @@ class Subject:
         return depths.of_boxes(self.space.boxes, number) if self.keys else None
 
     def due(self) -> Due | None:
-        """Return what ``optimize`` would rewrite, as far as bounds of files say."""
+        """Return what ``optimize`` would rewrite, judged by the bounds of files."""
         if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)

@@ -22,7 +22,7 @@ HALF = "only one of the bounds is known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
-    """What the bounds of one column say."""
+    """Facts from the bounds of one column."""
 
     column: str
     depth: Depth | None

@@ -40,10 +40,10 @@ class Due:
     share_after: float
     """The predicted share after the rewrite."""
     gain: float
-    """Share of what filters read that the rewrite saves, from 0 to 1."""
+    """Share of the data scanned by range filters that the rewrite saves, from 0 to 1."""
     planned: bool
-    """Whether this is what :func:`zadapter.plan` says; otherwise the effect is predicted from the
-    bounds of files alone, so that a first rewrite may be judged otherwise."""
+    """Whether :func:`zadapter.plan` predicted the effect. Otherwise it is predicted from the bounds
+    of files alone, and ``plan`` may judge a first rewrite differently."""
     rows_waiting: int
     """Number of new rows that are not worth a rewrite yet."""
 
@@ -117,7 +117,7 @@ def _waiting(found: Maintenance) -> int:
 def _pays(
     files: pa.Table, request: Request, first: Sequence[Rewrite], before: float, after: float
 ) -> bool:
-    """Return whether the first rewrite of files pays, as far as bounds of files say."""
+    """Return whether the first rewrite of files pays, judged by the bounds of files."""
     if filter_weights(request) is not None or request.bloom_filters:
         return True  # such a layout is for other filters than those that are predicted
     return Effect(

@@ -24,7 +24,7 @@ READS_LESS = "the engine's plan excludes the file, bounds alone do not"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Files that the engine's plan treats otherwise than the bounds allow."""
+    """Files for which the engine's plan differs from what the bounds allow."""
 
     files: int
     what: str
@@ -40,10 +40,10 @@ class EngineRead:
     name: str
     """Operator of Spark's plan that reads the files."""
     read: Totals | None
-    """The files; None: the plan does not tell."""
+    """The files. None: the plan does not contain them."""
     differences: tuple[Difference, ...] = ()
     note: str = ""
-    """Why the plan does not tell, or what it does not show; empty: nothing."""
+    """Why the plan does not contain the files, or what it does not show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

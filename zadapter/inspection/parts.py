@@ -28,7 +28,7 @@ class PartFacts:
     excluded: int
     """Number of files that this part alone excludes."""
     why: str
-    """Why it excludes no more; empty if nothing hinders it."""
+    """Why it excludes no more files; empty if nothing prevents it."""
 
 
 def part_facts(predicate: Predicate, files: pa.Table) -> tuple[PartFacts, ...]:

@@ -60,7 +60,7 @@ class QueryLog:
     """Days that the log covers; None: unknown. If known, weights are numbers of queries."""
 
     def unusable(self, table: str, lacks: str) -> str:
-        """Return what to say of a log without a usable filter.
+        """Return the message about a log without a usable filter.
 
         Args:
             table: Name of the table.

@@ -42,7 +42,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsRead:
-    """What bounds leave to read by row group."""
+    """What is left to read by row group after pruning by bounds."""
 
     files: int
     """Number of files whose footers were read."""
@@ -78,7 +78,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What the bounds of files leave a filter to read."""
+    """What a filter reads after pruning by the bounds of files."""
 
     condition: str
     weight: float
@@ -96,7 +96,7 @@ class Query:
 
     @property
     def files_in_vain(self) -> float:
-        """Number of files that its entries open in vain, as far as it was counted."""
+        """Number of files that its entries open in vain, if it was counted."""
         return self.weight * (self.read.files - self.matches.files) if self.matches else 0.0
 
 

@@ -18,7 +18,7 @@ FOOTERS, VALUES = "footers", "values"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit(Facts):
-    """What a log says of files, compared with their footers or their values."""
+    """File statistics of a log, compared with the footers or the values of the files."""
 
     table: str
     format: str
@@ -34,19 +34,19 @@ class Audit(Facts):
     unsound: int
     """Number of findings that can make a query miss rows."""
     missing: int
-    """Number of bounds and counts that the log lacks."""
+    """Number of bounds and counts that the log could record but does not."""
     untold: int
-    """Number of pairs of bounds that the log lacks and footers do not tell, either."""
+    """Number of pairs of bounds that neither the log nor the footers contain."""
     unsure: int
     """Number of differences that only a comparison with the values can decide."""
     repaired: tuple[str, ...]
-    """Paths of files whose stats were replaced."""
+    """Paths of files whose statistics were replaced."""
     repaired_version: int | None
-    """The version with the new stats; None: nothing was written."""
+    """The version with the new statistics. None: nothing was written."""
     left: Mapping[str, str]
     """Files that were not repaired, and why."""
     note: str
-    """What could not be compared or repaired, and why; empty: nothing."""
+    """What could not be compared or repaired, and why."""
     findings: pa.Table = field(repr=False, compare=False)
     """One row for each finding: ``path``, ``column``, ``kind`` (unsound, missing or unsure),
     ``what``, and as text what is ``recorded`` and what was ``found``."""

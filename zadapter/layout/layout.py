@@ -76,7 +76,9 @@ class Request:
         if len(set(names)) < len(names):
             raise UsageError(f"duplicate key columns: {', '.join(names)}; pass each column once")
         if len(self.weights) != len(names):
-            raise UsageError(f"{len(names)} key columns require as many weights: {self.weights}")
+            raise UsageError(
+                f"{len(names)} key columns require {len(names)} weights, not {self.weights}"
+            )
         if not all(0 < weight < float("inf") for weight in self.weights):
             raise UsageError(f"weights must be positive numbers, not {self.weights}")
         if self.row_groups < 1:
@@ -124,7 +126,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """A fitted layout. Its id identifies the tree, whatever the number of files."""
+    """A fitted layout. Its id identifies the tree, not the number of files."""
 
     request: Request
     roots: tuple[tuple[str | None, ...], ...]

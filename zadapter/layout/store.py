@@ -2,8 +2,8 @@
 
 Layouts are too large for table properties. The formats' own clean-ups ignore folders whose name
 starts with an underscore. The request of every layout is stored under its own id, as a layout
-without cuts. The cuts of layouts that will not last, such as that of one append, are not stored: so
-a table that is optimized every night has few of them.
+without cuts. The cuts of layouts that will not last, such as the layout of one append, are not
+stored: so a table that is optimized every night has few of them.
 
 The request of the last rewrite is also stored under the id ``last``: a table whose rows were all
 overwritten has no file that names a layout.

@@ -83,7 +83,7 @@ def fit_below(
         request: The request; its curve is one of ``TREES``.
         sample: The sampled values, one array per key column, all of the same length.
         root: Partition values.
-        files: Number of files to write, or that of the boxes if there are more of them.
+        files: Number of files to write, or of boxes if there are more boxes.
     """
     types = [column.type for column in sample]
     levels = tuple(level.cast(types) for level in trunk.levels)

@@ -22,7 +22,7 @@ Entries = set[tuple[str, str | None, int | None]]
 def appended(since: Lot, head: Lot, at: Callable[[int], Lot]) -> list[Lot]:
     """Return the files with the rows appended since a version, each in a version that has it.
 
-    The last lot is that of the newest version, and has all files that are still live.
+    The last lot belongs to the newest version, and has all files that are still live.
 
     Args:
         since: The version, and its files.
@@ -47,7 +47,7 @@ def appended(since: Lot, head: Lot, at: Callable[[int], Lot]) -> list[Lot]:
 
 
 def entries(files: pa.Table) -> Entries:
-    """Return what tells whether a file is the same, with the same rows."""
+    """Return what identifies files with the same rows."""
     columns = (files[name].to_pylist() for name in ("path", "deletes", "rows"))
     return set(zip(*columns, strict=True))
 

@@ -104,7 +104,9 @@ def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[Mi
 def _migratable(table: OpenTable) -> MigrationBackend:
     backend = table.backend
     if not is_migratable(backend):
-        raise UnsupportedError(f"the backend of {backend.format.name} does not support migrations")
+        raise UnsupportedError(
+            f"the backend of {backend.format.name} does not support migrations; pass another format"
+        )
     return backend
 
 

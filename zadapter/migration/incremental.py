@@ -153,7 +153,7 @@ def _at(context: MigrationContext, recorded: Source, version: int) -> Lot:
     snapshot = context.source.at(context.table, version)
     if version != recorded.version and context.source.define(snapshot).digest != recorded.columns:
         raise UnsupportedError(
-            f"the columns of {context.table} were others in version {version}; {MIGRATE_AGAIN}"
+            f"the columns of {context.table} differ from version {version}; {MIGRATE_AGAIN}"
         )
     return Lot(snapshot, context.source.files(snapshot, with_order(snapshot)))
 

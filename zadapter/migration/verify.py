@@ -74,7 +74,7 @@ def prove(source: Side, target: Side, filters: Sequence[Filter], column_count: i
     if before.rows != after.rows:
         raise VerificationError(f"{tables} differ: they have {before.rows} and {after.rows} rows")
     if before.checksum != after.checksum:
-        raise VerificationError(f"{tables} differ: their row counts are equal, their checksums not")
+        raise VerificationError(f"{tables} differ: they have equal row counts, but other checksums")
     if before.matches != after.matches:
         raise VerificationError(f"{tables} differ: filters match different numbers of rows")
     return Proof(

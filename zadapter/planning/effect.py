@@ -52,7 +52,7 @@ def saved(
 ) -> float:
     """Return the share of what filters read that several rewrites save, from 0 to 1.
 
-    It is that of the rows in row groups where these shares are known and change, else in files.
+    It is the share of rows in row groups if these shares are known and change, else in files.
 
     Args:
         effects: The effects of the rewrites.

@@ -93,7 +93,7 @@ def reasons(groups: Iterable[Group]) -> dict[str, int]:
 
 
 def jobs(groups: Sequence[Group], request: Request, *, max_job_bytes: int) -> list[Job]:
-    """Pack groups that are fitted anew into jobs, in the order of their first groups.
+    """Pack groups that get new cuts into jobs, in the order of their first groups.
 
     Groups of several partitions, and those with a trunk, are alone; groups with different *ahead*
     do not share a layout, nor do cold and other files. Groups of different reasons do not share a

@@ -89,7 +89,7 @@ def of_cold(request: Request) -> Request:
 
 
 def usual(request: Request) -> Request:
-    """Return the request of the table, given that of its cold or of its other files."""
+    """Return the request of the table, given the request of its cold or of its other files."""
     return _scaled(request, 1 / COLD, cold=False) if request.cold else request
 
 

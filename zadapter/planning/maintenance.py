@@ -122,7 +122,7 @@ def maintenance(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What pays in some parts, whatever this run may rewrite in all."""
+    """What pays in some parts, regardless of the limits of this run."""
 
     chosen: list[Rewrite]
     too_large: list[Rewrite]

@@ -139,7 +139,7 @@ class Rewrite:
     cold: bool = False
     """Whether the files are cold, so that larger ones replace them."""
     gain: Gain | None
-    """None: not predicted, since it is rewritten whatever it brings, or judged by its rows."""
+    """None: not predicted, since it is always rewritten, or judged by its rows."""
 
 
 def worth(saved: Floats, read: Floats, fresh: Floats, merged: Floats) -> Floats:

@@ -24,8 +24,8 @@ from zadapter.planning.reading import SMALLEST_SHARE, Mask, grain
 from zadapter.table import file_stats
 
 ENOUGH = 4
-"""Number of new cold files for which files are fitted anew while others of their partition are warm
-or hot."""
+"""Number of new cold files that are rewritten while others of their partition are still warm or
+hot."""
 STRAYS = 1 / 8
 """Share of a run that is left where it is if it lies in no box, while the others do."""
 
@@ -87,7 +87,7 @@ class Part:
     ahead: tuple[int, ...] = ()
     """How often each key column was cut by the trunk already."""
     reason: Reason | None = None
-    """Why raw files are rewritten, if the rest of the partition says so."""
+    """Why raw files are rewritten, if the rest of the partition decides it."""
     due: bool = False
     """Whether all of the files are rewritten, clustered or not."""
 
@@ -165,9 +165,9 @@ def cold_parts(
 ) -> Iterator[Part]:
     """Yield the parts of the cold files of partitions.
 
-    Files that no cold layout wrote are fitted anew once their partition has no other files, or they
-    are enough for several new ones, or some are not clustered. A run that would not
-    become half as many files stays.
+    Files that no cold layout wrote are rewritten once their partition has no other files, once they
+    fill several new files, or if some of them are not clustered. A run is left alone unless its
+    number of files would at least halve.
 
     Args:
         facts: The file table, for the usual files.

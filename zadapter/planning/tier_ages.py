@@ -1,4 +1,4 @@
-"""``tiers=``: which files are left alone, merged, or fitted anew, by the age of their rows."""
+"""``tiers=``: which files are skipped, merged, or made larger, by the age of their rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,12 +5,12 @@
 ======= ============================================ ============================================
 tier    files                                        maintenance
 ======= ============================================ ============================================
-hot     with a row that is newer than ``hot``        leaves them to their writers
+hot     with a row that is newer than ``hot``        skips them
 warm    all others, and files of unknown age         makes and merges runs
-cold    without a row that is newer than ``warm``    fits them anew, into larger files
+cold    without a row that is newer than ``warm``    rewrites them into larger files
 ======= ============================================ ============================================
 
-The age is that of a value of the column, in UTC. It comes from the file's partition value or upper
+The age of a value of the column counts, in UTC. It comes from the file's partition value or upper
 bound. A day counts as its last moment. So a file whose bound is too high is never cold too early.
 """
 

@@ -107,9 +107,9 @@ def _trunks(
 def _batches(jobs_to_fit: Sequence[Job]) -> Iterator[list[Job]]:
     """Yield the jobs of each sample.
 
-    Jobs share a sample as long as it has enough rows for each file to write. Its rows are told
-    apart by their partitions: so jobs of one partition, and those whose files have rows of several
-    ones, have samples of their own.
+    Jobs share a sample while it has enough rows for each file to write. A sampled row belongs to
+    the job of its partition. Jobs of one partition, and jobs whose files have rows of several
+    partitions, therefore have samples of their own.
     """
     batch, files, roots = list[Job](), 0, set[Root]()
     for job in jobs_to_fit:

@@ -1,4 +1,4 @@
-"""The layout that a call without ``by`` follows: that of the table's own files."""
+"""The layout that a call without ``by`` follows: the layout of the table's own files."""
 
 from dataclasses import replace
 

@@ -212,7 +212,7 @@ def _exchanges(plan: AnyPlan, planned: AnyJob, staged_files: Staged) -> tuple[Ex
         exchanges.append(Exchange(removed=group.files, added=added))
     if sum(exchange.added.num_rows for exchange in exchanges) != staged_files.files.num_rows:
         raise VerificationError(
-            "a written file belongs to another partition; nothing was committed"
+            "a written file belongs to another partition; nothing was committed. Please report this"
         )
     return tuple(exchanges)
 

@@ -256,7 +256,7 @@ def with_stats(
     *,
     write: bool,
 ) -> Snapshot:
-    """Return a snapshot that collects stats of the key columns.
+    """Return a snapshot that collects statistics of the key columns.
 
     Raises:
         MissingStatsError: The table collects none, and the options do not allow to change that.

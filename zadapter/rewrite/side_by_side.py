@@ -120,7 +120,7 @@ class _Flow:
     def finish(self) -> None:
         """Wait for jobs, and commit those that are ready."""
         for each in wait(self.running, return_when=FIRST_COMPLETED).done:
-            job = self.running.pop(each)  # whatever happens now, its files may be committed
+            job = self.running.pop(each)  # from now on, its files may be committed
             self._land(each, job)
 
     def _land(self, done: "Future[Prepared]", job: AnyJob) -> None:

@@ -31,7 +31,7 @@ class Tally:
     bytes_read: int = 0
     """Bytes of the files that the jobs have read, once for each time."""
     earlier: tuple[str, ...] = ()
-    """What is to be said about earlier runs that did not end."""
+    """Lines of the report about earlier runs that did not end."""
 
     def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
         """Record a rewrite that landed."""
@@ -56,11 +56,11 @@ class Tally:
         return {"version": version, **file_stats.totals(e.added for e in self.exchanges)}
 
     def cost(self, plan: Plan) -> Cost:
-        """Return what the run has needed; Spark's figures are unknown if it tells some only.
+        """Return what the run has needed; Spark's figures are unknown if some are missing.
 
-        A writer may not tell Spark what it writes: then it has written less than was committed.
-        Bytes read are the sizes of files: Spark's ``inputBytes`` leaves out what Parquet reads by
-        vectored I/O, which bypasses Hadoop's statistics. A sample reads the keys besides.
+        A writer may not report to Spark what it writes. Then Spark's figure is below what was
+        committed. Bytes read are the sizes of files: Spark's ``inputBytes`` leaves out what Parquet
+        reads by vectored I/O, which bypasses Hadoop's statistics. A sample reads the keys besides.
 
         Args:
             plan: The plan of the run.

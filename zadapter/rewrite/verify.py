@@ -158,9 +158,15 @@ def _verify_bounds(
     if has_nan(highs.type):  # NaN is not an upper bound
         highs = pc.if_else(pc.is_nan(highs), pa.scalar(None, highs.type), highs)
     for path in _narrower(files, low, lows):
-        raise VerificationError(f"{path}: the log's min of {join(parts)} exceeds the footer's")
+        raise VerificationError(
+            f"{path}: the log's min of {join(parts)} exceeds the footer's; nothing was committed. "
+            "Please report this"
+        )
     for path in _narrower(files, highs, high):
-        raise VerificationError(f"{path}: the log's max of {join(parts)} is below the footer's")
+        raise VerificationError(
+            f"{path}: the log's max of {join(parts)} is below the footer's; nothing was committed. "
+            "Please report this"
+        )
 
 
 def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:

@@ -81,7 +81,7 @@ def encoding(
             rows = footer.num_rows * total(files, "size") // size
     parts = sum(group.cut_into * group.row_groups for group in job.groups)
     row_group = None if rows is None else max(1, -(-rows // parts))
-    # sorting brings equal keys together, so their old encoding says little about the new one
+    # sorting brings equal keys together, so their old encoding predicts little about the new one
     plain -= set(request.columns)
     if planned is not None and row_group is not None:
         plain |= _plain_keys(planned, row_group)

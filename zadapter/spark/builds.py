@@ -41,7 +41,7 @@ def refuse_missing(form: Format, spark: str) -> None:
     """Refuse a format that has no build for a release of Spark.
 
     Raises:
-        SessionError: It has none; the message says for which releases there are some.
+        SessionError: It has none; the message names the releases that have one.
     """
     if form.library is not None and not fitted(form.library, spark).builds:
         others = dict.fromkeys(build.spark for build in form.library.builds)

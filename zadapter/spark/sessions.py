@@ -206,9 +206,9 @@ def _refuse_lacking(spark: SparkSession, form: Format, library: Library) -> None
 def _refuse_databricks(form: Format) -> None:
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         raise SessionError(
-            f"Databricks Runtime has no {form.name} library that zadapter can use: its Delta is "
-            "another one. Run zadapter on Apache Spark with the table's path in the object store; "
-            "only tables that no catalog manages can be rewritten from there"
+            f"Databricks Runtime has no {form.name} library that zadapter can use: it ships its "
+            "own Delta implementation. Run zadapter on Apache Spark with the table's path in the "
+            "object store; only tables that no catalog manages can be rewritten from there"
         )
 
 

@@ -96,7 +96,7 @@ def _check_complete(text: str, spark: SparkSession) -> None:
     tree = _parsed(text, spark)
     if str(tree.nodeName()) == _ALIAS:
         raise UsageError(
-            f"the condition {_short(text)} ends in {tree.name()!r}, which belongs to no condition; "
+            f"the condition {_short(text)} ends in {tree.name()!r}, which is no part of it; "
             "complete it, or remove that word"
         )
 

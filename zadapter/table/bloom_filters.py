@@ -1,6 +1,6 @@
 """Bloom filters of Parquet files: for which columns, and how large.
 
-A Bloom filter of a column in a row group tells that a value is certainly not in it, or may be. It
+A Bloom filter of a column states that a value is certainly not in a row group, or may be in it. It
 holds a hash of each value's bytes, so it is wrong for values that are equal with different bytes.
 """
 
@@ -37,7 +37,7 @@ def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -
     if kind is DECIMAL and type_.precision > _DIGITS:
         return "Iceberg fails to look for values of another number of bytes in it"
     if dotted := [part for part in physical.get(parts, parts) if "." in part]:
-        return f"Parquet's writer takes the dot in {join((dotted[0],))} for that of a nested field"
+        return f"Parquet's writer reads the dot in {join((dotted[0],))} as a nested field"
     return None
 
 

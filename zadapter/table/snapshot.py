@@ -179,7 +179,7 @@ class Change:
         return {uris[path]: size for path, size in rows}
 
     def check_not_live(self, live: pa.Table) -> None:
-        """Check that no staged file is live, whatever the history says, which may have expired.
+        """Check that no staged file is live, because the history may have expired.
 
         Raises:
             UnknownOutcomeError: One is live, so the change has landed.

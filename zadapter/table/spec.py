@@ -286,7 +286,7 @@ def check(definition: Definition, table: str, format_: str) -> None:
     """Refuse a definition with parts that a format cannot represent.
 
     Raises:
-        UnsupportedError: Parts are refused; the message lists the first ones.
+        UnsupportedError: The format does not support some parts; the message lists the first ones.
     """
     if definition.refused:
         reasons = listed([f"{item.what}: {item.how}" for item in definition.refused], "; ")

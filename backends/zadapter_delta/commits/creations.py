@@ -80,7 +80,10 @@ def actions(
     """
     values = [_texts(partition(files, name)) for name in names]
     if any("" in column for column in values):
-        raise UnsupportedError("a partition value is an empty string, which Delta reads as null")
+        raise UnsupportedError(
+            "a partition value is an empty string, which Delta reads as null; replace the value in "
+            "these rows first, for example by '-'"
+        )
     now = int(time.time() * 1_000)
     adds = []
     for number, (uri, size, layout) in enumerate(

@@ -197,7 +197,8 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
     if str(head.metadata().id()) != planned.id or int(head.version()) < (planned.version or 0):
         raise ReplacedTableError(planned.table)
     raise ConflictError(
-        f"{planned.table}: its log was written again since version {base.version()}"
+        f"{planned.table}: its log was written again since version {base.version()}; nothing was "
+        "committed. Retry to use the new log"
     )
 
 

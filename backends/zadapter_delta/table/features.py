@@ -1,7 +1,7 @@
 """Table features, as a protocol states them (PROTOCOL.md, "Table Features").
 
-A feature may ask something of every writer that zadapter does not do, so only tested ones pass. The
-README says which test each of them has.
+A feature may require something of every writer that zadapter does not do, so only tested features
+pass. The README names the test of each.
 """
 
 from collections.abc import Mapping

@@ -66,7 +66,7 @@ class LiveFiles:
         return self._last[1]
 
     def contradicts(self, snapshot: JavaObject, files: pa.Table) -> bool:
-        """Return whether a file table is not what the version's checksum tells.
+        """Return whether a file table contradicts the version's checksum.
 
         From then on, Delta's state is asked for the files. A version without a checksum contradicts
         nothing.

@@ -1,8 +1,8 @@
 """The migration source of a Delta table: a property names the table, commit tags the version.
 
-The property avoids reading the history of tables that were not migrated. The version is that of the
-newest load that no RESTORE has undone. It is read from commit tags because RESTORE does not change
-the ``txn`` action (PROTOCOL.md, "Transaction Identifiers").
+The property avoids reading the history of tables that were not migrated. The version is the one of
+the newest load that no RESTORE has undone. It is read from commit tags because RESTORE does not
+change the ``txn`` action (PROTOCOL.md, "Transaction Identifiers").
 """
 
 import json

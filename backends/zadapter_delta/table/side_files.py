@@ -76,7 +76,9 @@ class Store:
             path = f"_delta_log/{version + 1:020d}.json"
             data = self.read(path)
             if data is None:
-                raise CorruptLogError(f"{path} is gone, so what it names is unknown")
+                raise CorruptLogError(
+                    f"{path} is missing, so the files that it names are unknown; restore it"
+                )
             if prefix_of(write.id).encode() in data:
                 return True
         return False

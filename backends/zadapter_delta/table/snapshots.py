@@ -160,7 +160,7 @@ def file_table(
 
 
 def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
-    """Return lines of the log with AddFile actions as a DataFrame like that of a snapshot."""
+    """Return lines of the log with AddFile actions as a DataFrame like the one of a snapshot."""
     parsed = F.from_json("value", f"add {_ADD_FILE}")
     rows = jvm.lines(lines)
     return rows.select(parsed["add"].alias("add")).select("add.*")

@@ -1,7 +1,7 @@
 """Partition values of timestamps, whose texts have a zone or not (PROTOCOL.md).
 
 Spark reads a text without a zone in the session's zone, other readers read it in UTC. So a rewrite
-keeps such texts as they are: then it moves no row, whoever reads it.
+keeps such texts as they are. Then it moves no row for any reader.
 """
 
 from collections import defaultdict
@@ -109,7 +109,7 @@ def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zonele
     for column, text, moment in zip(
         stated["column"].to_pylist(), stated["text"].to_pylist(), moments, strict=True
     ):
-        if moment is None:  # another error says what is wrong with such a text
+        if moment is None:  # another error reports such a text
             continue
         value = moment if _has_zone(text) else _moment(text)
         first_value, first = seen.setdefault((column, moment), (value, text))

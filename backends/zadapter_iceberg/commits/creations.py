@@ -75,7 +75,9 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
     if path is not None:
         conf = jvm.session.sessionState().newHadoopConf()
         if "#" in path:
-            raise UsageError(f"{table}: Spark cannot read Iceberg tables at paths with a #")
+            raise UsageError(
+                f"{table}: Spark cannot read Iceberg tables at paths with a #; pass another path"
+            )
         location = reachable(jvm.root, jvm.session, path)
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(location, schema)
     name = _qualified(jvm, table, parts)
@@ -90,15 +92,17 @@ def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
 
     Raises:
         UsageError: There is no Iceberg catalog, the catalog is ambiguous, or the name has no
-            namespace, or is that of another table.
+            namespace, or is the name of another table.
     """
     names = catalogs(jvm)
     if parts is None:
         raise UsageError(
-            f"{table} is no name of a table; quote its parts in backticks, as in db.`my-table`"
+            f"{table} is not a table name; quote its parts in backticks, as in db.`my-table`"
         )
     if not names:
-        raise UsageError(f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<n>")
+        raise UsageError(
+            f"{table}: the session has no Iceberg catalog; set spark.sql.catalog.<name>"
+        )
     if spark_names.is_temporary_view(jvm.spark, parts):
         raise UsageError(f"{table} is a view of this session; pass another target")
     read = spark_names.resolved(jvm.spark, parts)
@@ -123,8 +127,8 @@ def _refuse_other(jvm: Jvm, table: str, read: spark_names.Name, name: Parts) -> 
     provider = spark_names.provider(jvm.spark, read)
     if provider is not None:
         raise UsageError(
-            f"by the name {table} Spark reads {spark_names.described(provider, read.catalog)}; "
-            f"name the Iceberg catalog, as in {join(name)}"
+            f"Spark reads {spark_names.described(provider, read.catalog)} by the name {table}; "
+            f"add the Iceberg catalog to the name, as in {join(name)}"
         )
 
 

@@ -137,7 +137,7 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     if len(found) > 1:
         homes = ", ".join(str(located.name[0]) for located in found if located.name)
         raise UnknownTableError(
-            f"{table}: catalogs {homes} have such a table; qualify it with the catalog's name",
+            f"{table}: the catalogs {homes} have such a table; add the catalog to the name",
             exists=True,
         )
     return found[0] if found else None
@@ -193,7 +193,7 @@ def _refused(jvm: Jvm, table: str, error: Exception) -> Exception:
     lines = list(causes(error))
     if any(map(_TOO_NEW.search, lines)):
         return UnsupportedError(
-            f"{table}: this Iceberg version cannot read it: {first_line(error)}"
+            f"{table}: this Iceberg version cannot read it: {first_line(error)}; use a newer one"
         )
     if any("UnsupportedFileSystemException" in line for line in lines):
         return SessionError(

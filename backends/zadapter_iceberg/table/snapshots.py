@@ -163,8 +163,8 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
     """Return a version of the loaded table, with its current schema and partition spec.
 
     Raises:
-        UnsupportedError: A partition field is unsupported, or a name is empty, that of a metadata
-            column, or differs from another one only in case.
+        UnsupportedError: A partition field is unsupported, or a name is empty, the name of a
+            metadata column, or differs from another one only in case.
     """
     pinned = with_properties(jvm, located.table, {})
     schema_json = json.loads(jvm.iceberg.SchemaParser.toJson(pinned.schema()))

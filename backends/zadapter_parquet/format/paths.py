@@ -42,4 +42,4 @@ def _check(path: str, decoded: str) -> None:
             "reads a backslash as a slash, would open another file; rename the file"
         )
     if decoded == path and not all(part and part != "." for part in parts):
-        raise CorruptLogError(f"{path!r} is not a path within the table")
+        raise CorruptLogError(f"{path!r} is not a path within the table; restore the log")

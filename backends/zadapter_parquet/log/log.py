@@ -110,7 +110,9 @@ class Log:
         """
         data = self._store.read(path_of(version)) if version >= 0 else None
         if data is None:
-            raise UnknownTableError(f"{self._table}: version {version} not found")
+            raise UnknownTableError(
+                f"{self._table}: version {version} not found; zadapter.history() lists all versions"
+            )
         entry = self._decoded(data, version)
         previous = self._store.read(path_of(version - 1)) if version else b""
         if version and (previous is None or digest(previous) != entry.previous):

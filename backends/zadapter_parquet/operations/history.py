@@ -43,7 +43,10 @@ def version_at(log: Log, table: str, time: datetime) -> int:
     """
     milliseconds = int(time.timestamp() * 1_000)
     if log.entry(0).timestamp > milliseconds:
-        raise UnknownTableError(f"{table}: version not found; the first one is newer than {time}")
+        raise UnknownTableError(
+            f"{table} has no version at {time}; the first one is newer, and zadapter.history() "
+            "lists all versions"
+        )
     low, high = 0, log.head().version + 1  # timestamps rise from version to version
     while high - low > 1:
         middle = (low + high) // 2

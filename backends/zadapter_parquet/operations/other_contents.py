@@ -57,7 +57,8 @@ def _refuse_tables(files: Files, listed: Sequence[Found]) -> None:
         for name, format_ in _LOGS.items():
             if (folder / name).is_dir():
                 raise UnsupportedError(
-                    f"{files.uri} is inside {folder}, a {format_} table",
+                    f"{files.uri} is inside {folder}, a {format_} table; pass that table, or move "
+                    "the folder out of it",
                     table_format=format_.lower(),
                 )
 

@@ -204,7 +204,7 @@ def _check_seen(files: Files, table: str, shown: Entry) -> None:
     beside = next((path for path in paths if "/" not in path), None)
     if below and beside:
         raise UnsupportedError(
-            f"{table} cannot be published: an older release took in {below!r}, which Spark does "
+            f"{table} cannot be published: an older release registered {below!r}, which Spark does "
             f"not read beside {beside!r}, so readers of the folder would see its rows for the "
             "first time; write the rows of zadapter.read() that you want into a new "
             "folder"

@@ -62,7 +62,7 @@ def found(
     other_contents.refuse(files, all_files)
     listed = hive_names.visible(all_files)
     if not listed:
-        raise UnknownTableError(f"{table}: no Parquet files found")
+        raise UnknownTableError(f"{table}: no Parquet files found; check the path")
     partition = partition_columns(listed)
     types = hive_names.column_types(listed, partition)
     footers = read_footers(files, [file.path for file in listed])
@@ -127,7 +127,8 @@ def _with_partition(
     for name in types:
         if name.lower() in names:
             raise UnsupportedError(
-                f"column {names[name.lower()]!r} of the files is also partition column {name!r}"
+                f"column {names[name.lower()]!r} of the files is also partition column {name!r}; "
+                "rename the partition folders, or rewrite the files without the column"
             )
     added = [
         {"name": name, "type": type_, "nullable": True, "metadata": {}}
@@ -195,7 +196,8 @@ def _read(store: Files, path: str) -> Read:
             )
     except (pa.ArrowException, OSError) as error:
         raise UnsupportedError(
-            f"{store.location(path)} cannot be read as Parquet: {error}"
+            f"{store.location(path)} cannot be read as Parquet: {error}; restore the file, or move "
+            "it out of the folder"
         ) from error
 
 

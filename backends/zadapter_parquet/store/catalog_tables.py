@@ -61,8 +61,8 @@ class CatalogTable:
     def types(self, inferred: Mapping[str, str]) -> dict[str, str]:
         """Return the types of partition columns, given those inferred from folder names.
 
-        Folder names such as ``p=01`` are text or numbers, as the catalog says. They are text where
-        it says a type whose values have several texts, such as times.
+        Folder names such as ``p=01`` are text or numbers, as in the catalog. They are text if the
+        values of the catalog's type have several texts, such as times.
         """
         by_name = {name.lower(): type_ for name, type_ in self.partition.items()}
         stated = {name: by_name.get(name.lower(), type_) for name, type_ in inferred.items()}

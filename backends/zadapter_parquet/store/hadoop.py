@@ -61,7 +61,7 @@ class HadoopFiles:
         if make:
             self._files.mkdirs(self._root)
         if not self._files.exists(self._root):
-            raise UnknownTableError(f"{uri}: folder not found")
+            raise UnknownTableError(f"{uri}: folder not found; check the path")
 
     def create(self, path: str, data: bytes) -> Outcome:
         """Create a file atomically unless it exists.

@@ -58,7 +58,7 @@ class LocalFiles:
         if make:
             root.mkdir(parents=True, exist_ok=True)
         if not root.is_dir():
-            raise UnknownTableError(f"{root}: folder not found")
+            raise UnknownTableError(f"{root}: folder not found; check the path")
 
     def create(self, path: str, data: bytes) -> Outcome:
         """Create a file atomically unless it exists.

@@ -33,7 +33,7 @@ HOLDOUT = 0.5
 """Share of the log that layouts are judged by, unless a caller states one."""
 TODAY = "as it is"
 REFITTED = "current keys, new cuts"
-NO_KEYS = "a filter on no column that can be a key"
+NO_KEYS = "a filter without a column that can be a key"
 IN_TURN = "most filtered columns, in turn"
 
 
@@ -148,7 +148,7 @@ def _named(asked: Mapping[str, Keys], usable: Sequence[Parts]) -> list[Parts]:
     for name in names:
         if name not in by_name:
             raise UsageError(
-                f"candidates= has {name!r}, which is no column that can be a key; the table has: "
+                f"candidates= names {name!r}, which cannot be a key; columns that can: "
                 f"{', '.join(by_name)}"
             )
     return [by_name[name] for name in names]

@@ -43,13 +43,13 @@ def of_files(
     found = to_arrow(rows.groupBy(file).agg(F.count(F.lit(1)).alias("rows"), *expressions))
     if files.is_ambiguous:
         raise UnsupportedError(
-            "files of different stores have the same path, so their values cannot be told apart; "
+            "files of different stores have the same path, so their values are ambiguous; "
             "omit deep= (--deep)"
         )
     numbers = pa.array([files.number(name) for name in found["file"].to_pylist()], pa.int64())
     found = found.take(pc.index_in(pa.array(range(files.count), pa.int64()), numbers))
     counts = found["rows"].combine_chunks().cast(pa.int64())
-    # a file of which no row was read has none only if the log says so
+    # a file of which no row was read is empty only if the log records 0 rows
     none = pc.and_(counts.is_null(), pc.equal(recorded["rows"].combine_chunks(), 0))
     table_schema = schema(columns, {})
     stats = [_stats(found, number, type_) for number, type_ in enumerate(columns.values())]

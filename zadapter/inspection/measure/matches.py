@@ -159,7 +159,7 @@ def _numbers(opened: Opened, files: pa.Table, counts: pa.Table) -> Ints:
     of_rows = opened.row_files(files)
     if of_rows.is_ambiguous:
         raise UnsupportedError(
-            "files of different stores have the same path, so their rows cannot be told apart; "
+            "files of different stores have the same path, so their rows are ambiguous; "
             "omit matches= (--matches)"
         )
     return np.array([of_rows.number(name) for name in counts[_FILE].to_pylist()], np.int64)

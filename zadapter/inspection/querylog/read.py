@@ -152,7 +152,7 @@ def _usable(filters: Sequence[Predicate]) -> list[Predicate]:
     """Return the filters for which a layout can spare files.
 
     Raises:
-        UnusableError: There are none; the reason is that of the first filter.
+        UnusableError: There are none; the reason is the one of the first filter.
     """
     found = [normal(predicate) for predicate in filters]
     usable = [each for each in found if restricts(each) and not matches_nothing(each)]

@@ -21,7 +21,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 80
-"""Characters before a name in which the word stands that says that it is a table's."""
+"""Characters before a name in which a word marks it as the name of a table."""
 _FORMATS = {"delta", "parquet", "iceberg"}
 
 

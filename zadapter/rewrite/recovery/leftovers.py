@@ -2,7 +2,7 @@
 
 A file is removed only if its run is certainly dead, its commit was certainly never sent, and no
 version that is kept names a file with the id of its write. What cannot be read or is in doubt
-stays, with a line that says so. Ages are differences of times of the store's clock: the clocks of
+stays, with a line in the report. Ages are differences of times of the store's clock: the clocks of
 machines may differ by days.
 """
 
@@ -66,12 +66,12 @@ class _Ages:
 
 
 def _cleared(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str:
-    """Remove the files of one run if it is dead; return what is to be said, if anything."""
+    """Remove the files of one run if it is dead; return a line for the report, or nothing."""
     side_files, path = ages.side_files, f"{FOLDER}/{name}"
     try:
         data = side_files.read(path)
         note = None if data is None else Note.from_json(data.decode())
-    except Exception as error:  # noqa: BLE001 - whatever it holds, it does not say what is needed
+    except Exception as error:  # noqa: BLE001 - the note lacks what is needed
         reraise(error)
         return f"{path} cannot be read, so the files of that run stay; delete it; {_CLEAN_UP}"
     if note is None:

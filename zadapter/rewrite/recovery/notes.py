@@ -1,8 +1,8 @@
 """Notes of runs beside their table, in ``_zadapter/runs/<id>.json``.
 
 A run is a call that rewrites files job by job. Its note is written before the first file is staged,
-says of each write whether its commit was sent, and is deleted when nothing is left to be done. So a
-later run knows of each staged file of a dead run whether it can have been committed.
+records of each write whether its commit was sent, and is deleted when nothing is left to be done.
+So a later run knows of each staged file of a dead run whether it can have been committed.
 """
 
 import hashlib
@@ -172,7 +172,7 @@ class Run:
         """Delete the note, unless files of the run are left, or may be."""
         if self._side_files is None or not self._written:
             return
-        with ignoring_errors():  # the note stays, and says what a later run has to look at
+        with ignoring_errors():  # the note stays for a later run to look at
             for write, sent in self._note.writes.items():
                 if not sent and not self._side_files.staged(write):
                     self._forget(write)

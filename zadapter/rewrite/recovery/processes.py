@@ -87,7 +87,7 @@ def own() -> Process:
 
 
 def of_jvm(spark: Any) -> Process:
-    """Return the process of a session's JVM, which outlives that of Python for a moment.
+    """Return the process of a session's JVM, which outlives Python for a moment.
 
     Args:
         spark: A session.
@@ -107,7 +107,7 @@ def of_jvm(spark: Any) -> Process:
 def _read(text: Callable[[str], str], link: Callable[[str], str], pid: int) -> Process:
     """Return the process that reads; nothing is known about it if it cannot read all of it.
 
-    ``/proc`` may be that of another namespace, where the process has another id.
+    ``/proc`` may belong to another namespace, where the process has another id.
     """
     host = socket.gethostname()
     with ignoring_errors():

@@ -93,7 +93,7 @@ CONNECTORS = (
     Connector("3.4.1", "2.24.8"),  # Spark 4.0
     Connector("3.3.4", "1.12.262"),  # Spark 3.5
 )
-"""S3A for Hadoop as the tested releases of Spark have it, that of the default Spark first."""
+"""S3A for Hadoop as the tested releases of Spark have it, the one of the default Spark first."""
 
 
 def connector(hadoop: str) -> Connector:
@@ -103,7 +103,7 @@ def connector(hadoop: str) -> Connector:
 
 
 def hadoop_of_jars(names: Iterable[str]) -> str:
-    """Return the release of Hadoop among the names of Spark's jars, or that of the default Spark.
+    """Return the release of Hadoop among the names of Spark's jars, or of the default Spark.
 
     A Spark without Hadoop has no such jar; its user provides one.
     """

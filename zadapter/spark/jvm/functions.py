@@ -12,7 +12,7 @@ _SYSTEM, _BUILTIN, _SESSION = "system", "builtin", "session"
 def is_replaced(spark: Any, name: str) -> bool:
     """Return whether a function of the session has the name of a built-in function.
 
-    Until Spark 4.1, it replaces the built-in function. Since Spark 4.2, a setting tells.
+    Until Spark 4.1, it replaces the built-in function. Since Spark 4.2, a setting decides.
     """
     jvm = java_classes(spark)
     catalyst = jvm.org.apache.spark.sql.catalyst

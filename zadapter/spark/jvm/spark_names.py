@@ -18,7 +18,7 @@ from zadapter.spark.jvm.scala import items, java_list, seq
 Parts = tuple[str, ...]
 
 JVM_ERRORS = (Py4JError, PySparkException)
-"""Errors of calls to the JVM, unlike exceptions of the caller, such as that of a time limit."""
+"""Errors of calls to the JVM, unlike exceptions of the caller, such as a time limit."""
 SESSION = "spark_catalog"
 """Spark's built-in catalog."""
 _QUOTED = re.compile(r"`[^`]*`")
@@ -55,13 +55,13 @@ def table_name(spark: Any, text: str) -> Parts | None:
 
 
 def is_temporary_view(spark: Any, parts: Parts) -> bool:
-    """Return whether a name is that of a temporary view, which comes before all tables."""
+    """Return whether a name belongs to a temporary view, which comes before all tables."""
     jvm = java_classes(spark)
     return bool(_state(spark).catalog().isTempView(seq(jvm, java_list(jvm, parts))))
 
 
 def has_catalog(spark: Any, parts: Parts) -> bool:
-    """Return whether a name begins with that of a catalog; the catalog is not loaded."""
+    """Return whether a name begins with the name of a catalog; the catalog is not loaded."""
     first = parts[0]
     is_set = spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
     return len(parts) > 1 and (is_set or first.lower() == SESSION)

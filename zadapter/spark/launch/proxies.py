@@ -22,7 +22,7 @@ def java_options() -> list[str]:
     may include a password, so they are not for a command line, which every user can see.
 
     Raises:
-        SessionError: A proxy is no URL.
+        SessionError: A proxy is not a URL.
     """
     given = getproxies()
     options = []
@@ -63,7 +63,7 @@ def _proxy(given: dict[str, str], scheme: str) -> SplitResult | None:
     # not the address, which may have a password
     if not usable:
         raise SessionError(
-            f"the proxy of {scheme.upper()}_PROXY (or ALL_PROXY) is no URL; "
+            f"the proxy of {scheme.upper()}_PROXY (or ALL_PROXY) is not a URL; "
             "set it to http://HOST:PORT, or unset it"
         )
     return found if found.scheme in _SCHEMES else None

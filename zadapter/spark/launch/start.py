@@ -31,7 +31,7 @@ def start(
 ) -> SparkSession:
     """Start a session with the settings, jars and catalogs of *formats* and *stores*.
 
-    In a JVM that runs already, such as that of ``spark-submit``, formats without jars are left out.
+    In a running JVM, such as the one of ``spark-submit``, formats without jars are left out.
 
     Raises:
         SessionError: Versions do not fit, the packages cannot be loaded, or Spark does not start.
@@ -70,7 +70,7 @@ def _built(conf: Mapping[str, str]) -> SparkSession:
     except (OSError, Py4JNetworkError) as error:  # nobody listens where it did
         raise SessionError(
             f"Spark's JVM ended before the session was made ({error}); repeat the call with "
-            "spark.log.level=INFO (command line: --verbose) to see what it says"
+            "spark.log.level=INFO (command line: --verbose) to see its output"
         ) from error
 
 
@@ -127,7 +127,7 @@ def _refuse_nameless() -> None:
     except KeyError as error:
         raise SessionError(
             f"the user with the id {os.getuid()} has no name on this machine, and Spark does not "
-            "start without one; add the id to /etc/passwd, or run as a user who is there"
+            "start without one; add the id to /etc/passwd, or run as a user who has a name"
         ) from error
 
 
