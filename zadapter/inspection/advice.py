@@ -180,7 +180,7 @@ class Advice(Facts):
             facts["drift"] = _drifted(self.drift, self.today.share)
         if self.newer_columns:
             facts["only newer"] = (
-                f"queries filter {listed(self.newer_columns)}, unlike the older part; "
+                f"queries filter {listed(self.newer_columns)}, but older ones do not; "
                 "candidates= (--candidates) compares layouts by other columns"
             )
         return facts
