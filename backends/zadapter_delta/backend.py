@@ -266,7 +266,7 @@ class DeltaBackend:
         """Return a pending table, whose log does not exist yet.
 
         Raises:
-            UsageError: The table exists, *table* is no path, or Delta refuses the definition.
+            UsageError: The table exists, *table* is no path, or Delta rejects the definition.
         """
         handle = creations.pending(self._jvm, table, definition, source)
         return snapshots.of(self._jvm, table, handle)

@@ -215,7 +215,7 @@ class IcebergBackend:
 
         Raises:
             ConflictError: Another writer committed first; nothing was committed.
-            UnsupportedError: The catalog refuses the commit.
+            UnsupportedError: The catalog rejects the commit.
             UnknownOutcomeError: The commit may or may not have succeeded.
         """
         with before_sending(change.base.table):

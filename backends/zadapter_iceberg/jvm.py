@@ -60,7 +60,7 @@ class Jvm:
         """Option of a read that selects a snapshot, also of a metadata table.
 
         Iceberg's modules before that for Spark 4.1 ignore ``versionAsOf`` for metadata tables; that
-        module refuses the other one.
+        module rejects the other one.
         """
         options = dir(self.iceberg.spark.SparkReadOptions)
         return "versionAsOf" if "LEGACY_SNAPSHOT_ID" in options else "snapshot-id"

@@ -46,7 +46,7 @@ class MigrationContract(Tables):
     def test_one_of_two_creations_lands(
         self, spark: SparkSession, backend: MigrationBackend, table: str
     ) -> None:
-        """The second one conflicts, or is refused, and the rows are those of the first."""
+        """The second one conflicts or raises an error, and the rows are those of the first."""
         name, old = self.target(new_name()), backend.snapshot(table)
         first, second = (
             self._load(spark, backend, old, self._pending(backend, table, name)) for _ in range(2)

@@ -67,7 +67,10 @@ def test_a_learned_layout_is_compared_with_what_it_promised():
     assert left.facts()["advice"].startswith("keep the current layout")
     assert "drift" not in advice().facts()
     assert "only newer" not in advice().facts()
-    assert "queries filter b, c, but older ones do not" in advice(newer_columns=("b", "c")).facts()["only newer"]
+    assert (
+        "queries filter b, c, but older ones do not"
+        in advice(newer_columns=("b", "c")).facts()["only newer"]
+    )
     assert advice().facts()["advice"] == f"{LEARNED}: k"
 
 

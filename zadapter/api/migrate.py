@@ -75,17 +75,13 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
     One commit creates the new table with all rows. Then both tables are read and compared. If the
     call is interrupted, repeat it: it finishes the migration or starts over.
 
-    Example:
-        ``zadapter.migrate("lake/events", to="iceberg", target="db.events")``
-
     Args:
         table: The old table: a path, or an identifier in the session's catalog.
         to: Format of the new table: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class.
-        target: The new table: an empty or missing folder; for Iceberg also an identifier.
+        target: The new table: an empty or missing folder, or for Iceberg a name like ``db.moved``.
         backend: Format of the old table. Detected by default; required for a folder without a log.
-        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files, and protects them from
-            clean-ups. It raises ``UnsupportedError`` if a row could be lost. ``"auto"`` migrates in
-            place if possible, and copies otherwise.
+        mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files and protects them from
+            clean-ups; it raises an error if a row could be lost. ``"auto"`` chooses between them.
         by: Key columns of a new layout, see :func:`~zadapter.optimize`. Defaults to the table's
             layout with its cuts.
         curve: Curve of a new layout, see ``optimize``.
@@ -224,7 +220,7 @@ def _existing_or_chosen(
     context: MigrationContext, source_table: SourceTable
 ) -> Snapshot | tuple[Mode, str, Shared | None]:
     """Return the new table if it exists, or else how to create it, see :func:`_chosen`."""
-    with suppress(UnsupportedError):  # ``pending`` refuses a location in use
+    with suppress(UnsupportedError):  # ``pending`` rejects a location in use
         if (new_snapshot := existing(context)) is not None:
             return new_snapshot
     return _chosen(context, source_table)

@@ -98,12 +98,9 @@ def files(
 ) -> pa.Table:
     """Return the files of one version of *table* that may contain rows matching *where*.
 
-    Example:
-        ``zadapter.files("lake/visits", where="user_id = 7")``
-
     Args:
         table: A path or an identifier.
-        where: A condition in Spark SQL.
+        where: A condition in Spark SQL, such as ``"user_id = 7"``.
         version: See :func:`read`.
         row_groups: Also read the footers of these files, and return the row groups that may contain
             matching rows.

@@ -80,7 +80,7 @@ def _unbounded(files: pa.Table, column: Parts, extent: Extent) -> dict[str, int]
 def reason_without(snapshot: Snapshot, column: Parts) -> str | None:
     """Return why no file of a table has bounds of a column, or None if files may have some."""
     if column in snapshot.without_bounds:
-        return f"{snapshot.format} keeps no bounds of its type"
+        return f"{snapshot.format} records no bounds of its type"
     if column in snapshot.without_stats:
         return "the table collects no stats of it"
     return None

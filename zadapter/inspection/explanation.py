@@ -156,7 +156,7 @@ _COLUMNS = ("path", "rows", "kept", "why", "column", "low", "high")
 
 
 def differences(files: pa.Table, by_engine: Mask, cause: str) -> tuple[Difference, ...]:
-    """Return how an engine's choice of files differs from that by bounds.
+    """Return how an engine's choice of files differs from the choice by bounds.
 
     Args:
         files: The explained files.

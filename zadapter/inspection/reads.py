@@ -23,7 +23,7 @@ from zadapter.report.facts import Listing
 from zadapter.table.column_bounds import Mask
 from zadapter.table.file_stats import row_counts, total
 
-NO_POSITION = "row groups are not counted, since the rows do not tell their position in the file"
+NO_POSITION = "row groups are not counted, since the format has no positions of rows in a file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ def query(
     weight: float = 1.0,
     footers: Footers | None = None,
 ) -> Query:
-    """Return what bounds leave a filter to read.
+    """Return what a filter reads after pruning by bounds.
 
     Args:
         condition: The filter as text.

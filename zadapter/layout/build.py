@@ -57,7 +57,7 @@ def fit(
         root_of: Root of each sampled row, an index into *roots*.
         files: Number of files of each root, at least 1.
         ahead: Number of levels by which the rows are narrower than their table in each column. The
-            adaptive curve leaves so many cuts of the column to the others. Empty: none.
+            adaptive curve leaves this number of cuts of the column to the others. Empty: none.
     """
     ranked, budget = [rank(column) for column in sample], np.array(files, np.int64)
     if request.curve in TREES:
@@ -125,7 +125,7 @@ def grown(
 
 
 def _wound(levels: Sequence[Level], boxes: int) -> npt.NDArray[np.int32]:
-    """Return the position of each leaf of a root, where so many boxes are wound each by itself."""
+    """Return the position of each leaf of a root, whose boxes are wound one by one."""
     walk = winding([level.column for level in levels])
     first = np.arange(boxes)[:, None] * len(walk)
     return np.asarray(first + walk, np.int32).ravel()

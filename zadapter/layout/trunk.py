@@ -39,7 +39,7 @@ class Trunk:
         return Trunk(min(self.boxes, 1 << len(levels)), levels)
 
     def cuts_of(self, box: int, columns: int) -> tuple[int, ...]:
-        """Return how often each of so many columns is cut on the way from the root to a box."""
+        """Return how often each column is cut on the way from the root to a box."""
         cut = [0] * columns
         for depth, level in enumerate(self.levels):
             node = box >> (len(self.levels) - depth)
@@ -103,7 +103,7 @@ def fit_below(
 
 
 def _files_of(levels: Sequence[Level], rows: Ints, files: int) -> tuple[Ints, Ints]:
-    """Return the number of files and the first file of each box with so many sampled rows."""
+    """Return the number of files and the first file of each box, by its sampled rows."""
     reached = _reached(levels)
     rows = rows if rows.any() else reached.astype(np.int64)
     exact = rows * (files / rows.sum())

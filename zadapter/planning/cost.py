@@ -154,7 +154,7 @@ def show_sum(amount: float | None) -> str:
     ('1,234.57', '0.0000123')
     """
     if amount is None:
-        return "unknown: Spark does not tell the core seconds"
+        return "unknown: Spark does not report the core seconds"
     return f"{amount:,.2f}" if amount >= 1 else format(Decimal(f"{amount:.{_SIGNIFICANT}g}"), "f")
 
 

@@ -49,7 +49,7 @@ class Limits:
         return np.less_equal(size, self.size) & np.less_equal(files, most)
 
     def allow(self, size: int, files: int) -> bool:
-        """Return whether one run may rewrite so many bytes and files in all."""
+        """Return whether one run may rewrite this number of bytes and files."""
         within = self.bytes is None or size <= self.bytes
         return within and (self.files is None or files <= self.files)
 

@@ -106,7 +106,7 @@ class Part:
         return tuple((both - both.min()).tolist())
 
     def grain(self, request: Request, size: int, rows: int) -> tuple[int, int, Trunk | None]:
-        """Return the number of files to write, that of their row groups, and their trunk.
+        """Return the numbers of files and of row groups to write, and their trunk.
 
         Args:
             request: The requested layout.

@@ -78,7 +78,7 @@ class Members:
 
 
 def opening(request: Request, rows: Floats, sizes: Floats) -> Floats:
-    """Return the cost of opening a file, in rows, in tables of so many rows and bytes."""
+    """Return the cost of opening a file, in rows, in tables with this number of rows and bytes."""
     return np.asarray(OPENING * request.target_file_size * (rows / np.maximum(1.0, sizes)))
 
 
@@ -181,7 +181,7 @@ def filter_weights(request: Request) -> Sequence[float] | None:
 
 @cache
 def _shares_of_uniform(columns: int) -> tuple[Floats, Floats]:
-    """Return logarithms of numbers of parts, and what filters read of rows cut into so many."""
+    """Return logarithms of numbers of parts, and what filters read of rows cut into that number."""
     request = Request(
         columns=tuple((str(number),) for number in range(columns)),
         weights=(1.0,) * columns,

@@ -16,7 +16,7 @@ _SOON = 100
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """How far a run has come. Only the thread of the call changes it."""
+    """Progress of a run. Only the thread of the call changes it."""
 
     run: str
     """Id of the run."""

@@ -10,11 +10,11 @@ _LEAST = 0.001
 """Difference between two shares that counts as none, however small they are."""
 _AS_MUCH = "filters read about as much as before"
 _HALF = 2
-"""A rewrite joins files if it writes at most one for so many."""
+"""A rewrite joins files if it writes at most one for this number of files."""
 
 
 def of_alike(alike: Sequence[str], columns: Sequence[str]) -> str:
-    """Return what key columns without different values mean; empty: all have some.
+    """Explain key columns without different values; empty: all have some.
 
     Args:
         alike: The key columns of which all rows have one value, or null.
@@ -39,7 +39,7 @@ def of_effect(
     *,
     anew: bool,
 ) -> str:
-    """Return what the shares that filters read mean, before and after; empty: they are plain.
+    """Explain the shares that filters read before and after; empty: they need no note.
 
     Args:
         by_file: Shares of the rows in files that filters read.

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Facts):
-    """Predicted effect of an optimize, from a sample; nothing was written."""
+    """Predicted effect of ``optimize``, from a sample; nothing was written."""
 
     table: str
     format: str
     version: int | None
     """The version that was read; None: a folder that is not registered as a table."""
     columns: tuple[str, ...]
-    """Key columns; none: small files are joined, and no row is sorted."""
+    """Key columns. Empty: small files are compacted, and no row is sorted."""
     curve: str
     filters: int = 0
     """Number of filters of a query log that the layout is learned from."""
@@ -39,7 +39,7 @@ class Plan(Facts):
     groups: int
     """Number of file groups to rewrite."""
     jobs: int = 0
-    """Number of jobs: file groups that are rewritten in one pass, and published by one commit."""
+    """Number of jobs: file groups that are rewritten in one pass and committed together."""
     groups_declined: int = 0
     """Number of file groups that are kept, since a rewrite is predicted to bring nothing."""
     files_before: int
@@ -47,7 +47,7 @@ class Plan(Facts):
     files_asked: int
     """Number of live files that may hold rows matching ``where``."""
     files_young: int = 0
-    """Number of further such files that ``min_age`` leaves to their writers."""
+    """Number of further such files that ``min_age`` skips."""
     files_rewritten: int
     """Number of files to be replaced."""
     files_written: int
@@ -70,18 +70,18 @@ class Plan(Facts):
     alike: tuple[str, ...] = ()
     """Key columns of which all rows have one value, or null, according to the stats."""
     gain: float = 0.0
-    """Share of what filters read that the rewrite saves, from 0 to 1: of the rows in row groups
-    where these shares are known and change, else of the rows in files."""
+    """Share of the data scanned by range filters that the rewrite saves, from 0 to 1: by row group
+    if these shares are known and change, else by file."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of files to be replaced, by the reason why."""
     sort_order: str = ""
-    """Order that the table's definition asks for, which the new files do not have."""
+    """Sort order of the table's definition, which the new files do not have."""
     files_owned: int = 0
     """Number of files that another implementation has clustered, which only ``force`` rewrites."""
     rows_waiting: int = 0
     """Number of new rows that are not worth a rewrite yet."""
     groups_left: int = 0
-    """Number of file groups whose rewrite pays, too, but exceeds the limits of the call."""
+    """Number of file groups whose rewrite also pays, but exceeds the limits of the call."""
     bytes_left: int = 0
     """Bytes of their files."""
     bytes_anew: int = 0
@@ -137,7 +137,7 @@ class Plan(Facts):
 
     @property
     def cost(self) -> Cost:
-        """What the rewrite needs, estimated by the files to be replaced."""
+        """Cost of the rewrite, estimated from the files to be replaced."""
         size = self.bytes_rewritten
         gets, puts = self.requests(self.files_rewritten, self.files_written, size, self.jobs)
         return Cost(

@@ -20,11 +20,11 @@ _NO_GAIN = "nothing to gain"
 
 
 class Summary(NamedTuple):
-    """A plan or a report as a line; texts are empty where there is nothing to say."""
+    """A plan or a report as a line; texts may be empty."""
 
     files: str
     read: str
-    """What a filter reads."""
+    """Share of the rows that range filters scan."""
     outcome: str
 
 
@@ -71,7 +71,7 @@ def summary(plan: "Plan") -> Summary:
 
 
 def counted(plan: "Plan", removed: int, added: int) -> str:
-    """Return the number of files that are replaced, of all files, and of those that are added."""
+    """Return the numbers of replaced files, of all files, and of added files."""
     return f"{removed} of {plan.files_before} -> {added}"
 
 
@@ -109,7 +109,7 @@ def noted(plan: "Plan", share_after: float) -> dict[str, str]:
 
 
 def read(plan: "Plan", shares: str, share_after: float) -> str:
-    """Return what filters read as one text: by file, by row group, and what is to be noted."""
+    """Return the data scanned as one text: by file, by row group, and a note."""
     groups = by_row_group(plan)
     parts = [shares, groups and f"by row group {groups}", *noted(plan, share_after).values()]
     return "; ".join(part for part in parts if part)
@@ -143,7 +143,7 @@ def _done(plan: "Plan") -> str:
 def _layout(plan: "Plan") -> str:
     size = f"files of {show(plan.target_file_size)}"
     if not plan.columns:
-        return f"{size}, joined; {_NOT_CLUSTERED}"
+        return f"{size}, compacted; {_NOT_CLUSTERED}"
     blooms = f", Bloom filters on {listed(plan.bloom_filters)}" * bool(plan.bloom_filters)
     learned = f", learned from {plan.filters:,} filters" * bool(plan.filters)
     return f"{plan.curve} by {listed(plan.columns)}{learned}, {size}{blooms}"

@@ -41,7 +41,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(WriteResult):
-    """Result of an optimize."""
+    """Result of ``optimize``."""
 
     plan: Plan
     bytes_removed: int
@@ -51,18 +51,19 @@ class Report(WriteResult):
     stale: tuple[str, ...]
     """File groups kept because another writer changed their files; one line each."""
     jobs_left: int = 0
-    """Number of jobs that were not started in the time of the call."""
+    """Number of jobs that ``max_seconds`` left out."""
     cost: Cost
-    """What the call has needed; the requests are estimated by the files of its commits."""
+    """Cost of the call. Requests are estimated from the committed files."""
     run: str = ""
-    """Id of the call: the group of its Spark jobs, unless the caller had set another one."""
+    """Id of the call. It is the group of its Spark jobs, unless the caller has set a group."""
     earlier_runs: tuple[str, ...] = ()
-    """Earlier calls that did not end: how far they came, and what became of the files that they had
-    staged; one line each."""
+    """One line for each earlier call that did not end: its committed jobs, and what happened to its
+    staged files."""
     verification: Verification
     """Comparison of the rows; if no file needed a rewrite, the requested comparison."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
-    """The files after the rewrite, with stats of the key columns; those before: ``plan.files``."""
+    """The files after the rewrite, with statistics of the key columns. ``plan.files`` has the files
+    before."""
 
     def __post_init__(self) -> None:
         mask_fields(self)

@@ -128,7 +128,7 @@ def _batches(jobs_to_fit: Sequence[Job]) -> Iterator[list[Job]]:
 def _drawn(
     backend: Backend, snapshot: Snapshot, request: Request, some: Sequence[Job], cut_into: int
 ) -> pa.Table:
-    """Sample the rows of some jobs, to cut them into so many parts.
+    """Sample the rows of some jobs, to cut them into a number of parts.
 
     Returns:
         The key columns, then the partition columns.

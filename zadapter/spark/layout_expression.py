@@ -37,7 +37,7 @@ from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 
 _DIGITS = 18
-"""Decimals of so many digits, counted in their last digit, are whole numbers of 64 bits."""
+"""Decimals of up to this number of digits are whole 64-bit numbers of their last digit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _java_options(stated: Mapping[str, str]) -> list[str]:
     # rows are sorted in place: page look-ups take a tenth of a rewrite
     options = ["-XX:+UseTransparentHugePages"] if _huge_pages_on_request() else []
     given = [stated.get(EXTRA_JAVA_OPTIONS, ""), *map(os.environ.get, JAVA_VARIABLES)]
-    if not any(_COLLECTOR.search(text or "") for text in given):  # a JVM refuses two collectors
+    if not any(_COLLECTOR.search(text or "") for text in given):  # a JVM rejects two collectors
         # G1, the default, makes each write of a reference slower, for shorter pauses
         options.append("-XX:+UseParallelGC")
     return options

@@ -57,7 +57,7 @@ def writable(
 
 
 def size_of(values: int) -> int:
-    """Return the bytes of a filter of so many distinct values, with at most :data:`FPP`.
+    """Return the bytes of a filter of a number of distinct values, with at most :data:`FPP`.
 
     Parquet's split block filters set 8 bits for each value (BloomFilter.md of the format), and some
     readers require a power of two.

@@ -47,7 +47,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     """Return a table that does not exist yet.
 
     Raises:
-        UsageError: The table exists, *table* is no path, or Delta refuses the definition.
+        UsageError: The table exists, *table* is no path, or Delta rejects the definition.
     """
     path = by_path(table)
     if path is None:

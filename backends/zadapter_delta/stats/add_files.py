@@ -54,7 +54,7 @@ class Wanted:
 def file_table(
     adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted], about: int = 0
 ) -> pa.Table:
-    """Return the file table of *adds*, a DataFrame of about so many AddFile actions."""
+    """Return the file table of *adds*, a DataFrame of about *about* AddFile actions."""
     usable = [column for column in wanted if with_bounds(column.type)]
     parts = arrow_parts(_flat(adds, usable, partition), about)
     return joined(_of_part(flat, usable, partition) for flat in parts)

@@ -272,7 +272,7 @@ def metadata(jvm: Jvm, log: JavaObject, definition: Definition) -> JavaObject:
     """Return Delta's ``Metadata`` of a new table, with column mapping if *definition* sets it.
 
     Raises:
-        UsageError: Delta refuses a name or a property.
+        UsageError: Delta rejects a name or a property.
     """
     columns = [
         column

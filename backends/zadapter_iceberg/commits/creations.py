@@ -144,7 +144,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
     Raises:
         ConflictError: Another writer committed first; nothing was committed.
         VerificationError: A new file is missing or has another size; nothing was committed.
-        UnsupportedError: The catalog refuses the commit.
+        UnsupportedError: The catalog rejects the commit.
         UnknownOutcomeError: The commit may or may not have succeeded.
     """
     version: Version = change.base.handle

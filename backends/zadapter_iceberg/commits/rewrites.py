@@ -1,6 +1,6 @@
 """Commits of rewrites through Iceberg's ``RewriteFiles``, with the operation ``replace``.
 
-New files get the sequence number of their commit. Iceberg refuses the commit if a row-level delete
+New files get the sequence number of their commit. Iceberg rejects the commit if a row-level delete
 on a replaced file was added after the rewrite's base snapshot. Its retries repeat that check.
 
 Equality deletes that were added after the read, up to the base snapshot, apply to the new files
@@ -73,7 +73,7 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
     Raises:
         ConflictError: Another writer committed first; nothing was committed.
         VerificationError: A new file is missing or has another size; nothing was committed.
-        UnsupportedError: The catalog refuses the commit.
+        UnsupportedError: The catalog rejects the commit.
         UnknownOutcomeError: The commit failed otherwise; only the history shows its outcome.
     """
     try:

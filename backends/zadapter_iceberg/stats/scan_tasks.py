@@ -31,7 +31,7 @@ class Tasks:
     def __init__(
         self, jvm: Jvm, table: JavaObject, snapshot_id: int | None, files: int = 0
     ) -> None:
-        """Look up tasks of a snapshot that has about so many files."""
+        """Look up tasks of a snapshot with about *files* files."""
         self._jvm = jvm
         self._table = table
         self._snapshot_id = snapshot_id

@@ -38,7 +38,7 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
     properties |= _bloom_filters(encoding, table_properties)
     if encoding.row_group is not None:
         row_count = str(encoding.row_group)
-        # the writer checks the size after so many rows only, and then ends the row group
+        # the writer checks the size only after this number of rows, and then ends the row group
         properties["write.parquet.row-group-size-bytes"] = "1"
         properties["write.parquet.row-group-check-min-record-count"] = row_count
         properties["write.parquet.row-group-check-max-record-count"] = row_count

@@ -19,7 +19,7 @@ from zadapter_parquet.format.legacy_names import successor
 from zadapter_parquet.format.paths import checked
 
 FORMAT = 2
-"""Current format version. Entries of a newer one are refused."""
+"""Current format version. Entries of a newer one raise an error."""
 _FORMATS = (1, FORMAT)
 """Readable format versions. In version 1, engines that walk the folder read hidden data files."""
 UNREGISTERED = -1

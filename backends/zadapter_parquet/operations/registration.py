@@ -83,7 +83,7 @@ def register(log: Log, files: Files, version: Version, table: pa.Table) -> Entry
 
     Raises:
         ConflictError: Another writer created the log first.
-        StoreError: The store refuses writes.
+        StoreError: The store rejects writes.
         UnsupportedError: The store cannot create a file atomically.
     """
     probe(files)

@@ -56,7 +56,7 @@ def write(
         Paths of the files.
 
     Raises:
-        StoreError: The store refuses writes.
+        StoreError: The store rejects writes.
     """
     own = f"{folder}/{uuid4().hex}"
     source = f"{own}/{uuid4().hex}"
@@ -103,7 +103,7 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     """Guard *folder* while Spark writes into it, and empty it after a failure.
 
     Raises:
-        StoreError: The store refuses writes.
+        StoreError: The store rejects writes.
     """
     guard = f"{folder}/{guard_files.WRITING}"
 

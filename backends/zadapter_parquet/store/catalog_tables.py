@@ -274,7 +274,7 @@ def refresh(spark: SparkSession, table: CatalogTable) -> None:
     """Make readers of the catalog see the files and partitions that are in the folder now.
 
     Raises:
-        EngineError: The catalog refuses; the folder itself is complete.
+        EngineError: The catalog fails; the folder itself is complete.
     """
     statements = [f"MSCK REPAIR TABLE {table.name} SYNC PARTITIONS"] if table.tracked else []
     statements.append(f"REFRESH TABLE {table.name}")

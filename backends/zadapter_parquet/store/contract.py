@@ -106,7 +106,7 @@ def check_writable(store: Store) -> None:
     """Check that the store accepts writes, before large writes.
 
     Raises:
-        StoreError: The store refuses writes.
+        StoreError: The store rejects writes.
     """
     path = f"{ASIDE}/{uuid4().hex}"
     store.write(path, b"")
@@ -114,10 +114,10 @@ def check_writable(store: Store) -> None:
 
 
 def probe(store: Store) -> None:
-    """Check that the store refuses to create an existing file.
+    """Check that the store does not create an existing file again.
 
     Raises:
-        StoreError: The store refuses writes, or does not answer.
+        StoreError: The store rejects writes, or does not answer.
         UnsupportedError: The store overwrites the file, so a commit could be lost.
     """
     path = f"{HIDDEN}/probe/{uuid4().hex}"

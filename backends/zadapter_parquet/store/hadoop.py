@@ -3,7 +3,7 @@
 An atomic create writes a temporary file and renames it by ``FileContext.rename`` without
 ``OVERWRITE``, which is atomic in the namenode (``FSNamesystem.renameTo``; Delta's ``HDFSLogStore``
 relies on it, too). Many of Hadoop's other file systems check first and rename then, which no probe
-can detect, so they are refused.
+can detect, so they raise an error.
 """
 
 import re

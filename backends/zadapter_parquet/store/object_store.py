@@ -57,7 +57,7 @@ class ObjectFiles:
         """Create a file atomically unless it exists.
 
         Raises:
-            StoreError: The store refuses writes, or does not support conditional ones.
+            StoreError: The store rejects writes, or does not support conditional ones.
         """
         with self._store_errors(path, "created"):
             try:
@@ -74,7 +74,7 @@ class ObjectFiles:
         """Create or overwrite a file.
 
         Raises:
-            StoreError: The store refuses writes, or does not answer.
+            StoreError: The store rejects writes, or does not answer.
         """
         with self._store_errors(path, "written"):
             obstore.put(self._store, checked(path), data)
@@ -83,7 +83,7 @@ class ObjectFiles:
         """Delete files in batches; missing files are ignored.
 
         Raises:
-            StoreError: The store refuses deletes, or does not answer.
+            StoreError: The store rejects deletes, or does not answer.
         """
         remaining = map(checked, paths)
         while batch := list(islice(remaining, _DELETE_BATCH)):
@@ -103,7 +103,7 @@ class ObjectFiles:
 
         Raises:
             CorruptLogError: The file is larger than any file of the log.
-            StoreError: The store refuses reads, or does not answer.
+            StoreError: The store rejects reads, or does not answer.
         """
         with self._store_errors(path, "read"):
             try:
@@ -122,7 +122,7 @@ class ObjectFiles:
         """Return the size of a file in bytes, or None if it does not exist.
 
         Raises:
-            StoreError: The store refuses reads, or does not answer.
+            StoreError: The store rejects reads, or does not answer.
         """
         with self._store_errors(path, "read"):
             try:
@@ -135,7 +135,7 @@ class ObjectFiles:
 
         Raises:
             FileNotFoundError: The file does not exist.
-            StoreError: The store refuses reads, or does not answer.
+            StoreError: The store rejects reads, or does not answer.
         """
         size = self.size(path)
         if size is None:

@@ -1,9 +1,9 @@
-"""Partition folders of a table, and the folders that are refused since Spark does not read them.
+"""Partition folders of a table, and folders that raise an error since Spark does not read them.
 
 Spark lists files by ``HadoopFSUtils.shouldFilterOutPathName``, and finds partitions by
 ``PartitioningUtils.parsePartition``. It silently skips some files beside those that it reads, such
 as those of a subfolder ``old`` or those beside partition folders. Rows of such files may not join a
-table, so these folders are refused.
+table, so these folders raise an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -78,7 +78,7 @@ def _row_groups(
 def _drawn(
     backend: Backend, snapshot: Snapshot, files: pa.Table, columns: tuple[Parts, ...], cut_into: int
 ) -> pa.Table:
-    """Draw rows, enough for so many files."""
+    """Draw enough rows for a number of files."""
     read = files_to_read(files, columns)
     fraction = max(MIN_ROWS, sample_size(cut_into)) / max(1, int(row_counts(read).sum()))
     partition: list[Parts] = [(name,) for name in snapshot.partition]

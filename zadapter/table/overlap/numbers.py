@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 _LARGEST = 1e300
 """Larger numbers are cut, so that the width of a range is a number."""
 _FAR = 1e6
-"""Values count as their ranks if the outermost are so many times as far apart as most are: the
+"""Values count as their ranks if the outermost are this many times as far apart as most are: the
 others would have no width beside them."""
 _BYTES = 7
 """Number of bytes of a text, behind the prefix that all texts share, that count."""
