@@ -45,8 +45,7 @@ class ZadapterError(Exception):
 
     Attributes:
         retryable: Whether the same call may succeed later.
-        committed: Whether the call has committed a change of the table's files; None: unknown. Of
-            an error that no public function has raised, it says whether the error alone tells.
+        committed: Whether the call has committed a change of the table's files; None: unknown. For an error that no public function has raised, it follows from the class alone.
     """
 
     retryable: bool = False

@@ -88,7 +88,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         by: Key columns, or their weights. Defaults to the table's; without any, it is compacted.
         queries: A query log, as for advise; by=auto takes the keys that suit it best.
         bloom_filters: Columns with a Bloom filter in each row group. Defaults to the table's.
-        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class; None: detect it.
+        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class. Detected by default.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: Shape of the layout: adaptive, zorder, hilbert or linear.
         target_file_size: Size of written files, such as 128MB; auto chooses it from the table.
@@ -105,12 +105,12 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         verify: counts compares row counts; checksum all values, with one more read.
         price: Prices, such as put=0.005,core_hour=0.05; the report has the sum.
         backoff: Retry policy for commits that lose a race. Defaults to Backoff().
-        spark: A classic Spark session; None: the active session, or a new local one.
+        spark: A classic Spark session. Defaults to the active session, or a new local one.
 
     Returns: A report of rewritten files, files skipped due to conflicts, and the effect on reads.
 
     Raises:
-        UsageError, SessionError, UnsupportedError: Nothing was written; the message says why.
+        UsageError, SessionError, UnsupportedError: Nothing was written; the message states why.
         VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
         UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
     """

@@ -163,7 +163,7 @@ def _priced(plan: AnyPlan, options: Options) -> Plan:
 
 
 def _clear(plan: AnyPlan) -> tuple[str, ...]:
-    """Remove the files that dead runs have left; return what is to be said about them."""
+    """Remove the files that dead runs have left; return lines for the report."""
     if not is_recoverable(plan.backend):
         return ()
     return clear(plan.backend.side_files(plan.snapshot), plan.snapshot, plan.files)

@@ -52,7 +52,7 @@ def chosen(builds: Sequence[Build], spark: str, wanted: str | None = None) -> Bu
 
 
 class Standing(Enum):
-    """What the tests say of a release of Spark; whatever depends on the release asks this.
+    """What is known of a release of Spark; all code that depends on the release uses this.
 
     Before the first write of an application, a self-test commits to a table
     (``zadapter.rewrite.self_test``) unless the release is tested. Before the first rewrite, another

@@ -43,7 +43,7 @@ class Kind:
 
     name: str
     arrow: tuple[pa.DataType, ...]
-    """Arrow's types of this kind, whatever their parameters. It orders them as Spark does."""
+    """Arrow's types of this kind, with any parameters. It orders them as Spark does."""
     text: Form
     """How values are written as text."""
     stored_as: pa.DataType | None = None
@@ -170,7 +170,7 @@ KEY_TYPES = (
 
 
 def to_cast_name(name: str) -> str:
-    """Return a name in Spark's SQL as one to cast to, whatever the session's settings.
+    """Return a name in Spark's SQL as one to cast to, in any session.
 
     The setting ``spark.sql.timestampType`` can make ``timestamp`` mean ``timestamp_ntz``.
     """

@@ -173,7 +173,7 @@ def check(spark: SparkSession, table_format: str) -> None:
 
 
 def check_usable(spark: SparkSession) -> SparkSession:
-    """Return a session, whatever formats it supports.
+    """Return a session that supports any formats.
 
     Raises:
         SessionError: It is a Spark Connect session or stopped, or Spark is too old.
