@@ -45,7 +45,8 @@ class ZadapterError(Exception):
 
     Attributes:
         retryable: Whether the same call may succeed later.
-        committed: Whether the call has committed a change of the table's files; None: unknown. For an error that no public function has raised, it follows from the class alone.
+        committed: Whether the call has committed a change of the table's files; None: unknown. For
+            an error that no public function has raised, it follows from the class alone.
     """
 
     retryable: bool = False

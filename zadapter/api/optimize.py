@@ -88,7 +88,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         by: Key columns, or their weights. Defaults to the table's; without any, it is compacted.
         queries: A query log, as for advise; by=auto takes the keys that suit it best.
         bloom_filters: Columns with a Bloom filter in each row group. Defaults to the table's.
-        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class. Detected by default.
+        backend: ``"delta"``, ``"iceberg"``, ``"parquet"`` or a backend's class. Detected if None.
         where: A SQL condition. Files that cannot hold a matching row are not rewritten.
         curve: Shape of the layout: adaptive, zorder, hilbert or linear.
         target_file_size: Size of written files, such as 128MB; auto chooses it from the table.
