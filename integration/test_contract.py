@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import zadapter
 from integration.parquet.lake import live
-from tests.contract import BackendContract, MigrationContract, VersionsContract, in_order
+from tests.contract import BackendContract, MigrationContract, VersionsContract, sort_rows
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
@@ -37,7 +37,7 @@ class TestDelta(BackendContract, MigrationContract):
         rows.write.format("delta").mode("append").save(table)
 
     def rows_behind(self, spark, table):
-        return in_order(
+        return sort_rows(
             spark.read.format("delta").load(table).select(F.col("a"), F.col("b")).collect()
         )
 
@@ -64,7 +64,7 @@ class TestParquet(BackendContract, MigrationContract, VersionsContract):
         zadapter.append(table, rows, backend="parquet")
 
     def rows_behind(self, spark, table):
-        return in_order(row.values() for row in live(table).to_pylist())
+        return sort_rows(row.values() for row in live(table).to_pylist())
 
 
 class TestIceberg(BackendContract, MigrationContract):
@@ -93,4 +93,4 @@ class TestIceberg(BackendContract, MigrationContract):
 
     def rows_behind(self, spark, table):
         rows = self.catalog.load_table(table.removeprefix("ice.")).scan().to_arrow().to_pylist()
-        return in_order(row.values() for row in rows)
+        return sort_rows(row.values() for row in rows)

@@ -203,7 +203,7 @@ class TestDelta(Insight):
             gone = "k < 9" if vectors == "true" else "k >= 0"
             lakes.sql(f"DELETE FROM delta.`{table}` WHERE {gone}")
 
-        monkeypatch.setattr("zadapter_delta.commits.restated.refuse_another", refuse)
+        monkeypatch.setattr("zadapter_delta.commits.rewrites.refuse_another", refuse)
         with pytest.raises(ConflictError):
             zadapter.audit(table, repair=True, backend="delta", spark=spark)
 

@@ -18,7 +18,7 @@ from tests.kit.checkout import python_path
 from tests.kit.variants import slow
 from zadapter.backend.builds import Standing
 from zadapter.errors import VerificationError
-from zadapter.report.report import Verification
+from zadapter.report.optimize_report import Verification
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
 from zadapter_parquet import ParquetBackend
@@ -175,7 +175,7 @@ class Stories:
         known, plain = (self.make(numbers(spark)) for _ in range(2))
         one = self.optimize(known)
         monkeypatch.setattr("zadapter.backend.builds.standing", lambda _: Standing.PATCH)
-        monkeypatch.setattr("zadapter.rewrite.shuffle.failure", lambda _: "rows differ")
+        monkeypatch.setattr("zadapter.rewrite.write.failure", lambda _: "rows differ")
 
         two = self.optimize(plain)
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from zadapter.layout.filters import Keys
     from zadapter.layout.layout import Curve, Layout
     from zadapter.layout.zvalue import zvalue
-    from zadapter.report.migration import Migration
+    from zadapter.report.migration_report import Migration
+    from zadapter.report.optimize_report import Report
     from zadapter.report.plan import Plan
     from zadapter.report.progress import progress
-    from zadapter.report.report import Report
     from zadapter.report.write_result import Cleanup, Deletion, Publication, WriteResult
     from zadapter.table.snapshot import Commit
 
@@ -82,13 +82,13 @@ _HOME = {
     "Commit": "zadapter.table.snapshot",
     "Curve": "zadapter.layout.layout",
     "Layout": "zadapter.layout.layout",
-    "Migration": "zadapter.report.migration",
+    "Migration": "zadapter.report.migration_report",
     "Plan": "zadapter.report.plan",
     "Cleanup": "zadapter.report.write_result",
     "Deletion": "zadapter.report.write_result",
     "Publication": "zadapter.report.write_result",
     "WriteResult": "zadapter.report.write_result",
-    "Report": "zadapter.report.report",
+    "Report": "zadapter.report.optimize_report",
     "append": "zadapter.api.dml",
     "delete": "zadapter.api.dml",
     "files": "zadapter.api.read",

@@ -36,8 +36,8 @@ Likely secrets in messages are masked. Characters that standard output cannot en
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from zadapter.base.printable import listed, printable
-from zadapter.base.secrets import masked
+from zadapter.base.printable import abridge, printable
+from zadapter.base.secrets import mask_secrets
 
 
 class ZadapterError(Exception):
@@ -53,7 +53,7 @@ class ZadapterError(Exception):
     committed: bool | None = None
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(mask_secrets(arg) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -78,7 +78,7 @@ class UnknownColumnError(UsageError):
         self.known = tuple(known)
         near = get_close_matches(column.lower(), [name.lower() for name in known], n=1)
         nearest = next((name for name in known if near and name.lower() == near[0]), None)
-        hint = f"did you mean {nearest!r}?" if nearest else f"available: {listed(known)}"
+        hint = f"did you mean {nearest!r}?" if nearest else f"available: {abridge(known)}"
         parts = [part.strip() for part in column.strip("`").split(",")]
         if len(parts) > 1 and {part.lower() for part in parts} <= {n.lower() for n in known}:
             hint = f"several columns are a list: {parts!r}"
@@ -140,7 +140,7 @@ class MissingStatsError(UnsupportedError):
         self.table = table
         self.columns = tuple(columns)
         super().__init__(
-            f"{table}: no stats are collected for {listed(self.columns)}, so clustering by them "
+            f"{table}: no stats are collected for {abridge(self.columns)}, so clustering by them "
             "would not prune any files; pass collect_stats=True (command line: --collect-stats) to "
             "collect stats for them, or cluster by other columns"
         )

@@ -10,32 +10,87 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.backend.builds import Build
+from zadapter.backend.format import Format, Library, Settings
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import is_relative
-from zadapter.base.names import Parts, leaves, quote, split
+from zadapter.base.names import NameParts, leaves, quote, split
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
-from zadapter.spark.jvm.scans import scanned_uris
-from zadapter.spark.jvm.spark_classes import activated
+from zadapter.spark.jvm.spark_classes import activate, list_scanned_files
 from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
-from zadapter_delta.commits import creations, recorded_stats, restated, rewrites
-from zadapter_delta.format import FORMAT
+from zadapter_delta.commits import creations, rewrites
 from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.stats import stats_json
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
-from zadapter_delta.table.lookup import Located, again, current, locate
+from zadapter_delta.table.lookup import Located, current, locate, reload
 from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
 
 _NO_STATS = {"spark.databricks.delta.stats.collect": "false"}
 """Disables stats collection during writes: it takes a fifth of the write time, and the footers hold
 the same stats."""
+
 _ABSOLUTE_URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
+
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+
+_RELEASES = (
+    ("4.1", "4.4.0", "4.1_2.13"),
+    ("4.1", "4.2.0", "4.1_2.13"),
+    ("4.2", "4.4.0", "4.2_2.13"),
+    ("4.0", "4.4.0", "4.0_2.13"),
+    ("4.0", "4.0.0", "2.13"),
+    ("3.5", "3.3.2", "2.12"),
+)
+"""Minor version of Spark, release of Delta, and the end of its artifact's name."""
+
+
+def _local_settings(_: Settings, cores: int) -> Settings:
+    """Return one partition per core for a table's state, where Delta's default is 50."""
+    return {"spark.databricks.delta.snapshotPartitions": str(cores)}
+
+
+FORMAT = Format(
+    name="delta",
+    log="_delta_log",
+    migrates=True,
+    dates_files=True,
+    inspects=True,
+    recovers=True,
+    external_files=True,
+    library=Library(
+        builds=tuple(
+            Build(spark=spark, version=version, packages=(f"io.delta:delta-spark_{end}:{version}",))
+            for spark, version, end in _RELEASES
+        ),
+        excludes=(
+            "com.fasterxml.jackson.core:jackson-annotations",
+            "com.fasterxml.jackson.core:jackson-core",
+            "com.fasterxml.jackson.core:jackson-databind",
+            "org.apache.hadoop:hadoop-client-api",
+            "org.apache.hadoop:hadoop-client-runtime",
+            "org.apache.logging.log4j:log4j-api",
+            "org.apache.logging.log4j:log4j-core",
+            "org.apache.logging.log4j:log4j-slf4j2-impl",
+            "org.apache.parquet:parquet-hadoop",
+            "org.roaringbitmap:RoaringBitmap",
+            "org.slf4j:slf4j-api",
+        ),
+        extension="io.delta.sql.DeltaSparkSessionExtension",
+        catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        probe="org.apache.spark.sql.delta.DeltaLog",
+        version_method="io.delta.package.VERSION",
+        operators=("org.apache.spark.sql.delta.", "io.delta."),
+        local_settings=_local_settings,
+        client="delta-spark",
+    ),
+)
 
 
 class DeltaBackend:
@@ -58,7 +113,7 @@ class DeltaBackend:
                 write, a clustering column whose stats zadapter cannot write, or a partition column
                 by which Delta finds no rows.
         """
-        located = locate(self._jvm, table) if since is None else self._again(since)
+        located = locate(self._jvm, table) if since is None else self._reload(since)
         snapshot = current(self._jvm, table, located)
         applied = frozenset[str]()
         if since is not None:
@@ -66,22 +121,22 @@ class DeltaBackend:
                 0 if since.version is None else since.version + 1, int(snapshot.version()) + 1
             )
             applied = rewrites.commit_ids(self._jvm, located.log, versions)
-        found = snapshots.of(self._jvm, table, Handle(located, snapshot), applied)
+        found = snapshots.read_snapshot(self._jvm, table, Handle(located, snapshot), applied)
         return check(specs.check_names(found))
 
-    def _again(self, since: Snapshot) -> Located:
+    def _reload(self, since: Snapshot) -> Located:
         """Return the table of *since*, or the table that has its name now."""
         previous: Located = since.handle.located
         if since.version is None:
             return previous
-        located = again(self._jvm, previous)
+        located = reload(self._jvm, previous)
         return located if located.log.tableExists() else locate(self._jvm, since.table)
 
-    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+    def files(self, snapshot: Snapshot, columns: Sequence[NameParts] = ()) -> pa.Table:
         """Return the file table of the live files, with the log's stats of *columns*."""
         base = snapshot.handle.snapshot
-        self._texts.of(snapshot)
-        about = self._live.about(base)
+        self._texts.read_texts(snapshot)
+        about = self._live.estimate_count(base)
         files = snapshots.file_table(snapshot, self._live.frame(base), columns, about)
         if self._live.contradicts(base, files):
             return snapshots.file_table(snapshot, self._live.frame(base), columns, about)
@@ -92,7 +147,7 @@ class DeltaBackend:
         adds = self._live.frame(snapshot.handle.snapshot)
         written = F.col("modificationTime") < int(time.timestamp() * 1_000)
         parts = arrow_parts(
-            adds.where(written).select("path"), self._live.about(snapshot.handle.snapshot)
+            adds.where(written).select("path"), self._live.estimate_count(snapshot.handle.snapshot)
         )
         return pa.concat_tables(parts)["path"]
 
@@ -111,7 +166,7 @@ class DeltaBackend:
             for path in paths
         ]
 
-    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[NameParts]) -> Snapshot:
         """Add *columns* to the table's ``delta.dataSkippingStatsColumns``, in one commit.
 
         Raises:
@@ -129,16 +184,18 @@ class DeltaBackend:
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*: deletion vectors are applied, row ids are kept."""
         _, base = snapshot.handle
-        adds = self._texts.located(snapshot, self._live.of(base, files["path"].to_pylist()))
+        adds = self._texts.add_zones(
+            snapshot, self._live.find_actions(base, files["path"].to_pylist())
+        )
         rows = self._rows(snapshot, self._jvm.seq_of(adds))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
-        with activated(self._spark):
+        with activate(self._spark):
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
 
     def _rows(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
         """Return the rows of a Scala ``Seq`` of AddFile actions as a Spark ``Dataset``."""
         located, base = snapshot.handle
-        with activated(self._spark):
+        with activate(self._spark):
             return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
 
     def write(
@@ -147,17 +204,18 @@ class DeltaBackend:
         """Write *rows* with Delta's writer, which applies constraints and column mapping."""
         base = snapshot.handle.snapshot
         columns = () if layout is None else layout.request.columns
-        local = not zones.zoned(snapshot)
+        local = not zones.find_zoned_columns(snapshot)
         settings = _NO_STATS | encoding.settings(snapshot.physical)
         with self._set(settings if local else settings | zones.IN_UTC):
             written = rewrites.write(
                 self._jvm, snapshot.handle, rows, encoding.write, checked=local
             )
-        written = self._texts.stated(snapshot, written)
+        written = self._texts.restore_texts(snapshot, written)
         if layout is not None:
             clustered = is_clustered(self._jvm, base)
             written = [
-                rewrites.tagged(self._jvm, add, layout.id, clustered=clustered) for add in written
+                rewrites.tag_with_layout(self._jvm, add, layout.id, clustered=clustered)
+                for add in written
             ]
         adds = {add.path(): add for add in written}
         return Written(
@@ -184,14 +242,14 @@ class DeltaBackend:
         """Return *written* with stats as JSON, and a file table parsed from that JSON."""
         files = files.filter(pc.greater(files["rows"], 0))
         keys, written_adds = written.handle
-        texts = recorded_stats.texts(self._jvm, snapshot, files, keys)
+        texts = stats_json.format_stats(self._jvm, snapshot, files, keys)
         adds = {
-            path: rewrites.described(self._jvm, written_adds[path], text)
+            path: rewrites.replace_stats(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
-        collected = snapshots.collected(snapshot.handle.snapshot)
+        collected = snapshots.read_stats_schema(snapshot.handle.snapshot)
         with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
-        rows = snapshots.frame(self._jvm, map(rewrites.line, adds.values()))
+        rows = snapshots.frame(self._jvm, map(rewrites.format_line, adds.values()))
         parsed = snapshots.file_table(snapshot, rows, with_stats)
         return Staged(files=parsed, paths=written.paths, handle=adds)
 
@@ -222,7 +280,7 @@ class DeltaBackend:
         """Return the AddFile actions of the files that it removes as a ``java.util.List``."""
         try:
             paths = change.removed["path"].to_pylist()
-            return self._live.of(change.base.handle.snapshot, paths)
+            return self._live.find_actions(change.base.handle.snapshot, paths)
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
@@ -236,14 +294,14 @@ class DeltaBackend:
         reader = self._spark.read.format("delta").option("versionAsOf", str(snapshot.version))
         return reader.load(snapshot.location)
 
-    scanned = staticmethod(scanned_uris)
+    scanned = staticmethod(list_scanned_files)
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""
-        adds = list(self._live.of(snapshot.handle.snapshot, files["path"].to_pylist()))
+        adds = list(self._live.find_actions(snapshot.handle.snapshot, files["path"].to_pylist()))
         columns = [split(each.name) for each in files.schema.field("stats").type]
-        texts = recorded_stats.texts(self._jvm, snapshot, files, columns)
-        return restated.commit(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
+        texts = stats_json.format_stats(self._jvm, snapshot, files, columns)
+        return rewrites.commit_stats(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
 
     def at(self, table: str, version: int) -> Snapshot:
         """Return an older version.
@@ -252,7 +310,7 @@ class DeltaBackend:
             UnknownTableError: There is no such table.
             VersionExpiredError: The log entries of this version are gone.
         """
-        return snapshots.at(self._jvm, table, version)
+        return snapshots.read_older(self._jvm, table, version)
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""
@@ -260,7 +318,7 @@ class DeltaBackend:
 
     def accept(self, definition: Definition) -> Definition:
         """Adapt *definition* to what a Delta table supports."""
-        return specs.accept(definition)
+        return specs.adapt_definition(definition)
 
     def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a pending table, whose log does not exist yet.
@@ -269,7 +327,7 @@ class DeltaBackend:
             UsageError: The table exists, *table* is no path, or Delta rejects the definition.
         """
         handle = creations.pending(self._jvm, table, definition, source)
-        return snapshots.of(self._jvm, table, handle)
+        return snapshots.read_snapshot(self._jvm, table, handle)
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return AddFile actions for files outside the table's folder, with their URIs as paths."""

@@ -2,6 +2,8 @@
 
 The classes are internal to Delta. What differs between its releases is in ``calls``, and beside the
 call.
+
+Releases of Delta add parameters, most of them with defaults. A call by position would break.
 """
 
 import json
@@ -23,6 +25,10 @@ from zadapter.spark.jvm.java_loops import Loops
 JavaObject = Any
 
 _SESSION_LOCK = Lock()
+
+_PACKAGE = "org.apache.spark.sql.delta."
+
+_DEFAULT = "default$"
 
 
 class Jvm:
@@ -107,7 +113,7 @@ class Jvm:
         """
         return self.module(self.delta.actions, "Action").fromJson(json.dumps(content))
 
-    def copied(self, add: JavaObject, **changed: Any) -> JavaObject:
+    def copy_add(self, add: JavaObject, **changed: Any) -> JavaObject:
         """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File").
 
         The path of a live file stays as it is: under another spelling, the file would be live
@@ -126,3 +132,34 @@ class Jvm:
         return thrown is not None and is_instance_of(
             gateway, thrown, "java.util.ConcurrentModificationException"
         )
+
+
+def call(target: JavaObject, method: str, **values: Any) -> JavaObject:
+    """Call a method of a Scala object; parameters without a value take their defaults."""
+    overloads = [each for each in target.getClass().getMethods() if each.getName() == method]
+    return getattr(target, method)(*_arguments(overloads, target, method, values))
+
+
+def new(jvm: Jvm, class_: str, **values: Any) -> JavaObject:
+    """Create an object of one of Delta's classes; parameters without a value take defaults."""
+    constructors = jvm.class_of(_PACKAGE + class_).getConstructors()
+    companion = jvm.module(jvm.delta, class_)
+    arguments = _arguments(constructors, companion, "$lessinit$greater", values)
+    return getattr(jvm.delta, class_)(*arguments)
+
+
+def _arguments(
+    overloads: Any, defaults: JavaObject, method: str, values: dict[str, Any]
+) -> list[Any]:
+    """Return the arguments for the shortest overload that has a parameter for each value.
+
+    Scala compiles the default of the n-th parameter to a method ``<method>$default$<n>``, which at
+    most one overload has.
+    """
+    candidates = [[str(part.getName()) for part in each.getParameters()] for each in overloads]
+    fitting = (names for names in candidates if values.keys() <= set(names))
+    shortest: list[str] = min(fitting, key=len)
+    return [
+        values[name] if name in values else getattr(defaults, f"{method}${_DEFAULT}{number}")()
+        for number, name in enumerate(shortest, 1)
+    ]

@@ -8,11 +8,13 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from zadapter.backend.builds import Build
+from zadapter.backend.format import Format, Library
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.interrupts import reraise
 from zadapter.base.key_types import has_nan
-from zadapter.base.locations import by_hadoop, uris
-from zadapter.base.names import Parts, leaves, quote
+from zadapter.base.locations import hadoop_qualifier, uris
+from zadapter.base.names import NameParts, leaves, quote
 from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
@@ -21,32 +23,85 @@ from zadapter.spark.jvm.scala import each
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
+from zadapter_iceberg import local_catalog
 from zadapter_iceberg.commits import add_files, creations, rewrites
-from zadapter_iceberg.format import FORMAT
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import content_file_json, scan_tasks
 from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.table import migrated_from, specs
-from zadapter_iceberg.table.files_table import listed, live, wanted_of
-from zadapter_iceberg.table.lookup import Located, again, ancestors, locate
-from zadapter_iceberg.table.read_options import no_rows, scan, split_size, with_fields
+from zadapter_iceberg.table.files_table import (
+    read_data_files,
+    read_live_files,
+    select_stats_columns,
+)
+from zadapter_iceberg.table.lookup import Located, ancestors, locate, reload
 from zadapter_iceberg.table.refusals import refuse, refuse_other_branch
 from zadapter_iceberg.table.side_files import Store, remove_from, side_files
 from zadapter_iceberg.table.snapshots import (
     Version,
     newest,
-    of,
     older_version,
     partition_types,
     physical_names,
+    read_version,
     schema,
     with_properties,
     without_bounds,
     without_stats,
 )
-from zadapter_iceberg.table.write_properties import settings, widen
+from zadapter_iceberg.table.write_properties import (
+    collect_full_stats,
+    no_rows,
+    scan,
+    settings,
+    split_size,
+    with_fields,
+)
 
 _UNLIMITED = str(1 << 62)
+
+_RELEASES = (
+    ("4.1", "1.12.0", "2.13"),
+    ("4.1", "1.11.0", "2.13"),
+    ("4.0", "1.11.0", "2.13"),
+    ("4.0", "1.10.1", "2.13"),
+    ("3.5", "1.10.1", "2.12"),
+)
+"""Minor version of Spark, release of Iceberg, and version of Scala. Spark 4.2 has none yet."""
+
+_SQLITE = "org.xerial:sqlite-jdbc:3.46.1.3"
+"""Driver of the local catalog's database."""
+
+FORMAT = Format(
+    name="iceberg",
+    migrates=True,
+    dates_files=True,
+    inspects=True,
+    recovers=True,
+    external_files=True,
+    field_ids=True,
+    rows_show_paths=True,
+    library=Library(
+        builds=tuple(
+            Build(
+                spark=spark,
+                version=version,
+                packages=(
+                    f"org.apache.iceberg:iceberg-spark-runtime-{spark}_{scala}:{version}",
+                    _SQLITE,
+                ),
+                local_settings=local_catalog.hadoop_settings if version < "1.11" else None,
+            )
+            for spark, version, scala in _RELEASES
+        ),
+        extension="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        probe="org.apache.iceberg.spark.SparkCatalog",
+        version_method="org.apache.iceberg.IcebergBuild.version",
+        operators=("org.apache.iceberg.",),
+        local_settings=local_catalog.settings,
+        python_package="pyiceberg",
+    ),
+)
 
 
 class IcebergBackend:
@@ -73,7 +128,7 @@ class IcebergBackend:
         refuse_other_branch(self._jvm, table, located)
         version = self._newest(table, located, since)
         refuse(table, version)
-        applied = frozenset[str]() if since is None else self._applied(version, since)
+        applied = frozenset[str]() if since is None else self._find_applied(version, since)
         return self._snapshot(table, version, applied)
 
     def _newest(self, table: str, located: Located, since: Snapshot | None) -> Version:
@@ -83,7 +138,7 @@ class IcebergBackend:
             return newest(self._jvm, located, since.handle)
         except Exception as error:  # noqa: BLE001 - Iceberg never refreshes to another uuid
             reraise(error)
-            return newest(self._jvm, again(self._jvm, table, located), since.handle)
+            return newest(self._jvm, reload(self._jvm, table, located), since.handle)
 
     def _snapshot(
         self, table: str, version: Version, applied: frozenset[str] = frozenset()
@@ -111,31 +166,33 @@ class IcebergBackend:
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),
-            rewritten=lambda since: migrated_from.rewritten(version, since),
+            rewritten=lambda since: migrated_from.find_rewrites(version, since),
             handle=version,
         )
 
-    def _applied(self, version: Version, since: Snapshot) -> frozenset[str]:
+    def _find_applied(self, version: Version, since: Snapshot) -> frozenset[str]:
         snapshots = ancestors(version.pinned, version.snapshot_id, since.handle.snapshot_id)
         ids = [snapshot.summary().get(rewrites.COMMIT) for snapshot in snapshots]
         return frozenset(str(commit_id) for commit_id in ids if commit_id is not None)
 
-    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+    def files(self, snapshot: Snapshot, columns: Sequence[NameParts] = ()) -> pa.Table:
         """Return the file table of the live data files, with the manifests' stats of *columns*."""
-        return add_files.named(snapshot.handle.pinned, live(self._jvm, snapshot, columns))
+        return add_files.fill_layouts(
+            snapshot.handle.pinned, read_live_files(self._jvm, snapshot, columns)
+        )
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files of the newest snapshot before *time*."""
-        parts = listed(self._jvm, older_version(snapshot.handle, time), ())
+        parts = read_data_files(self._jvm, older_version(snapshot.handle, time), ())
         return pa.concat_tables(part.select(["file_path"]) for part in parts)["file_path"]
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""
-        return uris(paths, by_hadoop(self._jvm.root, self._jvm.session))
+        return uris(paths, hadoop_qualifier(self._jvm.root, self._jvm.session))
 
-    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[NameParts]) -> Snapshot:
         """Set ``write.metadata.metrics.column.<name>`` of *columns* to ``full``, in one commit."""
-        widen(snapshot, columns)
+        collect_full_stats(snapshot, columns)
         return self.snapshot(snapshot.table)
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
@@ -143,7 +200,7 @@ class IcebergBackend:
         version: Version = snapshot.handle
         if not files.num_rows:
             return no_rows(self._jvm, version)
-        tasks = version.tasks.of(files["path"].to_pylist())
+        tasks = version.tasks.find_tasks(files["path"].to_pylist())
         return with_fields(self._spark, self._rows(version, files, tasks), snapshot)
 
     def _rows(self, version: Version, files: pa.Table, tasks: JavaObject) -> DataFrame:
@@ -179,7 +236,7 @@ class IcebergBackend:
             kept.update(location.rpartition("/")[2] for location in added)
         return Written(
             paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),
-            handle=rewrites.Files(
+            handle=rewrites.ExchangedFiles(
                 planned=version.snapshot_id or 0,
                 sequence=0 if version.snapshot_id is None else version.sequence,
                 removed=version.tasks,
@@ -191,13 +248,13 @@ class IcebergBackend:
         """Return *written* with the stats that Iceberg's writer has collected."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
-        handle: rewrites.Files = written.handle
+        handle: rewrites.ExchangedFiles = written.handle
         texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
         ids = content_file_json.field_ids(spec)
         contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)
         known = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
-        wanted, spec_id = wanted_of(snapshot, known), int(spec.specId())
+        wanted, spec_id = select_stats_columns(snapshot, known), int(spec.specId())
         files = file_table(contents, wanted, snapshot.partition, {}, spec_id)
         return Staged(files=files, paths=written.paths, handle=written.handle)
 
@@ -207,7 +264,7 @@ class IcebergBackend:
         if not staged.files.num_rows:
             return no_rows(self._jvm, version)
         added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
-        new = scan_tasks.of_new(self._jvm, version.pinned, added)
+        new = scan_tasks.plan_new_files(self._jvm, version.pinned, added)
         return self._rows(version, staged.files, self._jvm.list(new))
 
     def commit(self, change: Change) -> int:
@@ -222,7 +279,7 @@ class IcebergBackend:
             store = Store(change.base.handle.pinned)
             for layout in change.layouts:
                 Layouts(store).keep(layout)
-            adopted = None if change.source is None else add_files.kept(store, change)
+            adopted = None if change.source is None else add_files.store_layouts(store, change)
         if change.source is not None:
             return creations.load(self._jvm, change, change.source, adopted)
         return rewrites.commit(self._jvm, change.base.handle.located, change)
@@ -231,9 +288,11 @@ class IcebergBackend:
         """Return the rows of the table, read as queries on it are."""
         return scan(self._jvm, snapshot)
 
-    def scanned(self, rows: DataFrame) -> list[str]:
+    def list_scanned_files(self, rows: DataFrame) -> list[str]:
         """Return the URIs of the data files in the tasks that Iceberg plans."""
-        return uris(scan_tasks.planned(rows), by_hadoop(self._jvm.root, self._jvm.session))
+        return uris(
+            scan_tasks.list_planned_files(rows), hadoop_qualifier(self._jvm.root, self._jvm.session)
+        )
 
     restate = staticmethod(rewrites.refuse_restating)
     side_files = staticmethod(side_files)
@@ -248,7 +307,7 @@ class IcebergBackend:
         located = locate(self._jvm, table)
         if version and located.table.snapshot(version) is None:
             raise VersionExpiredError(table, version, 0)
-        return self._snapshot(table, of(self._jvm, located, version or None))
+        return self._snapshot(table, read_version(self._jvm, located, version or None))
 
     def define(self, snapshot: Snapshot) -> Definition:
         """Return the definition of the table: columns, partitioning and properties."""
@@ -256,7 +315,7 @@ class IcebergBackend:
 
     def accept(self, definition: Definition) -> Definition:
         """Adapt *definition* to what an Iceberg table supports."""
-        return specs.accept(definition)
+        return specs.adapt_definition(definition)
 
     def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:  # noqa: ARG002 - recorded when it is loaded
         """Return a pending table, which its catalog does not list yet.
@@ -268,7 +327,7 @@ class IcebergBackend:
 
     def adopt(self, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
         """Return ``DataFile`` objects for files at any location."""
-        return add_files.adopted(self._jvm, snapshot, files, uris)
+        return add_files.adopt_files(self._jvm, snapshot, files, uris)
 
     def protect(self, snapshot: Snapshot) -> str:
         """Set ``gc.enabled`` to false, and return a description."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from zadapter.base.names import Parts, join, quote
+from zadapter.base.names import NameParts, join, quote
 from zadapter.errors import UnsupportedError
 
 FUNCTIONS = "zadapter_iceberg"
@@ -28,7 +28,7 @@ class Column(NamedTuple):
     type: str
 
 
-def columns(schema: Mapping[str, Any]) -> dict[Parts, Column]:
+def columns(schema: Mapping[str, Any]) -> dict[NameParts, Column]:
     """Return all columns and struct fields by name.
 
     Args:
@@ -37,7 +37,7 @@ def columns(schema: Mapping[str, Any]) -> dict[Parts, Column]:
     return dict(_columns(schema, ()))
 
 
-def _columns(struct: Mapping[str, Any], parent: Parts) -> Iterator[tuple[Parts, Column]]:
+def _columns(struct: Mapping[str, Any], parent: NameParts) -> Iterator[tuple[NameParts, Column]]:
     for field in struct["fields"]:
         parts, type_ = (*parent, field["name"]), field["type"]
         type_name = type_ if isinstance(type_, str) else type_["type"]
@@ -55,7 +55,7 @@ def check_names(schema: Mapping[str, Any]) -> None:
     Raises:
         UnsupportedError: A name is empty, or two differ only in case.
     """
-    seen: dict[Parts, Parts] = {}
+    seen: dict[NameParts, NameParts] = {}
     for parts in _names(schema, ()):
         if not parts[-1]:
             raise UnsupportedError(
@@ -69,7 +69,7 @@ def check_names(schema: Mapping[str, Any]) -> None:
             )
 
 
-def _names(type_: Any, parent: Parts) -> Iterator[Parts]:
+def _names(type_: Any, parent: NameParts) -> Iterator[NameParts]:
     """Yield the name of each field at any depth; elements, keys and values are called so."""
     if isinstance(type_, str):
         return
@@ -80,7 +80,7 @@ def _names(type_: Any, parent: Parts) -> Iterator[Parts]:
         yield from _names(child, (*parent, name))
 
 
-def types(type_: Any, parts: Parts = ()) -> Iterator[tuple[Parts, str]]:
+def types(type_: Any, parts: NameParts = ()) -> Iterator[tuple[NameParts, str]]:
     """Yield the name of each type within a type, without parameters, with the column's parts.
 
     Args:
@@ -111,14 +111,14 @@ class Field(NamedTuple):
     """
 
     name: str
-    source: Parts
+    source: NameParts
     expression: str
     id: int
     position: int
     is_uuid: bool
 
 
-def fields(spec: Mapping[str, Any], table: Mapping[Parts, Column]) -> list[Field]:
+def fields(spec: Mapping[str, Any], table: Mapping[NameParts, Column]) -> list[Field]:
     """Return the fields of a partition spec, except those with the void transform.
 
     Args:

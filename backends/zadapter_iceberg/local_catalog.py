@@ -47,7 +47,7 @@ def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
         database = former
     with suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    return _named(
+    return _prefix_keys(
         {
             "": _CLASS,
             ".type": "jdbc",
@@ -58,7 +58,7 @@ def settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
     )
 
 
-def of_hadoop(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
+def hadoop_settings(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
     """Return the settings of a Hadoop catalog, for Iceberg 1.10.
 
     Its JDBC catalog leaves result sets open, so that a session locks SQLite's file for every other
@@ -67,10 +67,12 @@ def of_hadoop(conf: Mapping[str, str], _cores: int) -> dict[str, str]:
     folder = _folder(conf)
     if folder is None or _has_catalog(conf):
         return {}
-    return _named({"": _CLASS, ".type": "hadoop", ".warehouse": (folder / "iceberg").as_uri()})
+    return _prefix_keys(
+        {"": _CLASS, ".type": "hadoop", ".warehouse": (folder / "iceberg").as_uri()}
+    )
 
 
-def _named(options: Mapping[str, str]) -> dict[str, str]:
+def _prefix_keys(options: Mapping[str, str]) -> dict[str, str]:
     return {f"spark.sql.catalog.{NAME}{key}": value for key, value in options.items()}
 
 

@@ -9,13 +9,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
+from zadapter.backend.format import Format
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import check_present
-from zadapter.base.names import Parts, resolve
+from zadapter.base.names import NameParts, resolve
 from zadapter.errors import ReplacedTableError, StaleRewriteError, UsageError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
-from zadapter.spark.jvm.scans import scanned_uris
+from zadapter.spark.jvm.spark_classes import list_scanned_files
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import (
@@ -29,8 +30,7 @@ from zadapter.table.snapshot import (
     Written,
 )
 from zadapter.table.spec import Definition
-from zadapter_parquet.format.capabilities import FORMAT
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, LogOperation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
@@ -39,16 +39,26 @@ from zadapter_parquet.operations import (
     external_changes,
     history,
     loading,
-    move_plan,
     moving,
     registration,
-    restating,
+    stats_repair,
 )
 from zadapter_parquet.operations.side_files import data_folder, side_files
 from zadapter_parquet.rows import missing_stats, shared_files, staging
 from zadapter_parquet.rows import rows as data
 from zadapter_parquet.store.contract import Files, check_writable
-from zadapter_parquet.store.open import opened
+from zadapter_parquet.store.open import open_files
+
+FORMAT = Format(
+    name="parquet",
+    log="_zadapter/log",
+    migrates=True,
+    own_versions=True,
+    dates_files=True,
+    inspects=True,
+    recovers=True,
+    renames=True,
+)
 
 
 class ParquetBackend:
@@ -78,10 +88,10 @@ class ParquetBackend:
         if not log.exists():
             return catalog.current(self._spark, table)
         entry = log.head()
-        entries = list(log.between(since.handle.version.entry.version, entry.version))
-        aborted = (e.folder for e in entries if e.operation is Operation.ABORT and e.folder)
+        entries = list(log.entries_between(since.handle.version.entry.version, entry.version))
+        aborted = (e.folder for e in entries if e.operation is LogOperation.ABORT and e.folder)
         version = Version(entry=entry, aborted=frozenset(aborted))
-        changed = (e.transaction for e in entries if e.operation is not Operation.REGISTER)
+        changed = (e.transaction for e in entries if e.operation is not LogOperation.REGISTER)
         return snapshot(table, files, version, frozenset(changed))
 
     def at(self, table: str, version: int) -> Snapshot:
@@ -91,7 +101,7 @@ class ParquetBackend:
             UnknownTableError: There is no such table or version.
             VersionExpiredError: The version's files may have been deleted.
         """
-        files = opened(self._spark, table)
+        files = open_files(self._spark, table)
         log = Log(files, table)
         head = log.head()
         entry = history.find(log, head, table, version)
@@ -103,15 +113,15 @@ class ParquetBackend:
         Raises:
             UnknownTableError: There is no such table, or it is younger.
         """
-        return history.version_at(Log(opened(self._spark, table), table), table, time)
+        return history.version_at(Log(open_files(self._spark, table), table), table, time)
 
-    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+    def files(self, snapshot: Snapshot, columns: Sequence[NameParts] = ()) -> pa.Table:
         """Return the file table of the live files, with stats of *columns*."""
         version: Version = snapshot.handle.version
         resolved = dict(resolve(parts, snapshot.schema) for parts in columns)
         types = {parts: t for parts, t in resolved.items() if parts[0] not in snapshot.partition}
         if version.file_table is not None:
-            return file_stats.narrowed(
+            return file_stats.select_stats(
                 version.file_table, file_stats.schema(types, snapshot.partition)
             )
         return stats_table.load(
@@ -125,10 +135,10 @@ class ParquetBackend:
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the current URIs of *paths* in the log."""
         store: Files = snapshot.handle.files
-        current_paths = move_plan.places(store, snapshot.handle.version.head, paths)
+        current_paths = moving.current_paths(store, snapshot.handle.version.head, paths)
         return data.uris(self._spark, map(store.location, current_paths))
 
-    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:  # noqa: ARG002
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[NameParts]) -> Snapshot:  # noqa: ARG002
         """Return *snapshot* unchanged: the stats table covers all columns."""
         return snapshot
 
@@ -147,7 +157,7 @@ class ParquetBackend:
         return data.read(
             self._spark,
             columns,
-            list(map(store.location, move_plan.places(store, head, files["path"].to_pylist()))),
+            list(map(store.location, moving.current_paths(store, head, files["path"].to_pylist()))),
             values,
         )
 
@@ -159,7 +169,7 @@ class ParquetBackend:
         entry = snapshot.handle.version.entry
         check_writable(store)
         # a pending table may take several writes, which share a folder and one commit
-        pending = entry.operation is Operation.MIGRATE and entry.version < 0
+        pending = entry.operation is LogOperation.MIGRATE and entry.version < 0
         folder = str(entry.folder) if pending else data_folder(encoding.write)
         int96 = entry.int96 and not encoding.whole
         partition = snapshot.handle.folders
@@ -176,7 +186,7 @@ class ParquetBackend:
         _, layout, int96 = written.handle
         stats = with_partition(files, dict(snapshot.partition), layout)
         if int96:
-            stats = missing_stats.completed(self._spark, snapshot, stats)
+            stats = missing_stats.fill_missing_stats(self._spark, snapshot, stats)
         return Staged(files=stats, paths=written.paths, handle=written.handle)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
@@ -211,9 +221,9 @@ class ParquetBackend:
         if version.file_table is None and not log.has(base):
             raise ReplacedTableError(table)
         if version.file_table is not None:
-            registered = restating.completed_files(self._spark, change, version.file_table)
+            registered = stats_repair.complete_stats(self._spark, change, version.file_table)
             base = registration.register(log, store, version, registered)
-        base = moving.settled(log, store, table, base)
+        base = moving.finish_moves(log, store, table, base)
         try:
             for exchange in change.exchanges:
                 store.sync(exchange.added["path"].to_pylist())
@@ -226,29 +236,29 @@ class ParquetBackend:
         # engines shift timestamps if some files store INT96 and others do not
         if int96 != base.int96 and not commit_entries.is_whole(base, removed):
             raise StaleRewriteError(table, ["timestamp encoding"])
-        fields = commit_entries.exchanged(store, base, removed, added) | {
+        fields = commit_entries.write_exchange(store, base, removed, added) | {
             "int96": int96,
             "folder": folder,
         }
-        return commit_entries.following(
-            log, base, Operation(change.operation.value), transaction=change.id, **fields
+        return commit_entries.build_next(
+            log, base, LogOperation(change.operation.value), transaction=change.id, **fields
         )
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of all files."""
         return self.read(snapshot, self.files(snapshot))
 
-    scanned = staticmethod(scanned_uris)
-    restate = staticmethod(restating.restate)
+    scanned = staticmethod(list_scanned_files)
+    restate = staticmethod(stats_repair.restate)
     side_files = staticmethod(side_files)
 
     def history(self, table: str) -> list[Commit]:
         """Return the commits of all versions, newest first, after verifying the log."""
-        return history.history(Log(opened(self._spark, table), table))
+        return history.history(Log(open_files(self._spark, table), table))
 
     def restore(self, table: str, version: int) -> Commit:
         """Commit a new version with the files of an older one."""
-        return history.restore(opened(self._spark, table), table, version)
+        return history.restore(open_files(self._spark, table), table, version)
 
     def vacuum(self, table: str, older_than: timedelta, *, dry_run: bool) -> Vacuumed:
         """Delete files needed only by versions older than *older_than*."""
@@ -264,7 +274,7 @@ class ParquetBackend:
 
     def accept(self, definition: Definition) -> Definition:
         """Adapt *definition* to what a folder of Parquet files supports."""
-        return loading.accept(definition)
+        return loading.adapt_definition(definition)
 
     def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return a pending table without log entries, in an empty folder.
@@ -273,7 +283,7 @@ class ParquetBackend:
             UsageError: The folder holds visible files or a table, or cannot be created.
         """
         try:
-            files = opened(self._spark, table, make=True)
+            files = open_files(self._spark, table, make=True)
         except OSError as error:
             raise UsageError(f"cannot create {table}: {error.strerror}; pass another") from error
         return loading.pending(table, files, definition, source)

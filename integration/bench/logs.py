@@ -27,7 +27,12 @@ from integration.bench.tables.logs import LOGS, NEWER, OLDER
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
-from zadapter.inspection.advise.candidates import MOST_COLUMNS, filtered, in_turn, learned
+from zadapter.inspection.advise.choice import (
+    MOST_COLUMNS,
+    keys_in_turn,
+    learn_keys,
+    weigh_columns,
+)
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, RankedFilters, rank_filters
@@ -134,7 +139,7 @@ class Case:
     @property
     def drifted(self) -> Floats:
         """Weights of the filters to judge by, of the least filtered columns most often."""
-        used = {c: n for n, c in enumerate(filtered(self.newer, self.columns))}
+        used = {c: n for n, c in enumerate(weigh_columns(self.newer, self.columns))}
         columns = [[part.column for box in each.boxes for part in box] for each in self.newer]
         return np.array([1.0 + sum(used.get(c, 0) for c in each) ** 2 for each in columns])
 
@@ -160,7 +165,7 @@ def case(spark, name, folder, scale):
     )
     by = WORKLOADS[name].by()
     usable = [(each,) for each in schema.names]
-    used = filtered([each for _, each in older], usable)
+    used = weigh_columns([each for _, each in older], usable)
     columns = tuple(dict.fromkeys([*used, *((key,) for key in WORKLOADS[name].keys)]))
     drawn = rows.select(*[c for (c,) in columns]).orderBy(F.rand(3)).limit(ROWS).toArrow()
     values = [column.combine_chunks() for column in drawn.columns]
@@ -192,8 +197,8 @@ def matching(rows, texts):
 
 def contenders(case, older, files):
     """Return the shares that filters read of each contender's layouts; the best layout counts."""
-    weights = filtered(older, case.columns)
-    turns = in_turn(weights)
+    weights = weigh_columns(older, case.columns)
+    turns = keys_in_turn(weights)
     frequent = {name: weights[(name,)] for name in turns[-1].weights}
     single = [Keys({join(column): 1.0}) for column in list(weights)[:MOST_COLUMNS]]
     several = [case.hand_picked, *turns]
@@ -204,7 +209,7 @@ def contenders(case, older, files):
         "sorted by the best column": [(keys, "linear") for keys in single],
         "zorder, best columns": [(keys, "zorder") for keys in several],
         "hilbert, best columns": [(keys, "hilbert") for keys in several],
-        "learned": [(learned(older, weights), "adaptive")],
+        "learned": [(learn_keys(older, weights), "adaptive")],
     }
     found = {
         name: [case.shares(keys, curve, files) for keys, curve in tried]

@@ -16,7 +16,7 @@ from integration.bench.measures.effort import Effort, measured
 from integration.bench.measures.engines import by_duckdb, by_spark
 from integration.bench.measures.shares import Shares, filters, shares
 from integration.bench.tables.workloads import Workload
-from zadapter.spark.checksum import Totals, by_file, together
+from zadapter.spark.checksum import RowTotals, add_totals, sum_by_file
 
 
 @dataclass
@@ -156,13 +156,13 @@ class _Judge:
         spread = np.linspace(0, len(conditions) - 1, min(track.asked, len(conditions)))
         self.asked = [conditions[int(at)] for at in spread]
         by_spark(made.read(made.base), self.asked)  # compiles the queries
-        self.held: tuple[Totals, list[int]] | None = None
+        self.held: tuple[RowTotals, list[int]] | None = None
 
     def __call__(self, name: str, table: str) -> Result:
         live = self.made.live(table)
         spark_seconds, counts = by_spark(self.made.read(table), self.asked)
         duckdb_seconds, again = by_duckdb(live, self.asked)
-        rows = together(list(by_file(self.made.read(table), []).values()), 0)
+        rows = add_totals(list(sum_by_file(self.made.read(table), []).values()), 0)
         self.held = self.held or (rows, counts)
         assert (rows, counts) == self.held, f"{name}: {rows}, {counts}, not {self.held}"
         assert again == counts, f"{name}: {again} by DuckDB, not {counts}"

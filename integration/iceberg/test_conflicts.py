@@ -212,7 +212,7 @@ def test_a_failure_after_the_commit_is_no_failure_of_it(lake, spark, monkeypatch
     def gone(*_):
         raise ConnectionError("the catalog does not answer")
 
-    monkeypatch.setattr(rewrites, "created_snapshot", gone)
+    monkeypatch.setattr(rewrites, "find_snapshot", gone)
 
     report = lake.optimize(name, backoff=AT_ONCE)
 

@@ -10,7 +10,7 @@ import zadapter
 from integration.kit.hostile import HELPERS, QUOTED, RESERVED, VALUES, numbers, sql
 from tests.kit.variants import slow
 from zadapter import errors
-from zadapter_iceberg.table.reserved_properties import is_reserved
+from zadapter_iceberg.table.specs import is_reserved
 
 
 def text(rows):

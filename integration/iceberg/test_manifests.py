@@ -5,7 +5,7 @@ import pytest
 
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.stats.manifest_stats import file_table
-from zadapter_iceberg.table.files_table import wanted_of
+from zadapter_iceberg.table.files_table import select_stats_columns
 
 COUNTS = pa.map_(pa.int32(), pa.int64())
 BOUNDS = pa.map_(pa.int32(), pa.binary())
@@ -21,7 +21,7 @@ def by_pyiceberg(table, snapshot, columns):
     for name, type_ in names.items():
         at = found.schema.get_field_index(name)
         found = found.set_column(at, name, found[name].cast(type_))
-    wanted = wanted_of(snapshot, columns)
+    wanted = select_stats_columns(snapshot, columns)
     return file_table(found, wanted, snapshot.partition, {}, table.spec().spec_id)
 
 

@@ -46,7 +46,7 @@ def test_tasks_found_in_bulk_are_those_of_the_plan(lake, spark, table):
     some = sorted(every)[::2]
     with closing(IcebergBackend(spark)) as backend:
         version = backend.snapshot(table).handle
-        found = [str(task.file().location()) for task in version.tasks.of(some)]
+        found = [str(task.file().location()) for task in version.tasks.find_tasks(some)]
         with_deletes = {str(task.file().location()) for task in version.tasks.with_deletes()}
 
     assert found == some
@@ -65,7 +65,7 @@ def test_deletes_of_files_are_those_of_the_plan(lake, spark, table, monkeypatch)
         for task in every
     }
 
-    monkeypatch.setattr("zadapter_iceberg.stats.facts.AT_ONCE", 2)
+    monkeypatch.setattr("zadapter_iceberg.bulk_calls.AT_ONCE", 2)
     with closing(IcebergBackend(spark)) as backend:
         files = backend.files(backend.snapshot(table))
 

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from zadapter.rewrite.recovery.notes import Note
+from zadapter.rewrite.recovery.notes import RunNote
 from zadapter.table.staged_files import SHORT
 
 LOGS = {"_delta_log", "metadata", "log", "stats", "layouts", "new"}
@@ -59,7 +59,7 @@ def killed(process, folder):
 def read_note(path):
     """Return the note of a run, or None while it is being written or deleted."""
     try:
-        return Note.from_json(path.read_text())
+        return RunNote.from_json(path.read_text())
     except (OSError, ValueError):
         return None
 

@@ -44,7 +44,7 @@ def java_server(project, folder, arguments, is_up, environment=()):
     resolve = [MAVEN, "-q", "-f", project, "dependency:build-classpath", *places]
     subprocess.run(resolve, check=True, stdout=subprocess.DEVNULL)
     with (
-        java.home(java.chosen()) as home,
+        java.home(java.choose()) as home,
         Path(folder / "log").open("w") as log,
         subprocess.Popen(
             [home / "bin" / "java", *FAST_COMPILER, "-cp", (folder / "cp").read_text(), *arguments],

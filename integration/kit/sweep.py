@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import zadapter
 from integration.parquet.lake import paths
 from tests.kit import extremes
-from zadapter.spark.compat.rebase_settings import MOVING
+from zadapter.spark.compat.spark_api import MOVING
 
 _ONE_OF = re.compile(r"It should be one of '([^']*)'")
 _TYPE = re.compile(r"It should be a/an '([^']*)' value")

@@ -15,8 +15,8 @@ from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
 from zadapter.backend.plugins import formats, load
 from zadapter.rewrite import self_test
-from zadapter.spark.builds import untested
 from zadapter.spark.compat.spark_api import keys_of_partitions
+from zadapter.spark.library_builds import describe_untested
 from zadapter.spark.settings import CATALOG, EXTENSIONS
 
 OWN_SESSION = """
@@ -181,7 +181,7 @@ def test_the_releases_are_tested_ones(spark, cell, name):
     if name not in {*cell.versions, "parquet"}:
         pytest.skip(f"no library of {name}")
 
-    assert untested(spark, load(name).format) is None
+    assert describe_untested(spark, load(name).format) is None
     assert self_test.passes(load(name), spark)
 
 

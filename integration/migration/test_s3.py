@@ -8,7 +8,7 @@ import pytest
 import zadapter
 from integration.kit.s3 import make
 from tests.kit.variants import slow
-from zadapter.report.migration import Mode
+from zadapter.report.migration_report import Mode
 
 FORMATS = ("delta", "iceberg", "parquet")
 

@@ -68,7 +68,7 @@ def test_patches_count_as_tested_and_variants_do_not(spark, delta, tested, neare
 @pytest.mark.parametrize("spark", SPARK)
 def test_every_tested_spark_has_a_delta_of_its_scala(spark):
     """Spark 3.5 of PyPI is built for Scala 2.12, later ones for 2.13."""
-    build = builds.chosen(DELTA, spark)
+    build = builds.choose_build(DELTA, spark)
 
     assert build.scala == ("2.12" if minor(spark) == "3.5" else "2.13")
 

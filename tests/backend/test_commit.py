@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.memory_log import MemoryLog, Time, outcome_of, rewrite_of
-from zadapter.backend.commit import Landed, publish
+from zadapter.backend.commit import Landed, commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff, before_sending
 from zadapter.errors import (
     NOT_COMMITTED,
@@ -129,7 +129,7 @@ def test_races_are_lost_as_often_as_allowed(attempts):
     log.others = lambda log: log.write()
 
     with pytest.raises(ConflictError):
-        publish(log, rewrite, Attempts(Backoff(attempts=attempts, deadline=1e9), time.clock))
+        commit_change(log, rewrite, Attempts(Backoff(attempts=attempts, deadline=1e9), time.clock))
 
     assert len(log.tried) == attempts
     assert time.waits == [0.5 * min(10.0, 0.1 * 2**n) for n in range(attempts - 1)] + [0.0]
@@ -154,7 +154,9 @@ def test_no_attempt_starts_after_the_deadline(jitter, deadline, slow):
     log.fates, log.others = fate(), others
 
     with pytest.raises(ConflictError):
-        publish(log, rewrite, Attempts(Backoff(attempts=1_000, deadline=deadline), time.clock))
+        commit_change(
+            log, rewrite, Attempts(Backoff(attempts=1_000, deadline=deadline), time.clock)
+        )
 
     assert all(start <= deadline + 2 * slow for start in starts)
     assert sum(time.waits) <= deadline
@@ -186,7 +188,7 @@ def test_a_log_that_cannot_be_read_leaves_doubts(fate):
     log.snapshot = snapshot
 
     with pytest.raises(UnknownOutcomeError):
-        publish(log, rewrite, Attempts(clock=Time().clock))
+        commit_change(log, rewrite, Attempts(clock=Time().clock))
 
 
 @pytest.mark.parametrize("kind", [StoreError, UsageError, UnsupportedError, UnsentCommitError])

@@ -10,7 +10,7 @@ import pytest
 
 import zadapter
 from tests.kit.memory_log import MemoryLog, Time, rewrite_of
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff, before_sending
 from zadapter.base.interrupts import callers_exception, ignoring_errors
 from zadapter.errors import (
@@ -82,14 +82,14 @@ def test_files_that_may_be_live_are_known_at_every_return(fates, error, rival):
     """Unless the attempts say that none can have landed, no file of the change is deleted."""
     log, change, attempts = a_race(fates, rival=rival)
     with limited(0, error) as counted, suppress(ZadapterError):
-        publish(log, change, attempts)
+        commit_change(log, change, attempts)
     whole = counted[0]
     assert whole > 5
 
     for at in range(1, whole + 1):
         log, change, attempts = a_race(fates, rival=rival)
         with pytest.raises(type(error)), limited(at, error):
-            publish(log, change, attempts)
+            commit_change(log, change, attempts)
         log.catch_up()
         landed = change.id in {version.commit for version in log.versions}
         assert attempts.may_have_landed or not landed, f"return {at} of {whole}"
@@ -106,7 +106,7 @@ def test_a_lost_race_counts_only_when_the_table_shows_it(kind):
     log.snapshot = snapshot
 
     with pytest.raises(UnknownOutcomeError):
-        publish(log, change, attempts)
+        commit_change(log, change, attempts)
 
     assert attempts.may_have_landed
 
@@ -128,7 +128,7 @@ def test_files_that_are_live_count_more_than_a_history_that_has_expired(kind, at
     log.snapshot = lambda table, since=None: replace(look(table, since), applied=frozenset())
 
     with pytest.raises(UnknownOutcomeError):
-        publish(log, change, limited_to)
+        commit_change(log, change, limited_to)
 
     assert limited_to.may_have_landed
 
@@ -141,7 +141,7 @@ def test_an_exception_that_the_caller_handles_is_not_one_of_the_call():
         with ignoring_errors():
             raise OSError("ignored")  # noqa: B904 - its context is what this is about
         log, change, attempts = a_race(["fine"], rival=True)
-        landed = publish(log, change, attempts)
+        landed = commit_change(log, change, attempts)
 
     assert landed.attempts == 2
 
@@ -158,7 +158,7 @@ def test_a_conflict_of_another_backend_is_a_conflict():
 
     log.commit = lost_once
 
-    assert publish(log, change, attempts).attempts == 2
+    assert commit_change(log, change, attempts).attempts == 2
 
 
 @pytest.mark.parametrize("wrap", [UnknownOutcomeError("t", "1"), UnsentCommitError("no")])
@@ -172,7 +172,7 @@ def test_a_limit_is_not_taken_for_a_failure_of_the_commit(wrap):
     log.commit = commit
 
     with pytest.raises(TimeLimit):
-        publish(log, change, attempts)
+        commit_change(log, change, attempts)
 
     assert attempts.may_have_landed == isinstance(wrap, UnknownOutcomeError)
 
@@ -188,7 +188,7 @@ def test_a_limit_before_the_commit_is_sent_is_known_as_such():
     log.commit = commit
 
     with pytest.raises(TimeLimit):
-        publish(log, change, attempts)
+        commit_change(log, change, attempts)
 
     assert not attempts.may_have_landed
 

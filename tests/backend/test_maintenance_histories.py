@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.kit.memory_log import LAYOUT, MemoryLog, Time, listed
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import NOT_COMMITTED, UnknownOutcomeError
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, keys
@@ -112,7 +112,7 @@ class History:
         """Commit a job; of files that are certain to be in no version, none is kept."""
         backoff = Backoff(attempts=self.random.randint(1, 4))
         try:
-            outcome = publish(self.log, change, Attempts(backoff, Time().clock))
+            outcome = commit_change(self.log, change, Attempts(backoff, Time().clock))
         except NOT_COMMITTED as error:
             self.seen[type(error).__name__] += 1
             unneeded = change.exchanges
@@ -180,7 +180,7 @@ def ignores_what_others_changed(change, head, live):
 
 def test_a_job_that_ignores_other_runs_is_found_out(monkeypatch):
     """Its rows are in their files already, and those that were deleted come back."""
-    monkeypatch.setattr(Change, "rebased", ignores_what_others_changed)
+    monkeypatch.setattr(Change, "rebase", ignores_what_others_changed)
     monkeypatch.setattr(MemoryLog, "land", swap)
     with pytest.raises(AssertionError, match="lost, doubled or back"):
         check_all(range(HISTORIES))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.base.test_translate_errors import ABORTED, FILE, READING
 from tests.kit.checkout import ROOT
-from zadapter.base.translate_errors import explain
+from zadapter.base.translate_errors import translate_error
 from zadapter.errors import DataFileError, EngineError, SessionError, StoreError
 
 
@@ -149,7 +149,7 @@ NOT_DAMAGED = [
 @pytest.mark.parametrize(("thrown", "error", "says"), NOT_DAMAGED)
 def test_a_failure_is_not_taken_for_another_one(thrown, error, says):
     """What was being read is no proof of damage; a file that is named is not always the cause."""
-    made = explain("lake/t", thrown)
+    made = translate_error("lake/t", thrown)
 
     assert type(made) is error
     assert [text for text in says if text not in str(made)] == []

@@ -9,7 +9,7 @@ import pytest
 from tests.base.kit.signals import interrupt, python_s_handler, spark_context  # noqa: F401
 from zadapter.backend.commit import Landed
 from zadapter.base import interrupts
-from zadapter.base.interrupts import Interrupted, deferred, interruptible, terminate
+from zadapter.base.interrupts import Interrupted, defer_signals, interruptible, terminate
 from zadapter.errors import UnknownOutcomeError
 
 
@@ -42,7 +42,7 @@ def test_a_signal_cancels_the_jobs_and_ends_the_run(context):
 def test_a_commit_under_way_ends_first(context, landed):
     """Its outcome is known then, or known to be unknown."""
 
-    @deferred
+    @defer_signals
     def commit():
         interrupt()
         if not landed:
@@ -80,7 +80,7 @@ def test_no_commit_begins_after_a_signal(context):
     def run():
         with interruptible(context):
             interrupt()
-            deferred(lambda: sent.append(True))()
+            defer_signals(lambda: sent.append(True))()
 
     with pytest.raises(Interrupted, match="nothing was committed"):
         run()

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from zadapter.base.local_paths import VARIABLES, check_local
+from zadapter.base.locations import VARIABLES, check_local
 from zadapter.errors import UnknownTableError
 
 

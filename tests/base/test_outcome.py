@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from zadapter import errors
-from zadapter.base.outcome import landed, sending, stating, withdrawn
-from zadapter.base.translate_errors import explained
+from zadapter.base.outcome import record_landing, sending, stating, withdrawn
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import (
     NOT_COMMITTED,
     ConflictError,
@@ -40,7 +40,7 @@ def error_of(kind):
 
 def raised(call):
     with pytest.raises(ZadapterError) as caught:
-        explained(call)("t")
+        translates_errors(call)("t")
     return caught.value
 
 
@@ -114,7 +114,7 @@ def test_one_of_several_commits_has_landed():
 
     def call(_):
         with sending():
-            landed()
+            record_landing()
             raise ConflictError("others were faster")
 
     assert raised(call).committed is True

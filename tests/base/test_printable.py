@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRINTED = r"""
-from tests.report.test_migration import PLAN as MIGRATED
-from tests.report.test_report import PLAN
+from tests.report.test_migration_report import PLAN as MIGRATED
+from tests.report.test_optimize_report import PLAN
 from dataclasses import replace
 from zadapter.errors import UnknownTableError
 print(replace(PLAN, table="t\u00e4ble \u65e5\udc80"))

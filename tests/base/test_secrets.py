@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.base.secrets import MASK, masked
+from zadapter.base.secrets import MASK, mask_secrets
 from zadapter.errors import UnknownOutcomeError, UsageError
 from zadapter.report.plan import Plan
 
@@ -53,17 +53,19 @@ HOLDING = (
 @given(secret=SECRET)
 def test_what_a_secret_is_given_as_hides_it(text, secret):
     """However a secret is written into a setting, a URL or a header, it is not to be seen."""
-    shown = masked(text.format(secret))
+    shown = mask_secrets(text.format(secret))
 
     assert secret not in shown
     assert MASK in shown
-    assert masked(shown) == shown
+    assert mask_secrets(shown) == shown
 
 
 @given(secret=SECRET)
 def test_what_is_around_a_secret_stays(secret):
     """The message still says where to look."""
-    shown = masked(f"s3a://K:{secret}@bucket/t is gone (https://a.b/c?sv=1&sig={secret}&se=2)")
+    shown = mask_secrets(
+        f"s3a://K:{secret}@bucket/t is gone (https://a.b/c?sv=1&sig={secret}&se=2)"
+    )
 
     assert shown == f"s3a://{MASK}@bucket/t is gone (https://a.b/c?sv=1&sig={MASK}&se=2)"
 
@@ -82,15 +84,15 @@ def test_what_is_around_a_secret_stays(secret):
 )
 def test_what_is_no_secret_stays(text):
     """Paths, names of columns and containers are what a user needs to read."""
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_masked_twice(text):
     """Errors are wrapped in errors, each of which masks."""
-    once = masked(text)
+    once = mask_secrets(text)
 
-    assert masked(once) == once
+    assert mask_secrets(once) == once
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_any_text_can_be_masked_twice(text):
 )
 def test_what_gives_itself_away_needs_no_name(shape):
     """Keys and tokens of well-known shapes, wherever they stand."""
-    assert shape not in masked(f"the call was refused ({shape})")
+    assert shape not in mask_secrets(f"the call was refused ({shape})")
 
 
 def test_errors_and_results_mask_by_themselves():

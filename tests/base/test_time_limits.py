@@ -8,7 +8,7 @@ import pytest
 from tests.base.kit.signals import interrupt, python_s_handler, spark_context  # noqa: F401
 from zadapter.backend.commit import Landed
 from zadapter.base import interrupts
-from zadapter.base.interrupts import deferred, interruptible, terminate
+from zadapter.base.interrupts import defer_signals, interruptible, terminate
 
 
 class TimeLimit(Exception):  # noqa: N818 - such as Celery's soft limit
@@ -62,7 +62,7 @@ def test_a_time_limit_during_a_commit_waits_for_its_outcome(context, limit):
     """The commit ends, and what was committed is known."""
     landed = []
 
-    @deferred
+    @defer_signals
     def commit():
         interrupt(signal.SIGALRM)
         landed.append(True)

@@ -5,7 +5,7 @@ import traceback
 import pyarrow as pa
 import pytest
 
-from zadapter.base.translate_errors import explain, explained
+from zadapter.base.translate_errors import translate_error, translates_errors
 from zadapter.errors import (
     DataFileError,
     EngineError,
@@ -127,7 +127,7 @@ READING = (
 )
 def test_a_failure_says_what_is_wrong_where_and_what_to_do(thrown, error, says):
     """One message instead of a hundred lines of Java."""
-    made = explain("lake/t", thrown)
+    made = translate_error("lake/t", thrown)
 
     assert type(made) is error
     assert str(made).startswith("lake/t: ")
@@ -137,13 +137,13 @@ def test_a_failure_says_what_is_wrong_where_and_what_to_do(thrown, error, says):
 
 def test_the_file_can_be_asked_for():
     """A program restores what was found damaged."""
-    made = explain("lake/t", [READING.format("NO_HINT")])
+    made = translate_error("lake/t", [READING.format("NO_HINT")])
 
     assert isinstance(made, DataFileError)
     assert made.path == FILE
 
 
-@explained
+@translates_errors
 def verb(table, failure):
     raise failure
 
@@ -154,7 +154,7 @@ def test_a_stale_checksum_file_is_not_taken_for_a_damaged_file(at):
     path = "file:/lake/a b/part-0.c000.parquet"
     checksum = f"org.apache.hadoop.fs.ChecksumException: Checksum error: {path} at {at}"
     for thrown in ([READING.format("NO_HINT"), checksum], [ABORTED.format(checksum)]):
-        made = explain("lake/t", thrown)
+        made = translate_error("lake/t", thrown)
 
         assert isinstance(made, DataFileError)
         assert made.path == path
@@ -165,7 +165,7 @@ def test_a_stale_checksum_file_is_not_taken_for_a_damaged_file(at):
 def test_blocks_of_hdfs_have_no_checksum_files():
     """A block that does not match its checksum is damaged."""
     thrown = "org.apache.hadoop.fs.ChecksumException: Checksum error: /lake/x.parquet at 0 exp: 1"
-    made = explain("lake/t", [thrown])
+    made = translate_error("lake/t", [thrown])
 
     assert "/lake/x.parquet is damaged" in str(made)
     assert ".crc" not in str(made)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zadapter.base.locations import warehouse_not_created
+from zadapter.base.locations import remove_new_warehouse
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def spark(tmp_path):
 def test_a_new_empty_folder_goes(spark, tmp_path):
     folder = tmp_path / "a b"
 
-    with warehouse_not_created(spark):
+    with remove_new_warehouse(spark):
         folder.mkdir()
 
     assert not folder.exists()
@@ -27,14 +27,14 @@ def test_a_folder_that_was_there_stays(spark, tmp_path):
     folder = tmp_path / "a b"
     folder.mkdir()
 
-    with warehouse_not_created(spark):
+    with remove_new_warehouse(spark):
         pass
 
     assert folder.exists()
 
 
 def test_a_table_that_was_made_meanwhile_stays(spark, tmp_path):
-    with warehouse_not_created(spark):
+    with remove_new_warehouse(spark):
         (tmp_path / "a b" / "t").mkdir(parents=True)
 
     assert (tmp_path / "a b" / "t").exists()

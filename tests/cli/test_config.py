@@ -2,7 +2,7 @@
 
 import pytest
 
-from zadapter.base.local_paths import VARIABLES
+from zadapter.base.locations import VARIABLES
 from zadapter.cli.config import TableOptions, load
 from zadapter.errors import UsageError
 

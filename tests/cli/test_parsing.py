@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter.base.ages import parse_age
 from zadapter.base.names import join, split
-from zadapter.cli.options import parse_by, parse_columns, parse_pairs, parse_tiers, parse_version
+from zadapter.base.quantities import parse_age
+from zadapter.cli.command_options import (
+    parse_by,
+    parse_columns,
+    parse_pairs,
+    parse_tiers,
+    parse_version,
+)
 from zadapter.errors import UsageError
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from zadapter.cli.calls import _logged
+from zadapter.cli.calls import _print_log
 from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
 from zadapter.cli.rewrite import _together
 from zadapter.errors import UsageError
@@ -105,7 +105,7 @@ def test_the_log_is_printed_from_a_level(capsys):
     """On standard error, and no longer than the command runs: phases only with --verbose."""
     logger = logging.getLogger("zadapter.rewrite")
     for level in (logging.INFO, logging.WARNING, logging.ERROR):
-        with _logged(level):
+        with _print_log(level):
             logger.info("phase from level %s", level)
             logger.warning("download from level %s", level)
     logger.warning("after the call")

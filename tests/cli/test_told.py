@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import pytest
 import typer
 
-from tests.report.test_report import PLAN, REPORT
-from zadapter.cli.error_messages import complaining, message_of, telling, told
+from tests.report.test_optimize_report import PLAN, REPORT
+from zadapter.cli.error_messages import mention_change, message_of, print_errors, report_change
 from zadapter.cli.results import facts, with_pages
 from zadapter.cli.rewrite import _done, _together
 from zadapter.errors import ReportError, StoreError, UsageError
-from zadapter.report.report import Report
+from zadapter.report.optimize_report import Report
 from zadapter.rewrite.tally import Tally
 
 COMMITTED = "sales.orders: committed version 42, unknown"
@@ -87,21 +87,22 @@ def test_a_result_that_is_no_json_hides_no_other():
 def test_a_page_that_cannot_be_written_hides_no_commit(tmp_path):
     """A folder is no file."""
     with pytest.raises(ReportError, match=r"^sales.orders: committed version 42, unknown\. Its r"):
-        told(
+        report_change(
             _done("sales.orders", REPORT),
             lambda: with_pages(REPORT, "sales.orders", None, tmp_path),
         )
 
     with pytest.raises(OSError, match="directory"):
-        told(_done("t", PLAN), lambda: with_pages(PLAN, "t", None, tmp_path))
+        report_change(_done("t", PLAN), lambda: with_pages(PLAN, "t", None, tmp_path))
 
 
 def test_what_was_done_stands_beside_the_result():
     """For whatever follows; nothing is said where nothing was done."""
     assert (
-        told(_done("t", REPORT), lambda: facts({}, {})).done == "t: committed version 42, unknown"
+        report_change(_done("t", REPORT), lambda: facts({}, {})).done
+        == "t: committed version 42, unknown"
     )
-    assert told(_done("t", PLAN), lambda: facts({}, {})).done == ""
+    assert report_change(_done("t", PLAN), lambda: facts({}, {})).done == ""
     assert _done("t", replace(REPORT, versions=())) == _done("t", UsageError("an error")) == ""
 
 
@@ -109,7 +110,7 @@ def test_an_interrupt_says_what_was_done():
     """As a failure does."""
     says = r"^interrupted\. Done before: t is committed$"
 
-    with pytest.raises(KeyboardInterrupt, match=says), telling("t is committed"):
+    with pytest.raises(KeyboardInterrupt, match=says), mention_change("t is committed"):
         raise KeyboardInterrupt
 
 
@@ -123,7 +124,7 @@ def test_an_error_after_commits_says_which(error, capsys):
 
     said = "Versions committed by this call: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 290 more]"
     assert said in message_of(raised.value)
-    with pytest.raises(typer.Exit), complaining():
+    with pytest.raises(typer.Exit), print_errors():
         raise raised.value
     assert said in capsys.readouterr().err
     with pytest.raises(type(error)) as plain, Tally().reporting_versions():

@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 import zadapter
-from zadapter.base.local_paths import VARIABLES
+from zadapter.base.locations import VARIABLES
 from zadapter.cli.app import app
 
 NOT_FUNCTIONS = {"Backoff", "Cleanup", "Commit", "Curve", "Deletion", "Layout", "Migration"}

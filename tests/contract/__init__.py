@@ -9,7 +9,7 @@ In a pytest module, subclass :class:`BackendContract` and, if the format declare
 
 from tests.contract.backend import BackendContract
 from tests.contract.migration import MigrationContract
-from tests.contract.tables import Tables, in_order
+from tests.contract.tables import Tables, sort_rows
 from tests.contract.versions import VersionsContract
 
-__all__ = ["BackendContract", "MigrationContract", "Tables", "VersionsContract", "in_order"]
+__all__ = ["BackendContract", "MigrationContract", "Tables", "VersionsContract", "sort_rows"]

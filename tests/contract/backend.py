@@ -10,20 +10,19 @@ import zadapter
 from tests.contract.commits import CommitContract
 from tests.contract.tables import (
     ROWS,
-    in_order,
     new_name,
     one_file_layout,
     rewrite_of,
     rows_of,
+    sort_rows,
 )
-from zadapter.backend.contract import Backend
-from zadapter.backend.recoverable import is_recoverable
-from zadapter.base.names import Parts
+from zadapter.backend.contract import Backend, is_recoverable
+from zadapter.base.names import NameParts
 from zadapter.errors import UnknownTableError
-from zadapter.rewrite.verify import staged
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.spark.files import discard
-from zadapter.spark.footers import metadata, read
+from zadapter.spark.footer_reader import metadata, read
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import column, total
 from zadapter.table.snapshot import Exchange, Snapshot
@@ -77,7 +76,7 @@ class BackendContract(CommitContract):
 
         rows = [tuple(row) for part in parts for row in part.select("a", "b").collect()]
 
-        assert self.rows_behind(spark, table) == in_order(rows)
+        assert self.rows_behind(spark, table) == sort_rows(rows)
 
     def test_staged_files_are_invisible(
         self, spark: SparkSession, backend: Backend, table: str
@@ -104,11 +103,11 @@ class BackendContract(CommitContract):
 
         rows = backend.read_staged(snapshot, *rewrite.staged).select("a", "b").collect()
 
-        assert before == in_order(rows)
+        assert before == sort_rows(rows)
 
     @pytest.mark.parametrize("plain", [frozenset({("b",)}), frozenset()])
     def test_rows_are_encoded_as_asked(
-        self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[Parts]
+        self, spark: SparkSession, backend: Backend, table: str, plain: frozenset[NameParts]
     ) -> None:
         """Row groups have the requested rows in order; a plain column has no dictionary."""
         snapshot = backend.snapshot(table)
@@ -141,7 +140,7 @@ class BackendContract(CommitContract):
         files = backend.files(snapshot)
         rows = backend.read(snapshot, files).repartition(2)
         written = backend.write(snapshot, rows, one_file_layout(), Encoding())
-        new = staged(backend, snapshot, written, spark)
+        new = stage_and_check(backend, snapshot, written, spark)
         exchanges = (
             Exchange(removed=files.slice(0, 3), added=new.files.slice(0, 1)),
             Exchange(removed=files.slice(3), added=new.files.slice(1)),
@@ -180,19 +179,19 @@ class BackendContract(CommitContract):
         side_files = backend.side_files(snapshot)
         sizes = sorted(footer.size for footer in read(spark, list(lost.paths.values())))
 
-        assert sorted(file.size for file in side_files.staged(writes[0])) == sizes
+        assert sorted(file.size for file in side_files.list_staged(writes[0])) == sizes
         assert not side_files.is_named(writes[0], snapshot.version, snapshot.version)
         side_files.remove(writes[0])
 
-        assert [len(side_files.staged(write)) for write in writes] == [0, len(kept.paths)]
-        assert not side_files.listed("_zadapter/runs")
+        assert [len(side_files.list_staged(write)) for write in writes] == [0, len(kept.paths)]
+        assert not side_files.list_modification_times("_zadapter/runs")
         side_files.write("_zadapter/runs/note", b"text")
-        assert list(side_files.listed("_zadapter/runs")) == ["note"]
-        written = min(file.modified for file in side_files.staged(writes[1]))
-        assert written <= side_files.listed("_zadapter/runs")["note"] < 2 * written
+        assert list(side_files.list_modification_times("_zadapter/runs")) == ["note"]
+        written = min(file.modified for file in side_files.list_staged(writes[1]))
+        assert written <= side_files.list_modification_times("_zadapter/runs")["note"] < 2 * written
         assert side_files.read("_zadapter/runs/note") == b"text"
         side_files.delete("_zadapter/runs/note")
-        assert not side_files.listed("_zadapter/runs")
+        assert not side_files.list_modification_times("_zadapter/runs")
 
     def test_older_versions_name_the_files_of_a_write(
         self, spark: SparkSession, backend: Backend, table: str
@@ -216,7 +215,7 @@ class BackendContract(CommitContract):
         """All rows stay, files hold ranges of the key, and a second run has nothing to do."""
         table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
         before = self.rows_behind(spark, table)
-        options = _optimized(backend, spark)
+        options = _optimize_arguments(backend, spark)
 
         report = zadapter.optimize(table, **options)
 
@@ -230,7 +229,7 @@ class BackendContract(CommitContract):
     def test_optimize_takes_up_new_files(self, spark: SparkSession, backend: Backend) -> None:
         """Rows appended since the last run become a run of their own; the others stay."""
         table = self.make(spark, new_name(), rows_of(spark, MANY).repartition(4))
-        options = _optimized(backend, spark)
+        options = _optimize_arguments(backend, spark)
         first = zadapter.optimize(table, **options)
         self.append(spark, table, rows_of(spark, MANY).where("a % 4 = 0").repartition(2))
         before = self.rows_behind(spark, table)
@@ -246,7 +245,7 @@ class BackendContract(CommitContract):
             backend.snapshot("no_such_table")
 
 
-def _optimized(backend: Backend, spark: SparkSession) -> dict[str, Any]:
+def _optimize_arguments(backend: Backend, spark: SparkSession) -> dict[str, Any]:
     """Return arguments of ``zadapter.optimize`` that cut the table into a few files."""
     size = {"target_file_size": "32KB", "row_groups": 2}
     return {"by": "a", "backend": backend.format.name, "spark": spark, **size}

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.contract.tables import Tables, more_rows, rewrite_of
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.backend.contract import Backend
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import NOT_COMMITTED, ConflictError, VerificationError
@@ -61,7 +61,7 @@ class CommitContract(Tables):
             raise ConnectionResetError(f"no answer to version {commit(change)}")
 
         monkeypatch.setattr(backend, "commit", broken)
-        landed = publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
+        landed = commit_change(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert (landed.version, landed.attempts, landed.doubtful) == (None, 1, True)
         assert before == self.rows_behind(spark, table)
@@ -79,7 +79,7 @@ class CommitContract(Tables):
 
         monkeypatch.setattr(Layouts, "keep", broken)
         with pytest.raises(NOT_COMMITTED) as raised:
-            publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
+            commit_change(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert raised.value.committed is False
         assert backend.snapshot(table).version == snapshot.version
@@ -109,7 +109,7 @@ class CommitContract(Tables):
         self.append(spark, table, more_rows(spark))
         before = self.rows_behind(spark, table)
 
-        landed = publish(backend, rewrite, Attempts(Backoff(initial=0.0)))
+        landed = commit_change(backend, rewrite, Attempts(Backoff(initial=0.0)))
 
         assert landed.stale == ()
         assert before == self.rows_behind(spark, table)

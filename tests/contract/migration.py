@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zadapter
-from tests.contract.tables import Tables, in_order, more_rows, new_name
+from tests.contract.tables import Tables, more_rows, new_name, sort_rows
 from zadapter.backend.contract import MigrationBackend
 from zadapter.errors import ConflictError, UnknownTableError, UsageError
-from zadapter.migration.context import loading
-from zadapter.report.migration import Migration
-from zadapter.rewrite.verify import staged
+from zadapter.migration.context import build_load
+from zadapter.report.migration_report import Migration
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source
 
@@ -87,7 +87,7 @@ class MigrationContract(Tables):
         then = backend.at(table, old.version)
 
         assert backend.files(then)["path"].to_pylist() == backend.files(old)["path"].to_pylist()
-        assert rows == in_order(backend.read(then, backend.files(then)).select("a", "b").collect())
+        assert rows == sort_rows(backend.read(then, backend.files(then)).select("a", "b").collect())
 
     def test_migrate_to_and_from_another_format(
         self, spark: SparkSession, backend: MigrationBackend, table: str, tmp_path: Path
@@ -134,7 +134,7 @@ class MigrationContract(Tables):
         """Write all rows of *old* for a pending table, and return the change that creates it."""
         rows = backend.read(old, backend.files(old)).select("a", "b")
         written = backend.write(pending, rows, None, Encoding())
-        return loading(pending, [staged(backend, pending, written, spark)], SOURCE)
+        return build_load(pending, [stage_and_check(backend, pending, written, spark)], SOURCE)
 
 
 def _is_proven(migration: Migration) -> bool:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from zadapter.backend.contract import Backend
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
-from zadapter.rewrite.verify import staged
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
 
@@ -37,7 +37,9 @@ def rewrite_of(
     """Stage the rows of *files* as one file, and return the rewrite that commits it."""
     layout, encoding = one_file_layout(), encoding or Encoding()
     rows = backend.read(snapshot, files).coalesce(1)
-    staged_files = staged(backend, snapshot, backend.write(snapshot, rows, layout, encoding), spark)
+    staged_files = stage_and_check(
+        backend, snapshot, backend.write(snapshot, rows, layout, encoding), spark
+    )
     exchange = Exchange(removed=files, added=staged_files.files)
     return Change(
         base=snapshot,
@@ -60,7 +62,7 @@ class Tables:
         raise NotImplementedError
 
     def rows_behind(self, spark: SparkSession, table: str) -> Sequence[Any]:
-        """Return all rows of *table*, sorted as :func:`in_order` does."""
+        """Return all rows of *table*, sorted as :func:`sort_rows` does."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -84,6 +86,6 @@ def more_rows(spark: SparkSession) -> DataFrame:
     return spark.range(ROWS, ROWS + 5).selectExpr("id a", "'new' b")
 
 
-def in_order(rows: Iterable[Iterable[Any]]) -> list[tuple[Any, ...]]:
+def sort_rows(rows: Iterable[Iterable[Any]]) -> list[tuple[Any, ...]]:
     """Return rows as sorted tuples, nulls last."""
     return sorted(map(tuple, rows), key=lambda row: [(value is None, value) for value in row])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zadapter_delta.table.features import TESTED, features, untested
+from zadapter_delta.table.features import TESTED, features, find_untested
 
 LEGACY = [
     ((1, 1), ""),
@@ -28,7 +28,7 @@ def test_versions_imply_features(versions, implied):
     protocol = dict(zip(("minReaderVersion", "minWriterVersion"), versions, strict=True))
 
     assert sorted(features(protocol)) == implied.split()
-    assert untested(protocol) == []
+    assert find_untested(protocol) == []
 
 
 def test_a_protocol_that_lists_features_has_no_others():
@@ -49,4 +49,4 @@ def test_every_other_name_is_untested(reader, writer):
         "writerFeatures": sorted(writer),
     }
 
-    assert untested(protocol) == sorted((reader | writer) - TESTED)
+    assert find_untested(protocol) == sorted((reader | writer) - TESTED)

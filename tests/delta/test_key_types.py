@@ -3,7 +3,7 @@
 import pytest
 
 from zadapter.base.key_types import BINARY, BOOLEAN, KEY_TYPES, KINDS
-from zadapter_delta.columns import BOUNDED, with_bounds
+from zadapter_delta.stats.add_files import BOUNDED, with_bounds
 
 
 @pytest.mark.parametrize("row", KEY_TYPES, ids=lambda row: row.name)

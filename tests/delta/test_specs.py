@@ -10,7 +10,7 @@ import pytest
 from tests.kit.builders import snapshot
 from zadapter.errors import UnsupportedError
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, PartitionField, Status
-from zadapter_delta.table.specs import MAPPING, accept, check_names, define
+from zadapter_delta.table.specs import MAPPING, adapt_definition, check_names, define
 
 TYPES = [
     "boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp",
@@ -47,12 +47,12 @@ def defined(columns=(), properties=(), *, partition=(), comment=None):
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_types_that_delta_has_stay(type_):
-    assert accept(of(type_)) == of(type_)
+    assert adapt_definition(of(type_)) == of(type_)
 
 
 @pytest.mark.parametrize("type_", ["varchar(3)", "char(3)"])
 def test_texts_lose_their_limit(type_):
-    made = accept(of(type_))
+    made = adapt_definition(of(type_))
 
     assert made.columns[0]["type"] == "string"
     assert made.items == (Note("column c0", Status.TRANSLATED, f"{type_} becomes string"),)
@@ -60,7 +60,7 @@ def test_texts_lose_their_limit(type_):
 
 @pytest.mark.parametrize("type_", ["variant", "interval day to second", "void", "time(6)"])
 def test_types_without_a_match_are_refused(type_):
-    assert accept(of("long", type_)).refused[0].what == "column c1"
+    assert adapt_definition(of("long", type_)).refused[0].what == "column c1"
 
 
 def test_not_null_is_kept_but_within_arrays_and_maps():
@@ -69,9 +69,9 @@ def test_not_null_is_kept_but_within_arrays_and_maps():
     kept = Definition(columns=(column(strict, nullable=False),))
     array = {"type": "array", "elementType": strict, "containsNull": False}
 
-    made = accept(of(array))
+    made = adapt_definition(of(array))
 
-    assert accept(kept) == kept
+    assert adapt_definition(kept) == kept
     assert told(made) == [("NOT NULL within arrays and maps", Status.LOST)]
     assert made.columns[0]["type"]["containsNull"]
     assert made.columns[0]["type"]["elementType"]["fields"][0]["nullable"]
@@ -80,8 +80,8 @@ def test_not_null_is_kept_but_within_arrays_and_maps():
 def test_columns_that_differ_in_case_only_are_refused():
     twins = Definition(columns=(column("long", "a"), column("long", "A"), column("long", "b")))
 
-    assert [item.what for item in accept(twins).refused] == ["column a"]
-    assert not accept(of("long", "long")).refused
+    assert [item.what for item in adapt_definition(twins).refused] == ["column a"]
+    assert not adapt_definition(of("long", "long")).refused
 
 
 def test_files_are_cut_by_whole_columns():
@@ -93,7 +93,7 @@ def test_files_are_cut_by_whole_columns():
         PartitionField("c3.x", ("c3", "x")),
     )
 
-    made = accept(of(*["long"] * 4, partition=cut))
+    made = adapt_definition(of(*["long"] * 4, partition=cut))
 
     assert [each.name for each in made.partition] == ["c0", "other"]
     assert [item.what for item in made.items] == ["partition field day(c2)", "partition field c3.x"]
@@ -126,7 +126,7 @@ def test_files_are_cut_by_whole_columns():
 )
 def test_names_that_parquet_cannot_have_are_mapped(letter, wrap):
     """However deep they are."""
-    made = accept(Definition(columns=(wrap(f"a{letter}b"),)))
+    made = adapt_definition(Definition(columns=(wrap(f"a{letter}b"),)))
 
     assert made.properties == {MAPPING: "name"}
     assert "require column mapping" in made.renamed
@@ -135,11 +135,13 @@ def test_names_that_parquet_cannot_have_are_mapped(letter, wrap):
 
 @pytest.mark.parametrize("name", ["a.b", "ä", "a-b", "`"])
 def test_other_names_need_no_mapping(name):
-    assert accept(Definition(columns=(column("long", name),))).properties == {}
+    assert adapt_definition(Definition(columns=(column("long", name),))).properties == {}
 
 
 def test_common_properties_get_their_names():
-    made = accept(of("long", properties={FILE_SIZE: "1024", RETENTION: "90500", "team": "x"}))
+    made = adapt_definition(
+        of("long", properties={FILE_SIZE: "1024", RETENTION: "90500", "team": "x"})
+    )
 
     assert made.properties == {
         "delta.targetFileSize": "1024",
@@ -152,7 +154,7 @@ def test_common_properties_get_their_names():
 def test_properties_that_delta_would_obey_are_lost():
     """Whatever their case is: Delta ignores it."""
     lost = ["DELTA.x", "delta.appendOnly", "delta.columnMapping.mode"]
-    made = accept(of("long", properties={"x.delta.y": "z", **dict.fromkeys(lost, "id")}))
+    made = adapt_definition(of("long", properties={"x.delta.y": "z", **dict.fromkeys(lost, "id")}))
 
     assert made.properties == {"x.delta.y": "z"}
     assert told(made) == [(f"property {key}", Status.LOST) for key in lost]
@@ -180,7 +182,7 @@ def test_what_all_formats_know_is_known(interval, milliseconds):
 
     assert made.properties == {FILE_SIZE: str(128 << 20), RETENTION: str(milliseconds), "team": "x"}
     assert made.items == ()
-    assert accept(made).properties == {
+    assert adapt_definition(made).properties == {
         "delta.targetFileSize": str(128 << 20),
         "delta.deletedFileRetentionDuration": f"interval {milliseconds // 1_000} seconds",
         "team": "x",
@@ -236,7 +238,7 @@ def test_files_whose_names_or_types_differ_cannot_be_read_by_others():
 @pytest.mark.parametrize("name", ["`", "`a", "a`"])
 def test_a_partition_column_by_which_delta_finds_no_rows(name):
     """Delta strips backticks from the names in filters."""
-    made = accept(
+    made = adapt_definition(
         Definition(
             columns=(column("long", name), column("long", "b`c")),
             partition=(PartitionField(name, (name,)), PartitionField("b`c", ("b`c",))),
@@ -251,7 +253,7 @@ def test_a_partition_column_by_which_delta_finds_no_rows(name):
 
 def test_files_are_not_cut_by_bytes():
     """The log writes a partition's values as texts, which not all bytes are."""
-    made = accept(of("binary", "long", partition=(PartitionField("p", ("c0",)),)))
+    made = adapt_definition(of("binary", "long", partition=(PartitionField("p", ("c0",)),)))
 
     assert made.partition == ()
     assert [(item.what, item.how) for item in made.items] == [
@@ -264,7 +266,10 @@ def test_days_are_a_column_that_delta_computes(type_):
     """Of moments with a time zone they are not: Delta's days are the session's."""
     cut = (PartitionField("c0_day", ("c0",), "day"),)
 
-    made, moments = accept(of(type_, partition=cut)), accept(of("timestamp", partition=cut))
+    made, moments = (
+        adapt_definition(of(type_, partition=cut)),
+        adapt_definition(of("timestamp", partition=cut)),
+    )
 
     assert made.partition == (PartitionField("c0_day", ("c0_day",)),)
     assert made.columns[1:] == (column("date", "c0_day"),)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zadapter.errors import UnsupportedError
-from zadapter_delta.table.zones import as_stated, with_zone, zoneless
+from zadapter_delta.table.zones import add_zones, restore_texts, zoneless
 
 UTC = timezone.utc
 
@@ -82,11 +82,11 @@ def test_a_rewrite_keeps_each_text_or_none_is_rewritten(data, zone):
         return
     for text, moment in found:
         values = {"c": text, "other": "x", "none": None}
-        placed = with_zone(values, known)
+        placed = add_zones(values, known)
         assert placed["c"] in {written(moment), text}
         assert placed["c"].endswith("Z")
         assert {**placed, "c": None} == {**values, "c": None}
-        kept = as_stated({**values, "c": written(moment)}, known)
+        kept = restore_texts({**values, "c": written(moment)}, known)
         same = kept["c"] == text or {kept["c"], text} <= {t for t, m in found if m == moment}
         assert same or (text.endswith("Z") and kept["c"] == written(moment))
 
@@ -117,5 +117,5 @@ def test_a_moment_that_is_stated_both_ways_keeps_its_zone():
 
     known = zoneless("t", {"c": "c"}, table_of(found))
 
-    assert {with_zone({"c": text}, known)["c"] for text, _ in found} == {written(moment)}
-    assert as_stated({"c": written(moment)}, known) == {"c": written(moment)}
+    assert {add_zones({"c": text}, known)["c"] for text, _ in found} == {written(moment)}
+    assert restore_texts({"c": written(moment)}, known) == {"c": written(moment)}

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import file_table, snapshot
-from zadapter.migration.context import loading
+from zadapter.migration.context import build_load
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
 from zadapter.table.snapshot import Source, Staged
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.commits import add_files
 from zadapter_iceberg.commits.add_files import with_layouts
-from zadapter_iceberg.commits.rewrites import Files
+from zadapter_iceberg.commits.rewrites import ExchangedFiles
 
 FIELD = SimpleNamespace(fieldId=lambda: 1000)
 LEDGER = {"a": "one", "b": "two"}
@@ -49,7 +49,7 @@ def stats(low, high, *, nulls=(0,), nans=(None,), bounds=(Bounds.EXACT,)):
     child = pa.StructArray.from_arrays([low, high, *counts, flags], fields=list(type_))
     files = file_table([f"f{n}" for n in range(count)], rows=10)
     field = file_stats.schema({("c",): low.type}, {}).field("stats")
-    return file_stats.replaced(files, field, file_stats.structs([child], field.type, count))
+    return file_stats.replace_column(files, field, file_stats.structs([child], field.type, count))
 
 
 def test_a_ledger_names_the_layouts_of_files_that_have_none():
@@ -73,16 +73,16 @@ def test_the_layouts_of_files_are_written_down_once():
         Staged(
             paths={},
             files=nothing,
-            handle=Files(planned=0, sequence=0, removed={}, added={}, **said),
+            handle=ExchangedFiles(planned=0, sequence=0, removed={}, added={}, **said),
         )
         for said in ({}, {"adopted": [], "layouts": LEDGER})
     )
     base = snapshot(pa.schema([]))
     source = Source(format="x", id="y", version=1, columns="c")
 
-    assert add_files.kept(store, loading(base, [ours], source)) is None
-    change = replace(loading(base, [others], source), id="abc")
-    path = add_files.kept(store, change)
+    assert add_files.store_layouts(store, build_load(base, [ours], source)) is None
+    change = replace(build_load(base, [others], source), id="abc")
+    path = add_files.store_layouts(store, change)
 
     assert path == "_zadapter/adopted/abc.json"
     assert json.loads(written[path]) == LEDGER

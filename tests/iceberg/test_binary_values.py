@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg import types as iceberg
 from pyiceberg.conversions import from_bytes, to_bytes
 
-from zadapter_iceberg.stats.binary_values import encoded, json_values
+from zadapter_iceberg.stats.binary_values import encode_bounds, json_values
 
 MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 INT, LONG = st.integers(-(1 << 31), (1 << 31) - 1), st.integers(-(1 << 63), (1 << 63) - 1)
@@ -61,7 +61,7 @@ def test_bounds_are_the_bytes_of_pyiceberg(column):
     """Whatever the type; null stays null."""
     array, type_, drawn = column
 
-    assert encoded(array) == [None if v is None else to_bytes(type_, v).hex() for v in drawn]
+    assert encode_bounds(array) == [None if v is None else to_bytes(type_, v).hex() for v in drawn]
 
 
 @given(decimals())
@@ -72,7 +72,7 @@ def test_bounds_of_decimals_are_the_fewest_bytes(case):
     array = pa.array(drawn, pa.decimal128(precision, scale))
     type_ = iceberg.DecimalType(precision, scale)
 
-    found = encoded(array)
+    found = encode_bounds(array)
 
     assert found == [None if v is None else to_bytes(type_, v).hex() for v in drawn]
     assert [f and from_bytes(type_, bytes.fromhex(f)) for f in found] == drawn
@@ -84,7 +84,7 @@ def test_no_bound_is_nan(type_):
     array = pa.array([math.nan, -math.inf, None, -0.0], type_)
     zero = bytes(type_.bit_width // 8 - 1).hex() + "80"
 
-    found = encoded(array)
+    found = encode_bounds(array)
 
     assert found[0] is None is found[2]
     assert from_bytes(iceberg.DoubleType() if len(zero) > 8 else iceberg.FloatType(),
@@ -94,13 +94,13 @@ def test_no_bound_is_nan(type_):
 
 @pytest.mark.parametrize("type_", [pa.binary(), pa.list_(pa.int64()), pa.null(), pa.time64("us")])
 def test_other_types_have_no_bounds(type_):
-    assert encoded(pa.nulls(2, type_)) == [None, None]
+    assert encode_bounds(pa.nulls(2, type_)) == [None, None]
 
 
 def test_slices_have_their_own_values():
     array = pa.array([1, None, 3, None], pa.int32()).slice(2)
 
-    assert encoded(array) == ["03000000", None]
+    assert encode_bounds(array) == ["03000000", None]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,12 @@ import pytest
 
 from zadapter.base.key_types import BINARY, KEY_TYPES, kind_of
 from zadapter_iceberg.key_types import NAMES, TESTED, WIDENED, WITHOUT_BOUNDS
-from zadapter_iceberg.stats.binary_values import decoded, encoded, from_json_values, json_values
+from zadapter_iceberg.stats.binary_values import (
+    decode_bounds,
+    encode_bounds,
+    from_json_values,
+    json_values,
+)
 
 MOMENT = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
 VALUES = {
@@ -44,14 +49,14 @@ def test_every_key_type_has_bounds_but_binary(row):
     """They come back, unless Iceberg has no column of the type."""
     array = pa.array([*VALUES[row.name], None], row.arrow)
 
-    written = encoded(array)
+    written = encode_bounds(array)
 
     if row.kind is BINARY:  # its bounds are read, not written
         assert written == [None] * len(array)
         return
     assert [text is None for text in written] == array.is_null().to_pylist()
     raw = pa.array([None if text is None else bytes.fromhex(text) for text in written], pa.binary())
-    assert decoded(raw, row.arrow).equals(
+    assert decode_bounds(raw, row.arrow).equals(
         pa.nulls(len(array), row.arrow) if row.name in WIDENED else array
     )
 
@@ -73,5 +78,5 @@ def test_timestamps_of_other_units_have_no_bounds(unit, zone):
     type_ = pa.timestamp(unit, zone)
 
     assert kind_of(type_) is not None
-    assert encoded(pa.array([1], pa.int64()).cast(type_)) == [None]
-    assert decoded(pa.array([b"\x01" * 8]), type_).to_pylist() == [None]
+    assert encode_bounds(pa.array([1], pa.int64()).cast(type_)) == [None]
+    assert decode_bounds(pa.array([b"\x01" * 8]), type_).to_pylist() == [None]

@@ -11,7 +11,7 @@ from zadapter.errors import UnsupportedError
 from zadapter.table.file_stats import Bounds
 from zadapter_iceberg.columns import columns, fields
 from zadapter_iceberg.stats import content_file_json
-from zadapter_iceberg.stats.binary_values import decoded
+from zadapter_iceberg.stats.binary_values import decode_bounds
 from zadapter_iceberg.stats.manifest_stats import Wanted, entries, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
 
@@ -47,7 +47,7 @@ LAYOUT = "0123456789abcdef" * 2
 )
 def test_bounds_are_read_as_the_spec_writes_them(data, type_, value):
     """Appendix D; what has another length, or is no bound, is unknown."""
-    assert decoded(pa.array([None, data], pa.binary()), type_).to_pylist() == [None, value]
+    assert decode_bounds(pa.array([None, data], pa.binary()), type_).to_pylist() == [None, value]
 
 
 def test_entries_are_found_in_slices_too():

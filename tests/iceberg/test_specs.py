@@ -5,8 +5,8 @@ import json
 import pytest
 
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, Status
-from zadapter_iceberg.table.specs import _renamed as renamed
-from zadapter_iceberg.table.specs import accept
+from zadapter_iceberg.table.specs import _find_reused_name as renamed
+from zadapter_iceberg.table.specs import adapt_definition
 
 
 def column(type_, name="c"):
@@ -40,7 +40,7 @@ def schemas(*structs):
 )  # fmt: skip
 def test_types_that_iceberg_has_stay(type_):
     """So do nullability and comments."""
-    assert accept(of(type_)) == of(type_)
+    assert adapt_definition(of(type_)) == of(type_)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_types_that_iceberg_has_stay(type_):
     [("byte", "integer"), ("short", "integer"), ("varchar(3)", "string"), ("char(3)", "string")],
 )
 def test_types_that_iceberg_has_not_are_widened(type_, other):
-    made = accept(of({"type": "array", "elementType": type_, "containsNull": False}))
+    made = adapt_definition(of({"type": "array", "elementType": type_, "containsNull": False}))
 
     assert made.columns[0]["type"]["elementType"] == other
     assert made.items == (Note("column c", Status.TRANSLATED, f"{type_} becomes {other}"),)
@@ -56,11 +56,13 @@ def test_types_that_iceberg_has_not_are_widened(type_, other):
 
 @pytest.mark.parametrize("type_", ["variant", "interval", "interval day to second", "void"])
 def test_types_without_a_match_are_refused(type_):
-    assert [item.what for item in accept(of(type_)).refused] == ["column c"]
+    assert [item.what for item in adapt_definition(of(type_)).refused] == ["column c"]
 
 
 def test_common_properties_get_their_names():
-    made = accept(of("long", properties={FILE_SIZE: "1024", RETENTION: "60000", "team": "x"}))
+    made = adapt_definition(
+        of("long", properties={FILE_SIZE: "1024", RETENTION: "60000", "team": "x"})
+    )
 
     assert made.properties == {
         "write.target-file-size-bytes": "1024",
@@ -80,7 +82,7 @@ def test_common_properties_get_their_names():
 )  # fmt: skip
 def test_properties_that_iceberg_would_obey_are_lost(key):
     """An owner's wish for another format is none for this one."""
-    made = accept(of("long", properties={key: "x", f"x.{key}": "y"}))
+    made = adapt_definition(of("long", properties={key: "x", f"x.{key}": "y"}))
 
     assert made.properties == {f"x.{key}": "y"}
     assert [(item.what, item.status) for item in made.items] == [(f"property {key}", Status.LOST)]
@@ -96,7 +98,7 @@ def test_properties_that_iceberg_would_obey_are_lost(key):
 )  # fmt: skip
 def test_properties_of_the_same_first_word_stay(key):
     """Iceberg itself keeps them."""
-    made = accept(of("long", properties={key: ""}))
+    made = adapt_definition(of("long", properties={key: ""}))
 
     assert made.properties == {key: ""}
     assert made.items == ()
@@ -145,6 +147,6 @@ def test_names_are_compared_however_deep(wrap):
 
 
 def test_columns_that_readers_are_given_besides_are_refused():
-    made = accept(Definition(columns=(column("long", "_pos"), column("long"))))
+    made = adapt_definition(Definition(columns=(column("long", "_pos"), column("long"))))
 
     assert [item.what for item in made.refused] == ["column _pos"]

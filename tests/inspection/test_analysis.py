@@ -46,7 +46,11 @@ def analyzed(files, *, by=2, queries=(), note="", partition=(), rewrite=None):
         note=note,
     )
     return analysis(
-        subject, where=None, queries=queries, row_groups=None, rewrite=rewrite or subject.due()
+        subject,
+        where=None,
+        queries=queries,
+        row_groups=None,
+        rewrite=rewrite or subject.find_pending(),
     )
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.kit.conditions import read
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.inspection.conjuncts import conjunct_facts, explain_files
 from zadapter.inspection.explanation import READS_LESS, READS_MORE, differences
-from zadapter.inspection.parts import explained_files, part_facts
 from zadapter.predicates.predicate import And, Comparison, Constant, In, IsNull, Not, Or, Unknown
 from zadapter.predicates.pruning import matching
 from zadapter.predicates.texts import causes, conjuncts, text
@@ -59,7 +59,7 @@ def test_a_reason_rules_a_file_out_alone(seed):
     files = table_of(*(file(dice) for _ in range(30)), **TYPES)
     predicate = condition(dice)
 
-    found = explained_files(predicate, files)
+    found = explain_files(predicate, files)
 
     assert found["kept"].to_pylist() == matching(predicate, files).tolist()
     parts = {text(part): part for part in conjuncts(predicate)}
@@ -74,7 +74,7 @@ def test_a_reason_rules_a_file_out_alone(seed):
 def test_bounds_that_rule_a_file_out_are_shown():
     """With the column, as text."""
     files = table_of({"x": bounds(1, 4)}, {"x": bounds(5, 9)}, x=pa.int64())
-    first, second = explained_files(read("x > 4", x=pa.int64()), files).to_pylist()
+    first, second = explain_files(read("x > 4", x=pa.int64()), files).to_pylist()
 
     assert (first["kept"], first["column"], first["low"], first["high"]) == (False, "x", "1", "4")
     assert first["why"] == "ruled out by x > 4"
@@ -87,25 +87,23 @@ def test_what_hinders_a_condition_is_named():
     files = table_of({"x": ANY}, {"x": bounds(5, 9)}, {"x": bounds(1, 1), "rows": 0}, x=pa.int64())
     five = Comparison(("x",), ">", pa.scalar(4))
 
-    whys = explained_files(And((five, Unknown("cast(s AS INT) = 3", "a cast of s"))), files)[
+    whys = explain_files(And((five, Unknown("cast(s AS INT) = 3", "a cast of s"))), files)[
         "why"
     ].to_pylist()
     assert whys[0] == "no bounds of x"
     assert "cast" in whys[1]
     assert whys[2] == "the file has no rows"
-    assert part_facts(five, files)[0].why == "1 files have no bounds of x"
-    only = explained_files(Unknown("upper(s) = 'A'"), files)["why"].to_pylist()
+    assert conjunct_facts(five, files)[0].why == "1 files have no bounds of x"
+    only = explain_files(Unknown("upper(s) = 'A'"), files)["why"].to_pylist()
     assert "upper(s)" in only[0]
-    assert (
-        explained_files(Constant(value=True), files)["why"][0].as_py().startswith("the condition")
-    )
+    assert explain_files(Constant(value=True), files)["why"][0].as_py().startswith("the condition")
     assert len(causes(Unknown("x" * 1_000, "x" * 1_000))[0]) < 200
 
 
 def test_differences_are_listed_with_their_cause():
     """Files that only the bounds exclude, by the part that does, and files that only Spark does."""
     files = table_of(*({"x": bounds(n, n)} for n in range(4)), x=pa.int64())
-    found = explained_files(read("x > 1", x=pa.int64()), files)
+    found = explain_files(read("x > 1", x=pa.int64()), files)
 
     more, less = differences(found, np.array([True, True, True, False]), "why not")
 

@@ -13,7 +13,7 @@ from zadapter.inspection.query_log import (
     QueryLog,
     heaviest_first,
     matches_nothing,
-    normal,
+    normalize,
     restricts,
 )
 from zadapter.predicates.boxes import boxes
@@ -48,21 +48,21 @@ def log(*filters):
 
 def test_the_order_of_conditions_makes_no_other_filter():
     """Dashboards and people write the same conditions in any order, and Spark nests them."""
-    assert normal(And((A, B))) == normal(And((B, And((A, B)))))
-    assert normal(And((A,))) == A
-    assert normal(Or((A, B))) == normal(Or((B, And((A,)), A)))
+    assert normalize(And((A, B))) == normalize(And((B, And((A, B)))))
+    assert normalize(And((A,))) == A
+    assert normalize(Or((A, B))) == normalize(Or((B, And((A,)), A)))
     two = tuple(map(pa.scalar, ("a", "b")))
-    assert normal(Not(In(("s",), two))) == normal(Not(In(("s",), two[::-1])))
+    assert normalize(Not(In(("s",), two))) == normalize(Not(In(("s",), two[::-1])))
 
 
 def test_what_spark_adds_to_comparisons_is_left_out():
     """But not where it says more: null-safe equality and other columns imply nothing."""
-    assert normal(And((PRESENT, A))) == A
-    assert normal(And((PRESENT, In(("a",), (pa.scalar(1),))))) == In(("a",), (pa.scalar(1),))
-    assert normal(And((PRESENT, Not(A)))) == Not(A)
-    assert PRESENT in normal(And((PRESENT, B))).parts
-    assert PRESENT in normal(And((PRESENT, Not(NULL_SAFE)))).parts
-    assert PRESENT in normal(And((PRESENT, NULL_SAFE))).parts
+    assert normalize(And((PRESENT, A))) == A
+    assert normalize(And((PRESENT, In(("a",), (pa.scalar(1),))))) == In(("a",), (pa.scalar(1),))
+    assert normalize(And((PRESENT, Not(A)))) == Not(A)
+    assert PRESENT in normalize(And((PRESENT, B))).parts
+    assert PRESENT in normalize(And((PRESENT, Not(NULL_SAFE)))).parts
+    assert PRESENT in normalize(And((PRESENT, NULL_SAFE))).parts
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_moments_beyond_the_years_of_python_are_values():
     last, first = (
         pa.scalar(n, pa.int64()).cast(type_) for n in (253_402_318_799_000_000, -(10**17))
     )
-    listed = normal(In(("t",), (last, first, last)))
+    listed = normalize(In(("t",), (last, first, last)))
 
     assert len(listed.values) == 2
     assert "10000-01-01" in text(listed)

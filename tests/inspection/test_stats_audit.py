@@ -6,8 +6,15 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.file_tables import ANY, bounds, table_of
-from zadapter.inspection.comparison import MISSING, SCHEMA, UNSOUND, UNSURE, findings, untold
-from zadapter.inspection.corrected import corrected
+from zadapter.inspection.comparison import (
+    MISSING,
+    SCHEMA,
+    UNSOUND,
+    UNSURE,
+    correct_stats,
+    count_unknown_bounds,
+    findings,
+)
 from zadapter.predicates.predicate import Comparison
 from zadapter.predicates.pruning import matching
 from zadapter.table.file_stats import Bounds
@@ -89,7 +96,7 @@ def test_certain_stats_replace_those_of_the_log():
         {"x": bounds(1, 9), "s": cut}, {"x": bounds(2, 3), "s": cut}, x=pa.int64(), s=pa.string()
     )
 
-    stats = corrected(recorded, found)["stats"].to_pylist()
+    stats = correct_stats(recorded, found)["stats"].to_pylist()
 
     assert [(each["x"]["min"], each["s"]["max"]) for each in stats] == [(1, "bz"), (2, "c")]
 
@@ -109,6 +116,6 @@ def test_bounds_that_footers_do_not_tell_are_counted():
         table_of({"x": ANY}, {"x": ANY}, {"x": ANY}, {"x": bounds(1, 2)}, x=pa.int64()),
     )  # fmt: skip
 
-    assert untold(log, footers, X, lacking=NONE) == 1
-    assert untold(log, footers, X, lacking=frozenset(X)) == 0
-    assert untold(log, footers, [("y",)], lacking=NONE) == 0
+    assert count_unknown_bounds(log, footers, X, lacking=NONE) == 1
+    assert count_unknown_bounds(log, footers, X, lacking=frozenset(X)) == 0
+    assert count_unknown_bounds(log, footers, [("y",)], lacking=NONE) == 0

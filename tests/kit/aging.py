@@ -108,7 +108,7 @@ class Aging:
         run = replace(layout, run=str(next(_numbers))).id
         leaf = assign.leaves(layout, keys, here)
         file_of = assign.files(layout, leaf, np.arange(len(rows)))
-        order = np.lexsort((assign.places(layout, leaf), file_of))
+        order = np.lexsort((assign.leaf_positions(layout, leaf), file_of))
         edges = np.flatnonzero(np.diff(file_of[order])) + 1
         return [
             File(np.array_split(part, min(row_groups, len(part))), run)
@@ -157,7 +157,7 @@ class Aging:
         if not some:
             return None
         sample = np.concatenate([drawn(self.rows_of(each), each.cut_into) for each in some])
-        return some[0].trunk.fitted(self.request, [*map(pa.array, sample.T)])
+        return some[0].trunk.fit(self.request, [*map(pa.array, sample.T)])
 
     def beside_fresh(self):
         """Return what filters read, by file, by row group and as a cost, x a fresh fit.

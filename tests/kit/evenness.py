@@ -27,7 +27,7 @@ def layout_of(kind, random, files, boxes, rows_a_file):
     sample = columns(kind, random, files * rows_a_file)
     if boxes == 1:
         return fit(KEYS, sample, [()], np.zeros(files * rows_a_file, np.int64), [files])
-    trunk = Trunk(boxes).fitted(KEYS, columns(kind, random, sample_size(boxes)))
+    trunk = Trunk(boxes).fit(KEYS, columns(kind, random, sample_size(boxes)))
     return fit_below(trunk, KEYS, sample, (), files)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tests.kit.builders import fitted
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Clock
 from zadapter.base.outcome import stating
 from zadapter.errors import ConflictError, UnknownOutcomeError, ZadapterError
@@ -144,6 +144,6 @@ def outcome_of(log, rewrite, backoff=None):
     """Publish a rewrite, and return the result or zadapter's error."""
     try:
         with stating():
-            return publish(log, rewrite, Attempts(backoff, Time().clock))
+            return commit_change(log, rewrite, Attempts(backoff, Time().clock))
     except ZadapterError as error:
         return error

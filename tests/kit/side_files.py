@@ -17,8 +17,8 @@ class Memory:
         self.times, self.now = {}, datetime.now(timezone.utc)
         self.root = root
 
-    def listed(self, folder):
-        self._check("listed")
+    def list_modification_times(self, folder):
+        self._check("list_modification_times")
         names = {path: path.rpartition("/")[2] for path in self.files if path.startswith(folder)}
         return {name: milliseconds(self.times[path]) for path, name in names.items()}
 
@@ -34,8 +34,8 @@ class Memory:
         self._check("delete")
         self.files.pop(path, None)
 
-    def staged(self, write):
-        self._check("staged")
+    def list_staged(self, write):
+        self._check("list_staged")
         return self.writes.get(write.id, [])
 
     def is_named(self, write, after, until):

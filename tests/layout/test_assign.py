@@ -49,7 +49,7 @@ def test_a_tree_by_hand(root, number, text, leaf, file, place):
 
     assert found.tolist() == [leaf]
     assert assign.files(BY_HAND, found, np.array([0])).tolist() == [file]
-    assert assign.places(BY_HAND, found).tolist() == [place]
+    assert assign.leaf_positions(BY_HAND, found).tolist() == [place]
 
 
 def test_rows_of_a_heavy_leaf_are_dealt_out():
@@ -121,7 +121,7 @@ def test_row_groups_cut_each_file_evenly_along_the_curve(row_groups):
     columns = list(np.random.default_rng(2).integers(0, 1_000, (2, 5_000)))
     layout = fitted(columns, 7, row_groups=row_groups)
     leaf, file = placed(layout, columns)
-    place = assign.places(layout, leaf)
+    place = assign.leaf_positions(layout, leaf)
 
     found = assign.row_groups(layout, leaf, file, np.full(layout.files, layout.request.row_groups))
 

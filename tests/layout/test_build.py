@@ -270,7 +270,7 @@ def test_grids_number_the_cells_of_ranks(curve, positions, columns, size):
     ranks = [random.permutation(2_048) for _ in range(columns)]
 
     layout = fitted(ranks, 4, curve=curve)
-    places = assign.places(layout, placed(layout, ranks)[0])
+    places = assign.leaf_positions(layout, placed(layout, ranks)[0])
 
     assert np.array_equal(places, positions(np.stack(ranks, axis=1) >> 11 - size, size))
     if curve == "hilbert":

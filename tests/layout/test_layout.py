@@ -146,8 +146,8 @@ def test_ids_are_equal_where_trees_are():
     assert len({layout, *others}) == 1 + len(others)
     assert {len(other.id) for other in others} == {32}
     assert all(other.id.startswith(other.request.id) for other in others)
-    assert layout == layout.regrained([1]) == Layout.from_json(layout.to_json())
-    assert layout.id == layout.regrained([1]).id
+    assert layout == layout.regrain([1]) == Layout.from_json(layout.to_json())
+    assert layout.id == layout.regrain([1]).id
     assert layout != layout.id
 
 
@@ -159,7 +159,7 @@ def test_regraining_joins_neighbouring_files(drawn, files):
     grain = [min(new, old) for new, old in zip(files, layout.grain().tolist(), strict=True)]
     starts = np.cumsum(grain) - grain
 
-    new = layout.regrained(files)
+    new = layout.regrain(files)
 
     assert new.grain().tolist() == grain
     assert new.files == sum(grain)
@@ -177,7 +177,7 @@ def test_regraining_keeps_sizes_even():
     """Nine files become four: none holds fewer than two, or more than three, of them."""
     values = np.arange(900)
 
-    layout = fitted([values], 9).regrained([4])
+    layout = fitted([values], 9).regrain([4])
 
     rows = np.bincount(placed(layout, [values])[1])
     assert sorted(rows) == [200, 200, 200, 300]
@@ -187,8 +187,8 @@ def test_regraining_twice_finds_files_for_every_root():
     """A root that was left out gets one file again, rather than none to go to."""
     layout = fitted([np.arange(8)], [2, 2], roots=[("a",), ("b",)], root_of=np.arange(8) % 2)
 
-    assert layout.regrained([0, 2]).grain().tolist() == [0, 2]
-    assert layout.regrained([0, 2]).regrained([2, 1]).grain().tolist() == [1, 1]
+    assert layout.regrain([0, 2]).grain().tolist() == [0, 2]
+    assert layout.regrain([0, 2]).regrain([2, 1]).grain().tolist() == [1, 1]
 
 
 names = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=3, unique=True)

@@ -42,7 +42,8 @@ def test_row_groups_that_begin_within_a_box_stay_narrow():
     leaf, file = placed(layout, columns)
 
     wound, zorder = (
-        share_by_row_groups(columns, file, place) for place in (assign.places(layout, leaf), leaf)
+        share_by_row_groups(columns, file, place)
+        for place in (assign.leaf_positions(layout, leaf), leaf)
     )
 
     assert wound < 0.95 * zorder

@@ -99,7 +99,7 @@ def test_a_query_of_one_column(low, high, is_read):
 
 def test_files_count_by_their_rows():
     """Skipping a large file saves more than skipping a small one."""
-    boxes = predict.joined([one_file([1], [1], rows=30), one_file([2], [2], rows=10)])
+    boxes = predict.concat_boxes([one_file([1], [1], rows=30), one_file([2], [2], rows=10)])
 
     assert predict.share_read(boxes, np.array([[[1, 1]], [[2, 2]], [[1, 2]], [[3, 3]]])) == 0.5
     assert predict.share_read(boxes, np.empty((0, 1, 2), np.int64)) == 0.0

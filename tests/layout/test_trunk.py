@@ -16,7 +16,7 @@ WIDE = [pa.array(RANDOM.random(8_000)), pa.array(RANDOM.zipf(1.4, 8_000))]
 
 
 def trunk_of(columns, boxes, **options):
-    return Trunk(boxes).fitted(request(len(columns), **options), columns)
+    return Trunk(boxes).fit(request(len(columns), **options), columns)
 
 
 def placed(trunk, layout, columns):
@@ -99,7 +99,7 @@ def test_a_shortened_trunk_has_the_first_levels():
     """As many as there are files for; one without levels stays as it is."""
     trunk = trunk_of(WIDE, 16)
 
-    assert trunk.shortened(11).levels == trunk.levels[:3]
-    assert trunk.shortened(1).levels == ()
-    assert trunk.shortened(100).levels == trunk.levels
-    assert Trunk(16).shortened(3).boxes == 16
+    assert trunk.shorten(11).levels == trunk.levels[:3]
+    assert trunk.shorten(1).levels == ()
+    assert trunk.shorten(100).levels == trunk.levels
+    assert Trunk(16).shorten(3).boxes == 16

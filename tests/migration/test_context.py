@@ -10,13 +10,13 @@ import pytest
 from tests.kit.builders import file_table, snapshot
 from zadapter.backend.format import Format
 from zadapter.errors import StaleRewriteError, UnsupportedError, UsageError
-from zadapter.migration.context import check_apart, loading, unchanged
-from zadapter.migration.in_place import _checked as checked
+from zadapter.migration.context import build_load, check_apart, has_same_files
+from zadapter.migration.in_place import _check_footers as checked
 from zadapter.migration.in_place import _cut as cut
 from zadapter.migration.in_place import _files_to_open as files_to_open
 from zadapter.migration.in_place import _reasons as reasons
 from zadapter.migration.in_place import _with_bounds as with_bounds
-from zadapter.spark.compat.rebase_settings import MOVING
+from zadapter.spark.compat.spark_api import MOVING
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
 from zadapter.table.snapshot import Source, Staged
@@ -34,7 +34,7 @@ def at(location):
 
 def load(**said):
     staged = Staged(paths={}, files=file_table(["new"]))
-    return loading(replace(BARE, source=lambda: SOURCE, **said), [staged], SOURCE)
+    return build_load(replace(BARE, source=lambda: SOURCE, **said), [staged], SOURCE)
 
 
 def footer(rows, type_="int64"):
@@ -61,7 +61,7 @@ def test_more_rows_go_on_top_of_what_others_have_added():
     head = replace(BARE, source=lambda: SOURCE, version=9)
     before = load()
 
-    after, left = before.rebased(head, file_table(["of somebody else"]))
+    after, left = before.rebase(head, file_table(["of somebody else"]))
 
     assert after == replace(before, base=head)
     assert after.id == before.id
@@ -79,7 +79,7 @@ def test_more_rows_go_on_top_of_what_others_have_added():
 def test_rows_that_somebody_else_has_carried_are_not_carried_again(said):
     """Nor into a table that is another one by now."""
     with pytest.raises(StaleRewriteError):
-        load().rebased(replace(BARE, **said), file_table([]))
+        load().rebase(replace(BARE, **said), file_table([]))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,9 @@ def test_the_first_file_that_is_unfit_is_named():
 def test_a_schema_is_looked_at_once(monkeypatch):
     """Tables have many files and few schemas."""
     seen = []
-    monkeypatch.setattr("zadapter.migration.in_place.unfit", lambda *said: seen.append(said))
+    monkeypatch.setattr(
+        "zadapter.migration.in_place.find_mismatch", lambda *said: seen.append(said)
+    )
 
     rows_of([1, 2, 3], [footer(1), footer(2), footer(3, "int32")])
 
@@ -220,7 +222,7 @@ def test_a_version_without_other_files_is_no_news(had, now, same):
         origin=replace(SOURCE, version=now), transfer=SimpleNamespace(files=Old().files(now))
     )
 
-    assert unchanged(context, source_table, had) == same
+    assert has_same_files(context, source_table, had) == same
 
 
 def test_all_files_without_a_count_are_opened_and_some_others():
@@ -267,7 +269,9 @@ def moments(bounds, type_=None):
         [value, value, none, none, flags], fields=list(file_stats.column_type(type_))
     )
     field = file_stats.schema({("t",): type_}, {}).field("stats")
-    return file_stats.replaced(file_table(["f"]), field, file_stats.structs([child], field.type, 1))
+    return file_stats.replace_column(
+        file_table(["f"]), field, file_stats.structs([child], field.type, 1)
+    )
 
 
 def test_bounds_of_moments_that_a_log_has_cut_are_those_of_footers():

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from zadapter.base.key_types import BINARY, DECIMAL, FLOAT, KEY_TYPES, KINDS, TIMESTAMP
-from zadapter.table.compatibility import unfit
+from zadapter.table.compatibility import find_mismatch
 from zadapter_parquet.store.hive_names import FOLDER_KINDS, is_folder_type
 
 
@@ -29,6 +29,6 @@ def test_files_of_arrow_hold_every_key_type(row):
     def fits(other):
         name = "decimal(38,0)" if other.kind is DECIMAL else other.name
         column = {"name": "c", "type": name, "nullable": True, "metadata": {}}
-        return unfit(footer, [column], set()) is None
+        return find_mismatch(footer, [column], set()) is None
 
     assert [other.name for other in KEY_TYPES if fits(other)] == [row.name]

@@ -15,11 +15,11 @@ from zadapter.errors import (
     UsageError,
     VersionExpiredError,
 )
-from zadapter.migration.context import loading as loading_change
+from zadapter.migration.context import build_load as loading_change
 from zadapter.table.snapshot import Source, Staged
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition
-from zadapter_parquet.format.entries import Operation, decode, digest, encode
-from zadapter_parquet.log.commit_entries import following
+from zadapter_parquet.format.entries import LogOperation, decode, digest, encode
+from zadapter_parquet.log.commit_entries import build_next
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version
 from zadapter_parquet.log.snapshot import snapshot as at
@@ -34,7 +34,7 @@ LONG = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
 
 def test_an_entry_keeps_where_the_table_came_from():
     """And what no file can say."""
-    entry = replace(ENTRY, operation=Operation.MIGRATE, source=SOURCE, properties=PROPERTIES)
+    entry = replace(ENTRY, operation=LogOperation.MIGRATE, source=SOURCE, properties=PROPERTIES)
 
     assert decode(encode(entry), 0) == entry
     assert decode(encode(entry), 0).source == SOURCE
@@ -94,7 +94,7 @@ def test_a_table_appears_with_all_of_its_files(files):
     assert loaded(load_) == 0
     entry = Log(files, "t").head()
     assert (entry.files, entry.size, entry.rows) == (3, 3, 3)
-    assert (entry.operation, entry.transaction) == (Operation.MIGRATE, load_.id)
+    assert (entry.operation, entry.transaction) == (LogOperation.MIGRATE, load_.id)
     assert (entry.source, entry.properties) == (SOURCE, {**PROPERTIES, "comment": "all"})
     assert define(head(files)).comment == "all"
 
@@ -168,7 +168,7 @@ def test_another_table_in_the_same_place_is_not_dropped(files):
     with pytest.raises(ConflictError, match="it was not dropped"):
         loading.drop(files, "t", "ours")
 
-    assert Log(files, "t").head().operation is Operation.MIGRATE
+    assert Log(files, "t").head().operation is LogOperation.MIGRATE
 
 
 def test_a_table_that_is_dropped_takes_nothing_along(files):
@@ -179,7 +179,7 @@ def test_a_table_that_is_dropped_takes_nothing_along(files):
 
     drop(files)
 
-    left = {file.path for file in files.listed()}
+    left = {file.path for file in files.list_files()}
     assert left >= set(theirs.files["path"].to_pylist())
     assert not left & set(ours.files["path"].to_pylist())
     assert loaded(load_of(rival, theirs)) == 2
@@ -203,20 +203,20 @@ def test_whoever_adds_a_version_while_the_table_is_dropped_keeps_it(files, monke
     def rival(self):
         found = head(self)
         monkeypatch.undo()
-        log.claim(following(log, found, Operation.APPEND, transaction="b"))
+        log.claim(build_next(log, found, LogOperation.APPEND, transaction="b"))
         return found
 
     monkeypatch.setattr(Log, "head", rival)
     with pytest.raises(ConflictError):
         drop(files)
-    assert [entry.transaction for entry in log.between(0, 1)] == ["b"]
+    assert [entry.transaction for entry in log.entries_between(0, 1)] == ["b"]
 
 
 def test_whoever_has_looked_before_the_drop_adds_nothing_after_it(files):
     """Neither to nothing nor to the table that comes next."""
     loaded(load_of(pending(files)))
     log = Log(files, "t")
-    late = following(log, log.head(), Operation.APPEND, transaction="late")
+    late = build_next(log, log.head(), LogOperation.APPEND, transaction="late")
 
     drop(files)
 
@@ -235,10 +235,10 @@ def test_whoever_comes_after_a_log_was_removed_by_hand_is_told(files):
     loaded(load_of(pending(files)))
     log = Log(files, "t")
     found = log.head()
-    files.delete([file.path for file in files.listed("_zadapter/log")])
+    files.delete([file.path for file in files.list_files("_zadapter/log")])
 
     with pytest.raises(UnknownTableError, match="removed by another program"):
-        following(log, found, Operation.APPEND, transaction="c")
+        build_next(log, found, LogOperation.APPEND, transaction="c")
     assert not log.exists()
 
 

@@ -21,7 +21,7 @@ from zadapter.errors import (
     UnsupportedError,
 )
 from zadapter_parquet.format.entries import FORMAT, decode, digest, encode
-from zadapter_parquet.format.paths import checked
+from zadapter_parquet.format.paths import check_path
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import HINT, Log, path_of
 from zadapter_parquet.store.contract import Outcome, probe
@@ -86,14 +86,14 @@ def test_a_newer_format_is_refused():
 )  # fmt: skip
 def test_a_path_that_may_lead_out_is_refused(path):
     with pytest.raises(CorruptLogError):
-        checked(path)
+        check_path(path)
 
 
 @pytest.mark.parametrize(
     "path", ["a.parquet", "p=a%2Fb/x y.parquet", "ü=é/#1?.parquet", "a..b/c%d", "p=../x"]
 )
 def test_a_path_within_the_table_is_as_it_is(path):
-    assert checked(path) == path
+    assert check_path(path) == path
 
 
 @pytest.mark.parametrize("hint", [None, b"", b"torn", b"-5", b"70", b"99999", b"null", b"1e999"])
@@ -139,7 +139,7 @@ def test_a_link_out_of_the_table_is_not_followed(tmp_path):
     (tmp_path / "table" / "link").symlink_to(tmp_path)
     files = LocalFiles(tmp_path / "table")
 
-    for act in (files.read, files.size, files.opened, lambda path: files.delete([path])):
+    for act in (files.read, files.size, files.open_file, lambda path: files.delete([path])):
         with pytest.raises(CorruptLogError, match="outside the table"):
             act("link/secret")
     assert (tmp_path / "secret").exists()
@@ -208,7 +208,7 @@ def test_eight_processes_claim_versions_at_once(tmp_path, log):
 
     assert [racer.wait(timeout=300) for racer in racers] == [0] * 8
     assert log.head().version == 200
-    assert len({entry.transaction for entry in log.between(-1, 200)}) == 201
+    assert len({entry.transaction for entry in log.entries_between(-1, 200)}) == 201
 
 
 class Outage(MemoryStore):
@@ -280,6 +280,6 @@ def test_an_entry_that_is_missing_hides_no_version(files, log, lost):
 def test_the_stats_of_two_versions_are_never_the_same_file(files):
     """What one version no longer needs, a clean-up may be about to delete."""
     table = table_of(["a.parquet"])
-    first, second = (stats_table.rewritten(files, (), set(), table) for _ in range(2))
+    first, second = (stats_table.rewrite_parts(files, (), set(), table) for _ in range(2))
 
     assert first[0].path != second[0].path

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from zadapter.errors import UnsupportedError
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_parquet.store import hive_names
-from zadapter_parquet.store.contract import Found
+from zadapter_parquet.store.contract import ListedFile
 from zadapter_parquet.store.hive_names import NULL
 from zadapter_parquet.store.partition_folders import folders_of, partition_columns
 
@@ -34,7 +34,7 @@ COLUMNS = st.sampled_from(["zip", "zip code", "zip%20code", "_c", "ü", "%C3%BC"
 
 
 def found(paths):
-    return [Found(path=path, size=1, modified=0) for path in paths]
+    return [ListedFile(path=path, size=1, modified=0) for path in paths]
 
 
 def types_of(files):
@@ -73,7 +73,7 @@ def test_folders_stay_as_they_are_or_are_refused(column, texts):
     except UnsupportedError as error:
         refused = str(error)
         assert any(repr(folder) in refused or folder in refused for folder in folders)
-        unescaped = [hive_names.unescaped(text) for text in texts]
+        unescaped = [hive_names.unescape(text) for text in texts]
         assert len({*unescaped}) < len(texts) or NULL in {
             value for value, text in zip(unescaped, texts, strict=True) if text != NULL
         }
@@ -86,25 +86,25 @@ def test_folders_stay_as_they_are_or_are_refused(column, texts):
         assert (value is None) == (text == NULL)
         assert value is None or pa.types.is_string(type_) or str(value) == text
     for folder in folders:
-        assert kept.kept([as_spark_writes(folder, types)]).popitem()[1] == folder
+        assert kept.match_folders([as_spark_writes(folder, types)]).popitem()[1] == folder
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4, unique=True))
 def test_folders_of_two_columns_stay_as_they_are_or_are_refused(pairs):
     folders = [f"a={one}/b={two}" for one, two in pairs]
-    assume(not any(hive_names.unescaped(t) == NULL != t for pair in pairs for t in pair))
+    assume(not any(hive_names.unescape(t) == NULL != t for pair in pairs for t in pair))
     types = types_of(found(f"{folder}/1.parquet" for folder in folders))
     try:
         kept = folders_of((f"{folder}/1.parquet" for folder in folders), types)
     except UnsupportedError:
-        assert len({tuple(map(hive_names.unescaped, pair)) for pair in pairs}) < len(pairs)
+        assert len({tuple(map(hive_names.unescape, pair)) for pair in pairs}) < len(pairs)
         return
     for folder in folders:
-        assert kept.kept([as_spark_writes(folder, types)]).popitem()[1] == folder
+        assert kept.match_folders([as_spark_writes(folder, types)]).popitem()[1] == folder
 
 
 def test_a_new_value_gets_the_folder_that_spark_names():
-    kept = folders_of(["k=a%20b/1.parquet"], {"k": pa.string()}).kept(["k=a b", "k=c%3Ad"])
+    kept = folders_of(["k=a%20b/1.parquet"], {"k": pa.string()}).match_folders(["k=a b", "k=c%3Ad"])
 
     assert kept == {"k=a b": "k=a%20b", "k=c%3Ad": "k=c%3Ad"}
 
@@ -115,14 +115,14 @@ def test_the_names_of_visible_folders_take_precedence():
 
     for order in (paths, paths[::-1]):
         kept = folders_of(order, {"k": pa.string()})
-        assert kept.kept(["k=a b"]) == {"k=a b": "k=a%20b"}
-    assert folders_of(paths[:1], {"k": pa.string()}).kept(["k=a b"]) == {"k=a b": "k=a b"}
+        assert kept.match_folders(["k=a b"]) == {"k=a b": "k=a%20b"}
+    assert folders_of(paths[:1], {"k": pa.string()}).match_folders(["k=a b"]) == {"k=a b": "k=a b"}
 
 
 def test_two_folders_that_an_older_release_took_for_one_number_are_not_merged():
     """Its log says that the column is an integer, but the rows came from two folders."""
     integer = {"zip": pa.int32()}
-    assert folders_of(["zip=01001/1.parquet"], integer).kept(["zip=1001"]) == {
+    assert folders_of(["zip=01001/1.parquet"], integer).match_folders(["zip=1001"]) == {
         "zip=1001": "zip=01001"
     }
 
@@ -173,7 +173,7 @@ def test_folders_that_spark_does_not_read_whole_are_refused_by_name(paths, says)
 def test_what_spark_skips_is_not_listed():
     """Hidden names, files that are being copied, and empty files; not columns such as _c."""
     skipped = ["_SUCCESS", "_metadata", ".a.parquet.crc", "_old/a", ".b/a", "c.parquet._COPYING_"]
-    files = [*found([*skipped, "_c=1/a.parquet", "x"]), Found(path="p=2", size=0, modified=0)]
+    files = [*found([*skipped, "_c=1/a.parquet", "x"]), ListedFile(path="p=2", size=0, modified=0)]
 
     assert [file.path for file in hive_names.visible(files)] == ["_c=1/a.parquet", "x"]
 

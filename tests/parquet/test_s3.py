@@ -53,7 +53,7 @@ def test_a_server_without_a_scheme_and_tls():
     ],
 )  # fmt: skip
 def test_what_hadoop_throws_says_what_to_do(cause, error, words):
-    explained = translate_errors.explain("s3a://b/t", [FAILED, cause])
+    explained = translate_errors.translate_error("s3a://b/t", [FAILED, cause])
 
     assert type(explained) is error
     assert words in str(explained)
@@ -61,7 +61,7 @@ def test_what_hadoop_throws_says_what_to_do(cause, error, words):
 
 
 def test_a_session_that_has_ended_is_no_store_that_does_not_answer():
-    explained = translate_errors.explain(
+    explained = translate_errors.translate_error(
         "t", ["ConnectionRefusedError: [Errno 111] Connection refused"]
     )
 

@@ -11,7 +11,7 @@ from tests.kit.builders import snapshot
 from tests.parquet.kit.log import ENTRY
 from zadapter.table.spec import FILE_SIZE, RETENTION, Definition, Note, PartitionField, Status
 from zadapter_parquet.log.snapshot import Version
-from zadapter_parquet.operations.loading import accept, define
+from zadapter_parquet.operations.loading import adapt_definition, define
 
 TYPES = [
     "boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp",
@@ -38,16 +38,16 @@ def defined(**said):
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_types_that_files_have_stay(type_):
-    assert accept(of(type_)) == of(type_)
+    assert adapt_definition(of(type_)) == of(type_)
 
 
 @pytest.mark.parametrize("type_", ["varchar(3)", "char(3)"])
 def test_texts_lose_their_limit(type_):
-    assert accept(of(type_)).columns == of("string").columns
+    assert adapt_definition(of(type_)).columns == of("string").columns
 
 
 def test_types_without_a_match_are_refused():
-    assert [item.what for item in accept(of("long", "variant")).refused] == ["column c1"]
+    assert [item.what for item in adapt_definition(of("long", "variant")).refused] == ["column c1"]
 
 
 STRICT = {"type": "struct", "fields": [column("long", "x", nullable=False)]}
@@ -64,20 +64,20 @@ STRICT = {"type": "struct", "fields": [column("long", "x", nullable=False)]}
 )
 def test_not_null_is_lost_however_deep(strict):
     """Spark's reader takes all of it for nullable: what it reads would fit no stricter type."""
-    made = accept(Definition(columns=(strict,)))
+    made = adapt_definition(Definition(columns=(strict,)))
 
     assert made.items == (
         Note("NOT NULL", Status.LOST, "readers of Parquet files treat all columns as nullable"),
     )
     assert '"nullable": false' not in json.dumps(made.columns)
     assert '"containsNull": false' not in json.dumps(made.columns)
-    assert accept(replace(made, items=())).items == ()
+    assert adapt_definition(replace(made, items=())).items == ()
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_folders_say_the_values_of_some_types(type_):
     """Those whose text is the value, and has no colon."""
-    cut = accept(of(type_, "long", partition=(PartitionField("c0", ("c0",)),)))
+    cut = adapt_definition(of(type_, "long", partition=(PartitionField("c0", ("c0",)),)))
     said = type_ not in {"float", "double", "timestamp", "timestamp_ntz", "binary"}
 
     assert [each.name for each in cut.partition] == (["c0"] if said else [])
@@ -89,7 +89,7 @@ def test_folders_are_not_cut_by_what_their_names_cannot_say():
     """An empty text would come back as null."""
     cut = of("string", "long", partition=(PartitionField("c0", ("c0",)),))
 
-    made = accept(replace(cut, unrepresentable=frozenset({"c0"})))
+    made = adapt_definition(replace(cut, unrepresentable=frozenset({"c0"})))
 
     assert made.partition == ()
     assert [item.how for item in made.items] == [
@@ -103,7 +103,7 @@ def test_a_column_stays_for_the_files():
         "long", "long", partition=(PartitionField("c0", ("c0",)), PartitionField("c1", ("c1",)))
     )
 
-    made = accept(cut)
+    made = adapt_definition(cut)
 
     assert [each.name for each in made.partition] == ["c0"]
 
@@ -111,7 +111,7 @@ def test_a_column_stays_for_the_files():
 def test_folders_are_cut_by_whole_columns():
     cut = (PartitionField("d", ("c0",), "day"), PartitionField("c1.x", ("c1", "x")))
 
-    made = accept(of("date", STRICT, partition=cut))
+    made = adapt_definition(of("date", STRICT, partition=cut))
 
     assert made.partition == ()
     assert [item.what for item in made.items if "partition field" in item.what] == [
@@ -121,7 +121,7 @@ def test_folders_are_cut_by_whole_columns():
 
 
 def test_properties_are_kept_by_the_names_that_all_formats_know():
-    assert accept(of("long", properties=PROPERTIES)).properties == PROPERTIES
+    assert adapt_definition(of("long", properties=PROPERTIES)).properties == PROPERTIES
 
 
 def test_a_table_says_again_what_it_was_told():
@@ -140,6 +140,6 @@ def test_a_table_says_again_what_it_was_told():
 
 def test_columns_that_differ_in_case_only_are_refused():
     """DuckDB and Spark by default take them for one."""
-    (item,) = accept(Definition(columns=(column("long", "a"), column("long", "A")))).items
+    (item,) = adapt_definition(Definition(columns=(column("long", "a"), column("long", "A")))).items
 
     assert (item.what, item.status) == ("column a", Status.REFUSED)

@@ -35,7 +35,7 @@ def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
         for path in folder.hidden("data"):
             os.utime(path, (0, 0))
         with monkeypatch.context() as patch:
-            once(patch, "_listed_in", lambda f=folder, b=base, s=staged: f.add(b, s), at=at)
+            once(patch, "_list_paths", lambda f=folder, b=base, s=staged: f.add(b, s), at=at)
             folder.vacuum(timedelta(0))
 
         assert folder.rows() == [0, 1, 2, 3, 5]
@@ -43,11 +43,11 @@ def test_what_lands_during_a_clean_up_stays(monkeypatch, tmp_path):
 
 def test_a_version_that_was_replaced_during_a_clean_up_stays(monkeypatch, tmp_path):
     """Although the clocks of those who write are a day behind."""
-    folder, real = made(tmp_path / "table"), commit_entries.now
+    folder, real = made(tmp_path / "table"), commit_entries.current_time
 
     def append(number):
         with monkeypatch.context() as patch:
-            patch.setattr(commit_entries, "now", lambda: real() - DAY)
+            patch.setattr(commit_entries, "current_time", lambda: real() - DAY)
             folder.append([number])
 
     append(4)

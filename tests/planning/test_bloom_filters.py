@@ -8,7 +8,7 @@ from tests.kit.builders import request
 from tests.planning.test_maintenance import A_RUN, ASKED, paths, raw, run, table_of
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import LAST
-from zadapter.planning.file_size import kept_bloom_filters, of_cold, other_bloom_filters
+from zadapter.planning.file_size import find_bloom_filters, other_bloom_filters, request_for_cold
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, Renewal
 
@@ -65,16 +65,16 @@ def test_filters_are_kept_as_last_asked_for():
     stored = {each.id: Layout.uncut(each) for each in (ASKED, FILTERED)}
     files = table_of(*run(A_RUN, 3), *run(FILTERED.id + "c" * 16, 2))
 
-    assert kept_bloom_filters(files, stored) == ()
-    assert kept_bloom_filters(files, stored | {LAST: stored[FILTERED.id]}) == (("c1",),)
-    assert kept_bloom_filters(table_of(raw()), {LAST: stored[FILTERED.id]}) == (("c1",),)
+    assert find_bloom_filters(files, stored) == ()
+    assert find_bloom_filters(files, stored | {LAST: stored[FILTERED.id]}) == (("c1",),)
+    assert find_bloom_filters(table_of(raw()), {LAST: stored[FILTERED.id]}) == (("c1",),)
 
 
 def test_only_filters_differ_of_outdated_files():
     """Cold files too have other filters; another curve is another layout."""
-    others = [ASKED, of_cold(ASKED), FILTERED, request(2, curve="zorder")]
+    others = [ASKED, request_for_cold(ASKED), FILTERED, request(2, curve="zorder")]
     stored = {each.id: Layout.uncut(each) for each in others}
     files = table_of(*(file for each in others for file in run(each.id + "d" * 16, 1)))
 
-    assert other_bloom_filters(files, stored, FILTERED) == {ASKED.id, of_cold(ASKED).id}
+    assert other_bloom_filters(files, stored, FILTERED) == {ASKED.id, request_for_cold(ASKED).id}
     assert other_bloom_filters(files, stored, ASKED) == {FILTERED.id}

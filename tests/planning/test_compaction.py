@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import MIB, file_table
-from zadapter.planning.compaction import compaction, joined_files
+from zadapter.planning.compaction import compaction, group_files
 from zadapter.planning.maintenance import Limits
 
 TARGET = 16 * MIB
@@ -23,7 +23,7 @@ def chosen(files, limits=NONE, partition=()):
 
 
 def names_of(job):
-    return names(joined_files(job, TARGET))
+    return names(group_files(job, TARGET))
 
 
 def stats_of(low, high):

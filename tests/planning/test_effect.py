@@ -2,7 +2,7 @@
 
 import pytest
 
-from zadapter.planning.effect import Effect, by_row_group, saved
+from zadapter.planning.effect import Effect, compute_gain, row_group_shares
 
 
 def effect(files=(10, 10), shares=(1.0, 1.0), row_groups=(None, None), rows=100, **facts):
@@ -58,9 +58,9 @@ def test_shares_of_several_rewrites_are_weighed_by_rows():
         effect(row_groups=(0.4, 0.0), rows=300),
     )
 
-    assert by_row_group([one, three]) == pytest.approx((0.5, 0.1))
-    assert by_row_group([one, effect()]) is None
-    assert by_row_group([]) is None
+    assert row_group_shares([one, three]) == pytest.approx((0.5, 0.1))
+    assert row_group_shares([one, effect()]) is None
+    assert row_group_shares([]) is None
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_shares_of_several_rewrites_are_weighed_by_rows():
 )
 def test_what_rewrites_save_is_counted_as_it_is_judged(effects, shares, gain):
     """By row group where these change; what filters read elsewhere in the table is counted, too."""
-    assert saved([effect(**each) for each in effects], *shares, 100) == pytest.approx(gain)
+    assert compute_gain([effect(**each) for each in effects], *shares, 100) == pytest.approx(gain)

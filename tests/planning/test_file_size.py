@@ -10,8 +10,8 @@ from zadapter.planning.file_size import (
     FILES,
     LARGEST,
     SMALLEST,
-    chosen_file_size,
-    stored_requests,
+    choose_file_size,
+    find_requests,
     target_file_size,
 )
 
@@ -62,12 +62,12 @@ def test_a_table_keeps_the_size_it_was_clustered_with():
     )
 
     def chosen(columns, curve):
-        return chosen_file_size(files, stored, columns, curve, None)
+        return choose_file_size(files, stored, columns, curve, None)
 
     assert chosen([("c0",)], Curve.ADAPTIVE) == 2 * MIB
     assert chosen([("c0",)], Curve.ZORDER) == 3 * MIB
     assert chosen([("c1",)], Curve.ADAPTIVE) == target_file_size(111 * MIB)
-    assert chosen_file_size(files, {}, [("c0",)], Curve.ADAPTIVE, None) == 2 * MIB
+    assert choose_file_size(files, {}, [("c0",)], Curve.ADAPTIVE, None) == 2 * MIB
 
 
 def test_an_append_does_not_change_the_size():
@@ -87,7 +87,7 @@ def test_the_size_is_that_of_most_bytes_of_all_layouts_of_a_request():
     )
 
     def chosen(limit):
-        return chosen_file_size(files, stored, [("c0",)], Curve.ADAPTIVE, limit)
+        return choose_file_size(files, stored, [("c0",)], Curve.ADAPTIVE, limit)
 
     assert chosen(None) == 2 * MIB
     assert chosen(MIB) == MIB
@@ -99,5 +99,5 @@ def test_a_request_is_known_when_none_of_its_cuts_were_stored():
     files = file_table(["a", "b", "c"], layouts=[layout.id for layout in nights])
     stored = {nights[0].request.id: Layout.uncut(nights[0].request)}
 
-    assert list(stored_requests(files, stored)) == [nights[0].request]
-    assert list(stored_requests(files, {})) == [None]
+    assert list(find_requests(files, stored)) == [nights[0].request]
+    assert list(find_requests(files, {})) == [None]

@@ -11,7 +11,7 @@ from typing import get_type_hints
 import pytest
 
 import zadapter
-from zadapter.base.local_paths import VARIABLES
+from zadapter.base.locations import VARIABLES
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.planning.options import OPTIONS, Options, default_of
 

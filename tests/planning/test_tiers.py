@@ -9,14 +9,14 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, request
 from zadapter.planning.file_groups import jobs
-from zadapter.planning.file_size import COLD, heaviest_request, of_cold, usual
+from zadapter.planning.file_size import COLD, heaviest_request, request_for_cold, request_of_table
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, groups_of
 from zadapter.planning.tiers import Tiers
 
 ASKED = request(2)
 A_RUN, B_RUN = (ASKED.id + digit * 16 for digit in "ab")
-COLD_RUN, OTHER_COLD = (of_cold(ASKED).id + digit * 16 for digit in "cd")
+COLD_RUN, OTHER_COLD = (request_for_cold(ASKED).id + digit * 16 for digit in "cd")
 DAY = 86_400
 TIERS = Tiers(
     column=("day",),
@@ -164,9 +164,9 @@ def test_every_file_is_chosen_once_at_most(limit):
 def test_the_layout_of_the_table_is_not_that_of_its_cold_files():
     """So the next call does not make files larger still."""
     cold = fitted([[1, 2, 3]], 2)
-    cold = replace(cold, request=of_cold(cold.request))
+    cold = replace(cold, request=request_for_cold(cold.request))
     files = file_table(["0"], sizes=[9], layouts=[cold.id])
 
-    assert heaviest_request(files, {cold.id: cold}) == usual(cold.request)
-    assert usual(of_cold(ASKED)) == ASKED == usual(ASKED)
-    assert type(ASKED).from_dict(of_cold(ASKED).to_dict()) == of_cold(ASKED)
+    assert heaviest_request(files, {cold.id: cold}) == request_of_table(cold.request)
+    assert request_of_table(request_for_cold(ASKED)) == ASKED == request_of_table(ASKED)
+    assert type(ASKED).from_dict(request_for_cold(ASKED).to_dict()) == request_for_cold(ASKED)

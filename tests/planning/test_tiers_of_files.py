@@ -89,7 +89,7 @@ def test_files_without_stats_of_the_column_are_warm():
     table = file_table(["0"], sizes=[1])
 
     assert TIERS.of(table).tolist() == [WARM]
-    assert TIERS.named(table)["tier"].to_pylist() == ["warm"]
+    assert TIERS.add_tier(table)["tier"].to_pylist() == ["warm"]
 
 
 def test_types_without_an_age():

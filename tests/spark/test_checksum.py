@@ -6,8 +6,14 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from zadapter.spark.checksum import Totals, by_file, observed, together, watched
-from zadapter.spark.checksum import whole as whole_of
+from zadapter.spark.checksum import (
+    RowTotals,
+    add_totals,
+    observe_totals,
+    read_observation,
+    sum_by_file,
+)
+from zadapter.spark.checksum import compute_totals as whole_of
 
 NESTED = (
     "id int, a array<int>, s struct<x: int, y: int>, m map<string, int>, "
@@ -30,7 +36,7 @@ def of(spark, rows, schema):
 
 
 def whole(rows, conditions=()):
-    return together(list(by_file(rows, conditions).values()), len(conditions))
+    return add_totals(list(sum_by_file(rows, conditions).values()), len(conditions))
 
 
 def test_order_and_partitions_do_not_matter(spark, rows):
@@ -50,19 +56,19 @@ def test_files_add_up_to_the_whole(spark, rows, tmp_path):
         kept.repartition(number).write.mode("overwrite").parquet(str(tmp_path / str(number)))
     one, three = (spark.read.parquet(str(tmp_path / str(n))) for n in (1, 3))
 
-    found = by_file(three, conditions)
+    found = sum_by_file(three, conditions)
 
     assert len(found) == 3
     assert all(name.endswith(".parquet") for name in found)
-    assert together(list(found.values()), 3) == whole(one, conditions)
+    assert add_totals(list(found.values()), 3) == whole(one, conditions)
     assert whole(one, conditions).matches == (rows.count(), 0, 0)
 
 
 def test_no_rows_add_up_to_nothing(spark):
     nothing = spark.createDataFrame([], "a int")
 
-    assert whole(nothing, [F.lit(True)]) == Totals(0, "0" * 48, (0,))  # noqa: FBT003
-    assert together([], 2) == Totals(0, "0" * 48, (0, 0))
+    assert whole(nothing, [F.lit(True)]) == RowTotals(0, "0" * 48, (0,))  # noqa: FBT003
+    assert add_totals([], 2) == RowTotals(0, "0" * 48, (0, 0))
 
 
 @pytest.mark.parametrize("number", range(len(ROWS)))
@@ -114,7 +120,7 @@ def test_each_value_has_its_own_checksum(spark, tmp_path, schema, values):
     )
     rows.repartition(1).write.partitionBy("n").parquet(str(tmp_path / "t"))
 
-    found = by_file(spark.read.parquet(str(tmp_path / "t")).drop("n"), [])
+    found = sum_by_file(spark.read.parquet(str(tmp_path / "t")).drop("n"), [])
 
     assert len(found) == len({each.checksum for each in found.values()}) == len(values)
 
@@ -170,15 +176,19 @@ def test_variants_have_checksums(spark):
 def test_what_passes_by_is_what_a_look_finds(rows):
     """Nobody need read rows twice to add them up; columns that are not asked for do not count."""
     columns = [name for name in rows.columns if name != "row"]
-    watching, name = watched(rows, columns)
-    nothing, other = watched(rows.where("row < 0"), columns)
+    watching, name = observe_totals(rows, columns)
+    nothing, other = observe_totals(rows.where("row < 0"), columns)
 
     assert watching.toArrow().num_rows == rows.count()
     assert nothing.toArrow().num_rows == 0
     assert watching.columns == rows.columns
-    assert observed(watching, name) == whole(rows.select(columns)) == whole_of(rows.drop("row"))
-    assert observed(nothing, other) == Totals(0, "0" * 48, ())
-    assert observed(rows, name) is None
+    assert (
+        read_observation(watching, name)
+        == whole(rows.select(columns))
+        == whole_of(rows.drop("row"))
+    )
+    assert read_observation(nothing, other) == RowTotals(0, "0" * 48, ())
+    assert read_observation(rows, name) is None
 
 
 def test_sums_do_not_overflow(spark):
@@ -186,7 +196,7 @@ def test_sums_do_not_overflow(spark):
     rows = spark.range(100_000)
     parts = [whole(rows.where(F.col("id") % 3 == n)) for n in range(3)]
 
-    assert together(parts, 0) == whole(rows)
+    assert add_totals(parts, 0) == whole(rows)
     assert int(whole(rows).checksum[:32], 16) > 1 << 64
 
 

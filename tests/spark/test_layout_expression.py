@@ -16,7 +16,7 @@ from zadapter.layout.build import MAX_LEAVES, fit
 from zadapter.layout.filters import Filter, Range
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.file_groups import find_roots, roots_of
-from zadapter.spark.layout_expression import keyed
+from zadapter.spark.layout_expression import add_keys
 
 MIXED = [
     ["big", "text"],
@@ -50,7 +50,7 @@ def expected(layout, table, names, root_of=None):
     roots = np.zeros(table.num_rows, np.int64) if root_of is None else root_of
     leaf = assign.leaves(layout, columns, roots)
     first, width = layout.first_file[leaf], layout.width[leaf]
-    return assign.places(layout, leaf), first, first + width
+    return assign.leaf_positions(layout, leaf), first, first + width
 
 
 def sent(placed):
@@ -82,7 +82,7 @@ def test_spark_and_arrow_agree(rows, table, conf, curve, ansi, zone):
     conf({"spark.sql.ansi.enabled": ansi, "spark.sql.session.timeZone": zone})
     every = [[name] for name in table.column_names if name not in UNORDERED] + MIXED
     layouts = [layout_of(table, names, curve=curve) for names in every]
-    results = [keyed(rows, layout, {}) for layout in layouts]
+    results = [add_keys(rows, layout, {}) for layout in layouts]
 
     for names, layout, placed in zip(every, layouts, results, strict=True):
         assert_same(sent(placed), placed, layout, table, names)
@@ -106,7 +106,7 @@ def test_a_layout_that_was_learned_from_filters_is_the_same(rows, table, names, 
     asked = replace(request(names), filters=asking(table, names))
     layout = fit(asked, sample, [()], np.zeros(len(sample[0]), np.int64), [8])
 
-    placed = keyed(rows, layout, {})
+    placed = add_keys(rows, layout, {})
 
     assert any(level.others for level in layout.levels)
     assert_same(sent(placed), placed, layout, table, names)
@@ -122,7 +122,7 @@ def test_fields_of_structs_are_keys(rows, table):
         [5],
     )
 
-    placed = keyed(rows, nested, {})
+    placed = add_keys(rows, nested, {})
 
     found = (
         placed.rows.select("row", *placed.added, placed.file.alias("to")).toArrow().sort_by("row")
@@ -142,7 +142,7 @@ def test_each_partition_has_its_own_root(rows, table, partition):
     sample = [table["big"].combine_chunks()]
     layout = fit(request(["big"]), sample, roots, root_of, [2] * len(roots))
 
-    placed = keyed(rows, layout, types)
+    placed = add_keys(rows, layout, types)
 
     found = (
         placed.rows.select("row", *placed.added, placed.file.alias("to")).toArrow().sort_by("row")
@@ -157,7 +157,7 @@ def test_rows_of_a_heavy_value_are_dealt_out_evenly(spark):
     layout = fit(request(["id"]), [ones], [()], np.zeros(500, np.int64), [4])
     rows = spark.range(0, 10_000, 1, 2).select(F.lit(1).cast("long").alias("id"))
 
-    placed = keyed(rows, layout, {})
+    placed = add_keys(rows, layout, {})
 
     counts = [count for _, count in placed.rows.groupBy(placed.file).count().collect()]
     assert sorted(counts) == [2_500] * 4
@@ -172,7 +172,7 @@ def test_generated_methods_stay_small_enough_for_the_jit(rows, capsys):
     deepest = fit(request(["big", "id2", "ntz"], row_groups=8), sample, [()], one_root, [16_384])
     assert len(deepest.first_file) == MAX_LEAVES
 
-    keyed(rows.withColumn("id2", F.col("big") + 1), deepest, {}).rows.explain("codegen")
+    add_keys(rows.withColumn("id2", F.col("big") + 1), deepest, {}).rows.explain("codegen")
 
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert sizes
@@ -195,7 +195,7 @@ def test_methods_of_learned_layouts_stay_small_too(rows, capsys):
     assert max(len(level.by_column) for level in layout.levels) == 4
 
     more = {f"id{number}": F.col("big") + number for number in (2, 3, 4)}
-    keyed(rows.withColumns(more), layout, {}).rows.explain("codegen")
+    add_keys(rows.withColumns(more), layout, {}).rows.explain("codegen")
 
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert sizes

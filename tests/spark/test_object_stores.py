@@ -29,7 +29,7 @@ def environment(monkeypatch):
     ],
 )
 def test_the_path_tells_the_store(tables, stores):
-    assert object_stores.named(tables) == stores
+    assert object_stores.find_stores(tables) == stores
 
 
 def test_the_versions_are_those_of_pyspark():

@@ -248,4 +248,4 @@ def test_a_session_gets_the_formats_that_are_installed(packages, found):
     }
     formats["plain"] = Format(name="plain")
 
-    assert [form.name for form in sessions.installed(formats)] == found
+    assert [form.name for form in sessions.list_installed(formats)] == found

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.table.compatibility import has_ids, unfit
+from zadapter.table.compatibility import find_mismatch, has_ids
 
 MICROS, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 FITTING = {
@@ -49,7 +49,7 @@ def of(*types, **options):
 
 
 def reason(type_, arrow, **options):
-    return unfit(of(arrow, **options), [column("c0", type_)], set())
+    return find_mismatch(of(arrow, **options), [column("c0", type_)], set())
 
 
 @pytest.mark.parametrize("type_", FITTING)
@@ -164,20 +164,20 @@ def test_a_column_that_is_not_there_is_null():
     missing = column("d", "date", nullable=False)
     there = of(pa.int64())
 
-    assert unfit(there, [column("c0", "long"), column("d", "date")], set()) is None
-    assert unfit(there, [missing], set()) == "it lacks the non-nullable column 'd'"
-    assert unfit(there, [missing], {"d"}) is None
+    assert find_mismatch(there, [column("c0", "long"), column("d", "date")], set()) is None
+    assert find_mismatch(there, [missing], set()) == "it lacks the non-nullable column 'd'"
+    assert find_mismatch(there, [missing], {"d"}) is None
 
 
 def test_a_column_may_be_there_under_another_name():
     """In other case, or as a writer has changed it; the values of partitions are elsewhere."""
     wanted = [column("a-b", "long")]
 
-    assert unfit(footer(pa.table({"a_x2Db": [1]})), wanted, set()) == (
+    assert find_mismatch(footer(pa.table({"a_x2Db": [1]})), wanted, set()) == (
         "it lacks column 'a-b', but has an unknown column 'a_x2Db'"
     )
-    assert unfit(footer(pa.table({"A-b": [1]})), wanted, set()) is not None
-    assert unfit(footer(pa.table({"A-b": [1]})), wanted, {"a-b"}) is None
+    assert find_mismatch(footer(pa.table({"A-b": [1]})), wanted, set()) is not None
+    assert find_mismatch(footer(pa.table({"A-b": [1]})), wanted, {"a-b"}) is None
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, lambda f: pa.field("s", pa.struct([f]))])
@@ -189,7 +189,7 @@ def test_ids_of_columns_are_found_however_deep(wrap):
 
 
 def test_more_columns_than_are_asked_for_do_no_harm():
-    assert unfit(of(pa.int64(), pa.uint64()), [column("c0", "long")], set()) is None
+    assert find_mismatch(of(pa.int64(), pa.uint64()), [column("c0", "long")], set()) is None
 
 
 @pytest.mark.parametrize("calendar", ["legacyDateTime", "legacyINT96"])
@@ -197,22 +197,24 @@ def test_days_of_the_julian_calendar_do_not_fit(calendar):
     """Spark says so beside the schema, and no other reader looks for it."""
     noted = pa.schema([("c0", pa.date32())], {f"org.apache.spark.{calendar}": ""})
 
-    assert "Julian" in unfit(footer(noted.empty_table()), [column("c0", "date")], set())
+    assert "Julian" in find_mismatch(footer(noted.empty_table()), [column("c0", "date")], set())
 
 
 def test_names_may_have_dots():
     """Of a column a.b, a footer says the same as of the field b of a column a."""
     odd = pa.schema([("a.b", pa.int32())])
-    found = unfit(footer(odd.empty_table()), [column("a.b", "long", nullable=False)], set())
+    found = find_mismatch(footer(odd.empty_table()), [column("a.b", "long", nullable=False)], set())
 
     assert found == "its column a.b has type INT32, not long"
-    assert unfit(footer(odd.empty_table()), [column("a.b", "integer")], set()) is None
+    assert find_mismatch(footer(odd.empty_table()), [column("a.b", "integer")], set()) is None
 
 
 def test_columns_that_a_footer_cannot_tell_apart_do_not_fit():
     both = pa.schema([("a.b", pa.int64()), ("a", pa.struct([("b", pa.int64())]))])
 
-    assert "have the same path" in unfit(footer(both.empty_table()), [column("a.b", "long")], set())
+    assert "have the same path" in find_mismatch(
+        footer(both.empty_table()), [column("a.b", "long")], set()
+    )
 
 
 def test_values_do_not_matter(tmp_path):
@@ -222,4 +224,4 @@ def test_values_do_not_matter(tmp_path):
     pq.write_table(pa.table(rows), path)
     columns = [column("c0", "decimal(3,2)"), column("c1", "string", nullable=False)]
 
-    assert unfit(pq.read_metadata(path), columns, set()) is None
+    assert find_mismatch(pq.read_metadata(path), columns, set()) is None

@@ -8,7 +8,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter.table.encoding import SAVED, SEEN, _stored, dictionary_given_up, dictionary_pays
+from zadapter.table.encoding import (
+    SAVED,
+    SEEN,
+    _encode_plain,
+    dictionary_pays,
+    find_abandoned_dictionaries,
+)
 
 ROWS = 2 * SEEN
 
@@ -28,21 +34,23 @@ def columns():
 def test_a_column_whose_writer_gave_the_dictionary_up(tmp_path, columns):
     footer = footer_of(tmp_path, columns, use_dictionary=["kind"])
 
-    assert dictionary_given_up(footer) == {"id"}
+    assert find_abandoned_dictionaries(footer) == {"id"}
 
 
 def test_a_writer_that_never_tries_says_nothing(tmp_path, columns):
-    assert dictionary_given_up(footer_of(tmp_path, columns, use_dictionary=False)) == set()
+    assert find_abandoned_dictionaries(footer_of(tmp_path, columns, use_dictionary=False)) == set()
 
 
 def test_few_values_say_nothing(tmp_path, columns):
     options = {"use_dictionary": ["kind"], "row_group_size": SEEN - 1}
 
-    assert dictionary_given_up(footer_of(tmp_path, columns, **options)) == set()
+    assert find_abandoned_dictionaries(footer_of(tmp_path, columns, **options)) == set()
 
 
 def test_nothing_is_known_of_an_empty_file(tmp_path):
-    assert dictionary_given_up(footer_of(tmp_path, {"a": pa.array([], pa.int64())})) == set()
+    assert (
+        find_abandoned_dictionaries(footer_of(tmp_path, {"a": pa.array([], pa.int64())})) == set()
+    )
 
 
 SAMPLED, GROUPS, GROUP = 40_000, 200, 30_000
@@ -132,7 +140,7 @@ def test_a_decimal_is_as_wide_as_its_digits_ask_for(digits):
     numbers = RANDOM.integers(0, 10**9 if digits == 9 else 10**18, 1_000)
     decimals = pa.array([Decimal(int(number)) for number in numbers], pa.decimal128(digits, 0))
 
-    assert len(_stored(decimals)) == {9: 4, 18: 8, 19: 16}[digits] * 1_000
+    assert len(_encode_plain(decimals)) == {9: 4, 18: 8, 19: 16}[digits] * 1_000
 
 
 def test_numbers_that_lie_in_other_row_groups_do_not_come_back():

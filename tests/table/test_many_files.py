@@ -11,8 +11,8 @@ from tests.kit.builders import request
 from tests.kit.file_tables import ANY, bounds, table_of
 from zadapter.layout import predict
 from zadapter.rewrite import shares
-from zadapter.table.file_stats import joined, structs
-from zadapter.table.snapshot import chosen, without
+from zadapter.table.file_stats import concat_files, structs
+from zadapter.table.snapshot import select_paths, without
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_parts_are_joined_to_the_whole(files, cuts):
     parts = [files.slice(a, b - a) for a, b in pairwise(edges)]
     pieces = pa.concat_tables(parts)
 
-    whole = joined([*parts, pieces.slice(0, 0)])
+    whole = concat_files([*parts, pieces.slice(0, 0)])
 
     assert whole.equals(files)
     assert {column.num_chunks for column in whole.columns} == {1}
@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_the_messages_that_parts_come_in(files):
     part = pa.ipc.open_stream(message).read_all()
     held = range(message.address, message.address + message.size)
 
-    whole = joined([part])
+    whole = concat_files([part])
 
     columns = [column.chunk(0) for column in whole.columns]
     buffers = [buffer for column in columns for buffer in column.buffers() if buffer is not None]
@@ -69,7 +69,7 @@ def test_files_are_among_some_or_are_not(files):
     """Each file once, in the order of the table."""
     some = set(files["path"].to_pylist()[3:9])
 
-    assert chosen(files, some)["path"].to_pylist() == files["path"].to_pylist()[3:9]
+    assert select_paths(files, some)["path"].to_pylist() == files["path"].to_pylist()[3:9]
     assert without(files, some).equals(pa.concat_tables([files.slice(0, 3), files.slice(9)]))
     assert without(files, set()) is files
 

@@ -50,7 +50,11 @@ keys = (
 values = st.sampled_from(["", "x", "'\"`", "a\nb", "\u00fc", "${env:HOME}", "7"]) | st.text(
     max_size=6
 )
-ACCEPT = {"delta": delta.accept, "iceberg": iceberg.accept, "parquet": parquet.accept}
+ACCEPT = {
+    "delta": delta.adapt_definition,
+    "iceberg": iceberg.adapt_definition,
+    "parquet": parquet.adapt_definition,
+}
 
 
 def lost(definition):

@@ -13,11 +13,11 @@ from zadapter.table.spec import (
     Note,
     PartitionField,
     Status,
-    carried,
     check,
+    convert_types,
+    note_carried,
     optional,
     plain,
-    retyped,
     without_partition,
 )
 
@@ -83,13 +83,13 @@ def of(*types_, **said):
 
 @given(types())
 def test_types_that_stay_leave_no_word(type_):
-    assert retyped(of(type_), lambda atom: atom) == of(type_)
+    assert convert_types(of(type_), lambda atom: atom) == of(type_)
 
 
 @given(types())
 def test_each_atomic_type_is_changed_however_deep(type_):
     """And nothing else of the type is."""
-    changed = retyped(of(type_), lambda atom: f"{atom}!")
+    changed = convert_types(of(type_), lambda atom: f"{atom}!")
 
     (made,) = changed.columns
     assert atoms(made["type"]) == [f"{atom}!" for atom in atoms(type_)]
@@ -100,7 +100,7 @@ def test_each_atomic_type_is_changed_however_deep(type_):
 def test_each_change_is_said_once_a_column(type_):
     there = set(atoms(type_))
 
-    items = retyped(of(type_), {"integer": "long"}.get).items
+    items = convert_types(of(type_), {"integer": "long"}.get).items
 
     assert [item.how for item in items if item.status is Status.TRANSLATED] == (
         ["integer becomes long"] if "integer" in there else []
@@ -115,7 +115,7 @@ def test_types_without_a_match_are_refused_and_stay():
     """So that what follows can go on, and say all that is refused at once."""
     nested = struct(field("x", array("variant")))
 
-    made = retyped(of(nested), {}.get)
+    made = convert_types(of(nested), {}.get)
 
     assert made.columns == of(nested).columns
     assert made.refused == [
@@ -194,7 +194,7 @@ def test_what_is_carried_is_listed_but_not_what_is_lost():
         items=(Note("property delta.x", Status.LOST),),
     )
 
-    found = carried(before, after)
+    found = note_carried(before, after)
 
     assert {item.status for item in found} == {Status.CARRIED}
     assert [item.what for item in found] == [

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from tests.contract import BackendContract, MigrationContract, in_order
+from tests.contract import BackendContract, MigrationContract, sort_rows
 from zadapter.backend.plugins import load
 
 HERE = Path(__file__).parent
@@ -64,7 +64,7 @@ class TestToy(BackendContract, MigrationContract):
     def rows_behind(self, spark, table):
         (*_, newest) = sorted(Path(table).glob("_toy/log/*.arrow"))
         paths = [f"{table}/{path}" for path in feather.read_table(newest)["path"].to_pylist()]
-        return in_order(duckdb.read_parquet(paths).select("a", "b").fetchall())
+        return sort_rows(duckdb.read_parquet(paths).select("a", "b").fetchall())
 
 
 def add(table, rows):

@@ -26,7 +26,15 @@ from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot, Source, Staged, Written
 from zadapter.table.spark_schema import arrow_schema
-from zadapter.table.spec import Definition, Note, Status, plain, retyped, stored, without_partition
+from zadapter.table.spec import (
+    Definition,
+    Note,
+    Status,
+    convert_types,
+    plain,
+    storage_type,
+    without_partition,
+)
 
 
 class Entry(NamedTuple):
@@ -104,7 +112,7 @@ class ToyBackend:
 
     def _snapshot(self, table, version, entry):
         folder, metadata = Folder(table), entry.metadata
-        source = metadata["source"] and Source.restored(metadata["source"])
+        source = metadata["source"] and Source.from_dict(metadata["source"])
         return Snapshot(
             table=table,
             format="toy",
@@ -123,7 +131,7 @@ class ToyBackend:
 
     def files(self, snapshot, columns=()):
         wanted = dict(resolve(parts, snapshot.schema) for parts in columns)
-        return file_stats.narrowed(snapshot.handle.files, file_stats.schema(wanted, {}))
+        return file_stats.select_stats(snapshot.handle.files, file_stats.schema(wanted, {}))
 
     def uris(self, snapshot, paths):
         return [(Folder(snapshot.table).path / path).as_uri() for path in paths]
@@ -154,7 +162,7 @@ class ToyBackend:
     def stage(self, snapshot, written, files):
         files = files.filter(pc.greater(files["rows"], 0))
         layouts = pa.array([written.handle] * files.num_rows, pa.string())
-        files = file_stats.replaced(files, files.schema.field("layout"), layouts)
+        files = file_stats.replace_column(files, files.schema.field("layout"), layouts)
         return Staged(paths=written.paths, files=files)
 
     def read_staged(self, snapshot, staged):
@@ -169,7 +177,7 @@ class ToyBackend:
             files, metadata = base.handle
             stays = pc.invert(pc.is_in(files["path"], change.removed["path"]))
             live = [part for part in (files.filter(stays), change.added) if part.num_rows]
-            source = change.source.stored() if change.source else metadata["source"]
+            source = change.source.to_dict() if change.source else metadata["source"]
             version = 0 if base.version is None else base.version + 1
             metadata = {**metadata, "commit": change.id, "source": source}
         folder.put(version, Entry(pa.concat_tables(live) if live else files, metadata))
@@ -184,7 +192,7 @@ class ToyBackend:
     def accept(self, definition):
         lost = [f"property {key}" for key in definition.properties]
         lost += ["comment of the table"] if definition.comment else []
-        made = replace(retyped(definition, stored), properties={}, comment=None)
+        made = replace(convert_types(definition, storage_type), properties={}, comment=None)
         made = made.with_items(*(Note(what, Status.LOST, "toy tables have none") for what in lost))
         partition = {field.name for field in made.partition}
         return without_partition(made, partition, "toy tables have no partitions")

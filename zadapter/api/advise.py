@@ -7,17 +7,17 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Factory
 from zadapter.base.phases import phase
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import Advice
 from zadapter.inspection.advise.choice import HOLDOUT, advise_on
-from zadapter.inspection.measure.opened import opening
+from zadapter.inspection.measure.table_access import opening
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Keys
-from zadapter.planning.options import By, Options, named
+from zadapter.planning.options import By, Options, check_table
 
 
-@explained
+@translates_errors
 def advise(
     table: str | PathLike[str],
     queries: Queries,
@@ -57,7 +57,10 @@ def advise(
     if not 0 < holdout < 1:
         raise UsageError(f"holdout= must be a share between 0 and 1, not {holdout!r}")
     asked = [Options(table=table, by=by) for by in candidates or ()]
-    with opening("advise", named(table), backend, spark) as opened, phase("advise", named(table)):
+    with (
+        opening("advise", check_table(table), backend, spark) as opened,
+        phase("advise", check_table(table)),
+    ):
         by_name = {
             f"candidate {number}": Keys(options.weights, options.filters)
             for number, options in enumerate(asked, 1)

@@ -9,28 +9,27 @@ from pyspark.sql import SparkSession
 
 from zadapter.api.run_optimize import run_plan
 from zadapter.backend.contract import Factory
-from zadapter.base.names import Parts, join
-from zadapter.base.translate_errors import explained
+from zadapter.base.names import NameParts, join
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.inspection.analysis import Analysis, RowGroups
 from zadapter.inspection.analyzer import Subject, analysis
-from zadapter.inspection.columns import reason_without
-from zadapter.inspection.due import Due, planned
-from zadapter.inspection.measure.opened import Opened, opening
-from zadapter.inspection.measure.queries import JUDGED, conditions, judged, log_of
+from zadapter.inspection.column_facts import reason_without
+from zadapter.inspection.measure.queries import JUDGED, conditions, judge_filters, log_of
+from zadapter.inspection.measure.table_access import Opened, opening
+from zadapter.inspection.pending_rewrite import PendingRewrite, from_plan
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.layout import Request
 from zadapter.planning.file_size import present_file_size
-from zadapter.planning.options import By, Options, check_flags, check_where, named
+from zadapter.planning.options import By, Options, check_flags, check_table, check_where
 from zadapter.planning.request import key_columns, request_of
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.predicates.pruning import matching
-from zadapter.rewrite.asked import asked
-from zadapter.rewrite.compaction import compaction_plan, ordering_columns
-from zadapter.rewrite.intent import laid
-from zadapter.spark.footers import of_row_groups
-from zadapter.table.file_stats import narrowed, row_counts, spread
+from zadapter.rewrite.compaction_plan import compaction_plan, ordering_columns
+from zadapter.rewrite.file_selection import follow_files, select_files
+from zadapter.spark.footer_reader import read_row_group_table
+from zadapter.table.file_stats import row_counts, select_stats, spread
 from zadapter.table.overlap.extents import extent, space
 
 MOST_COLUMNS = 32
@@ -42,7 +41,7 @@ _KEYS = 4
 """Number of columns that row groups are compared in, of a table without key columns."""
 
 
-@explained
+@translates_errors
 def analyze(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -87,9 +86,9 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     options = Options(table=table, by=by, where=where)
     told = None
     if plan:
-        told = planned(run_plan(options, backend, spark))
+        told = from_plan(run_plan(options, backend, spark))
     footers = sample_files if row_groups else None
-    with opening("analyze", named(table), backend, spark) as opened:
+    with opening("analyze", check_table(table), backend, spark) as opened:
         log = log_of(opened, queries, texts)
         filtered = None if where is None else opened.condition(where).predicate
         used = [each.predicate for each in log.filters[:JUDGED]]
@@ -98,9 +97,11 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
             subject,
             where=where,
             log=log,
-            queries=judged(opened, subject.files, log, footers=footers, matches=matches),
+            queries=judge_filters(opened, subject.files, log, footers=footers, matches=matches),
             row_groups=None if footers is None else _row_groups(opened, subject, footers),
-            rewrite=told or subject.due() or _joined(opened, options, filtered, subject.note),
+            rewrite=told
+            or subject.find_pending()
+            or _predict_compaction(opened, options, filtered, subject.note),
         )
 
 
@@ -121,7 +122,7 @@ def _subject(
     snapshot = opened.snapshot
     keys = () if options.by is None else _keys(options, opened)
     used = [column for each in conditions for column in sorted(columns_of(each))]
-    wanted, left_out = _wanted(opened, (*keys, *snapshot.clustering, *used))
+    wanted, left_out = _choose_columns(opened, (*keys, *snapshot.clustering, *used))
     files = opened.backend.files(snapshot, wanted)
     request, note = _request(opened, options, files)
     lacking = [] if request is None else [c for c in request.columns if c not in wanted]
@@ -147,7 +148,7 @@ def _subject(
     )
 
 
-def _keys(options: Options, opened: Opened) -> tuple[Parts, ...]:
+def _keys(options: Options, opened: Opened) -> tuple[NameParts, ...]:
     """Return the key columns that the caller names, or none if they cannot be keys.
 
     Raises:
@@ -161,9 +162,9 @@ def _keys(options: Options, opened: Opened) -> tuple[Parts, ...]:
         return ()
 
 
-def _wanted(
-    opened: Opened, named_columns: Sequence[Parts]
-) -> tuple[tuple[Parts, ...], dict[str, str]]:
+def _choose_columns(
+    opened: Opened, named_columns: Sequence[NameParts]
+) -> tuple[tuple[NameParts, ...], dict[str, str]]:
     """Return the columns to analyze, and why others are left out."""
     snapshot = opened.snapshot
     found, left_out = list(dict.fromkeys(named_columns)), dict[str, str]()
@@ -185,7 +186,9 @@ def _wanted(
 def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request | None, str]:
     """Return the layout that a rewrite would give the table, or why there is none."""
     try:
-        stated = options if options.by is not None else laid(options, files, opened.snapshot)
+        stated = (
+            options if options.by is not None else follow_files(options, files, opened.snapshot)
+        )
         if stated is None:
             return None, _NO_KEYS
         return request_of(stated, opened.snapshot, files), ""
@@ -193,13 +196,15 @@ def _request(opened: Opened, options: Options, files: pa.Table) -> tuple[Request
         return None, str(error).removeprefix(f"{opened.snapshot.table}: ")
 
 
-def _joined(opened: Opened, options: Options, where: Predicate | None, note: str) -> Due | None:
+def _predict_compaction(
+    opened: Opened, options: Options, where: Predicate | None, note: str
+) -> PendingRewrite | None:
     """Return which small files would be joined, of a table without key columns."""
     if note != _NO_KEYS:
         return None
     columns = ordering_columns(opened.snapshot)
-    found = asked(options, opened.backend, opened.snapshot, columns, where)
-    return planned(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
+    found = select_files(options, opened.backend, opened.snapshot, columns, where)
+    return from_plan(compaction_plan(options, opened.backend, opened.snapshot, found).prediction)
 
 
 def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | None:
@@ -208,9 +213,13 @@ def _row_groups(opened: Opened, subject: Subject, count: int) -> RowGroups | Non
     columns = subject.columns[: subject.keys or _KEYS]
     if not columns or not picked.num_rows:
         return None
-    groups = of_row_groups(opened.session, opened.snapshot, picked, opened.uris(picked), columns)
+    groups = read_row_group_table(
+        opened.session, opened.snapshot, picked, opened.uris(picked), columns
+    )
     table = groups.table
-    together = pa.concat_tables([table, narrowed(picked, table.schema).select(table.column_names)])
+    together = pa.concat_tables(
+        [table, select_stats(picked, table.schema).select(table.column_names)]
+    )
     boxes = space([extent(together, column) for column in columns], row_counts(together))
     numbers = np.arange(together.num_rows)
     return RowGroups(

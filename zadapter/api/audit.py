@@ -11,23 +11,23 @@ from pyspark.sql import SparkSession
 from zadapter.backend.contract import Factory, is_inspected
 from zadapter.base.names import join
 from zadapter.base.outcome import sending
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UnsupportedError
 from zadapter.inspection.comparison import (
     BYTES,
     MISSING,
     UNSOUND,
     UNSURE,
+    correct_stats,
+    count_unknown_bounds,
     findings,
     unreadable,
-    untold,
 )
-from zadapter.inspection.corrected import corrected
 from zadapter.inspection.measure import file_values
-from zadapter.inspection.measure.opened import Opened, opening
+from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.stats_audit import FOOTERS, VALUES, Audit
-from zadapter.planning.options import check_flags, named
-from zadapter.spark import footers
+from zadapter.planning.options import check_flags, check_table
+from zadapter.spark import footer_reader
 from zadapter.table.column_bounds import Mask, mask
 
 _DELETES = "the file has row-level deletes, which its stats may include"
@@ -35,7 +35,7 @@ _SIZE = "the size of the file differs from the log, so it is another file"
 _DOUBT = "only a comparison with the values, by deep=True, can decide a difference"
 
 
-@explained
+@translates_errors
 def audit(
     table: str | PathLike[str],
     *,
@@ -62,7 +62,7 @@ def audit(
         ConflictError: Another writer was faster than the repair; nothing was committed.
     """
     check_flags(deep=deep, repair=repair)
-    with opening("audit", named(table), backend, spark) as opened:
+    with opening("audit", check_table(table), backend, spark) as opened:
         columns = opened.columns
         every = opened.backend.files(opened.snapshot, tuple(columns))
         recorded, found, lost = _footers(opened, every)
@@ -70,7 +70,9 @@ def audit(
             found = _values(opened, recorded)
         lacking = opened.snapshot.without_stats | opened.snapshot.without_bounds
         differ = findings(recorded, found, tuple(columns), lacking=lacking)
-        done = _repaired(opened, recorded, found, differ) if repair else _Repair((), None, {}, "")
+        done = (
+            _repair_stats(opened, recorded, found, differ) if repair else _Repair((), None, {}, "")
+        )
         kinds = differ["kind"].to_pylist()
         return Audit(
             table=opened.snapshot.table,
@@ -82,7 +84,7 @@ def audit(
             columns=tuple(map(join, columns)),
             unsound=kinds.count(UNSOUND),
             missing=kinds.count(MISSING),
-            untold=untold(recorded, found, tuple(columns), lacking=lacking),
+            untold=count_unknown_bounds(recorded, found, tuple(columns), lacking=lacking),
             unsure=kinds.count(UNSURE),
             repaired=done.paths,
             repaired_version=done.version,
@@ -94,7 +96,7 @@ def audit(
 
 def _footers(opened: Opened, recorded: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Return the files that can be read, the same from their footers, and why others cannot."""
-    found = footers.of_files(opened.session, opened.snapshot, opened.uris(recorded))
+    found = footer_reader.read_file_table(opened.session, opened.snapshot, opened.uris(recorded))
     readable = pa.array(
         [number not in found.lost for number in range(recorded.num_rows)], pa.bool_()
     )
@@ -104,7 +106,7 @@ def _footers(opened: Opened, recorded: pa.Table) -> tuple[pa.Table, pa.Table, pa
 
 def _values(opened: Opened, recorded: pa.Table) -> pa.Table:
     rows = opened.backend.read(opened.snapshot, recorded)
-    return file_values.of_files(rows, opened.columns, opened.row_files(recorded), recorded)
+    return file_values.read_stats(rows, opened.columns, opened.row_files(recorded), recorded)
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class _Repair:
     note: str
 
 
-def _repaired(opened: Opened, recorded: pa.Table, found: pa.Table, differ: pa.Table) -> _Repair:
+def _repair_stats(opened: Opened, recorded: pa.Table, found: pa.Table, differ: pa.Table) -> _Repair:
     """Replace the stats of files with findings, if all of their differences are certain."""
     paths = recorded["path"].combine_chunks()
     wrong = _among(paths, differ.filter(pc.not_equal(differ["kind"], UNSURE)))
@@ -135,7 +137,7 @@ def _repaired(opened: Opened, recorded: pa.Table, found: pa.Table, differ: pa.Ta
     chosen = pa.array(sure)
     if not sure.any():
         return _Repair((), None, left, "")
-    kept = corrected(recorded.filter(chosen), found.filter(chosen))
+    kept = correct_stats(recorded.filter(chosen), found.filter(chosen))
     if not is_inspected(opened.backend):
         return _Repair((), None, left, f"{opened.snapshot.format} cannot replace stats alone")
     try:

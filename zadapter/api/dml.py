@@ -12,27 +12,27 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.api.read import pruned
-from zadapter.backend.commit import publish
+from zadapter.api.read import prune_files
+from zadapter.backend.commit import commit_change
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.locations import bare
 from zadapter.base.phases import Phase, phase
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import (
     StaleRewriteError,
     UnsupportedError,
     UsageError,
     VerificationError,
 )
-from zadapter.planning.options import check_deleted, named
+from zadapter.planning.options import check_deleted, check_table
 from zadapter.report.write_result import Deletion, WriteResult
-from zadapter.rewrite.file_by_file import ONE_TASK_A_FILE, matches, with_layouts
+from zadapter.rewrite.file_by_file import ONE_TASK_A_FILE, count_matches, with_layouts
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.verify import staged
+from zadapter.rewrite.verify import stage_and_check
+from zadapter.spark.caller_rows import attach_rows, fitting
 from zadapter.spark.clone import UNPUSHED, set_all
 from zadapter.spark.files import discarding
-from zadapter.spark.given_rows import fitting, on
 from zadapter.spark.jobs import call
 from zadapter.spark.opening import OpenTable, open_table
 from zadapter.spark.where import check_functions
@@ -43,7 +43,7 @@ from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot
 T = TypeVar("T")
 
 
-@explained
+@translates_errors
 def append(
     table: str | PathLike[str],
     rows: DataFrame,
@@ -72,7 +72,7 @@ def append(
         return write.retrying(lambda snapshot: _append(write, snapshot, rows))
 
 
-@explained
+@translates_errors
 def delete(
     table: str | PathLike[str],
     where: str,
@@ -107,7 +107,7 @@ def delete(
         return write.retrying(lambda snapshot: _delete(write, snapshot, where))
 
 
-@explained
+@translates_errors
 def overwrite(
     table: str | PathLike[str],
     rows: DataFrame,
@@ -141,7 +141,7 @@ def overwrite(
             live = write.backend.files(snapshot)
             given = write.given(snapshot, rows)
             step.note(version=snapshot.version)
-        change = _staged(write, snapshot, given, live, Operation.OVERWRITE)
+        change = _stage_change(write, snapshot, given, live, Operation.OVERWRITE)
         partitions = {str(value) for value in change.added["partition"].to_pylist()}
         in_partitions = pa.array(
             [str(value) in partitions for value in live["partition"].to_pylist()], pa.bool_()
@@ -150,7 +150,7 @@ def overwrite(
         if snapshot.partition:
             exchange = replace(exchange, removed=live.filter(in_partitions))
             change = replace(change, exchanges=(exchange,))
-        return _landed(write, change)
+        return _commit_change(write, change)
 
 
 def _session(rows: DataFrame, spark: SparkSession | None) -> SparkSession:
@@ -175,7 +175,7 @@ class _Write:
     def given(self, snapshot: Snapshot, rows: DataFrame) -> DataFrame:
         """Return the caller's rows with the columns of the table."""
         no_files = self.backend.files(snapshot).slice(0, 0)
-        return fitting(on(self.table.spark, rows), self.backend.read(snapshot, no_files))
+        return fitting(attach_rows(self.table.spark, rows), self.backend.read(snapshot, no_files))
 
     def retrying(self, change: Callable[[Callable[[], Snapshot]], T]) -> T:
         """Make a change of a version, and restart it if other writers rewrite its files."""
@@ -200,8 +200,8 @@ def _writing(
     """Open a table whose rows zadapter writes."""
     seconds = dict[str, float]()
     with (
-        open_table(named(table), backend, spark, writes=True, expressions=True) as found,
-        call(verb, named(table), found.user_session, seconds),
+        open_table(check_table(table), backend, spark, writes=True, expressions=True) as found,
+        call(verb, check_table(table), found.user_session, seconds),
     ):
         opened = found.backend
         if not is_versioned(opened):
@@ -213,7 +213,7 @@ def _writing(
         yield _Write(table=found, backend=opened, attempts=Attempts(backoff), seconds=seconds)
 
 
-def _staged(
+def _stage_change(
     write: _Write,
     snapshot: Snapshot,
     rows: DataFrame,
@@ -227,13 +227,13 @@ def _staged(
         written = write.backend.write(snapshot, rows, None, Encoding())
         step.note(files=len(written.paths))
     with discarding(spark, [written]), write.phase("verify") as step:
-        staged_files = staged(write.backend, snapshot, written, spark)
+        staged_files = stage_and_check(write.backend, snapshot, written, spark)
         step.note(**file_stats.totals([staged_files.files]))
     exchange = Exchange(removed=removed, added=staged_files.files)
     return Change(base=snapshot, operation=operation, exchanges=(exchange,), staged=(staged_files,))
 
 
-def _landed(write: _Write, change: Change) -> WriteResult:
+def _commit_change(write: _Write, change: Change) -> WriteResult:
     """Commit *change*, and discard its staged files if it certainly did not land."""
     added, removed = change.added, change.removed
     facts, attempts = file_stats.totals([added]), write.attempts
@@ -241,7 +241,7 @@ def _landed(write: _Write, change: Change) -> WriteResult:
         discarding(write.table.spark, change.staged, attempts),
         write.phase("commit") as step,
     ):
-        version = publish(write.backend, change, attempts).version
+        version = commit_change(write.backend, change, attempts).version
         step.note(version=version, **facts)
     return WriteResult(
         table=write.table.name,
@@ -260,18 +260,18 @@ def _append(write: _Write, current: Callable[[], Snapshot], rows: DataFrame) -> 
         given = write.given(snapshot, rows)
         step.note(version=snapshot.version)
     no_files = write.backend.files(snapshot).slice(0, 0)
-    return _landed(write, _staged(write, snapshot, given, no_files, Operation.APPEND))
+    return _commit_change(write, _stage_change(write, snapshot, given, no_files, Operation.APPEND))
 
 
 def _delete(write: _Write, current: Callable[[], Snapshot], where: str) -> Deletion:
     table, spark, opened = write.table.name, write.table.spark, write.backend
     with write.phase("plan") as step:
         snapshot = current()
-        candidates = pruned(opened, snapshot, where, spark, later=True)
+        candidates = prune_files(opened, snapshot, where, spark, later=True)
         files, counts = candidates.files, dict[str, int]()
         set_all(spark, ONE_TASK_A_FILE | (UNPUSHED if candidates.on_floats else {}))
         if files.num_rows:
-            counts = matches(opened.read(snapshot, files), where)
+            counts = count_matches(opened.read(snapshot, files), where)
         names = list(map(bare, opened.uris(snapshot, files["path"].to_pylist())))
         if counts.keys() <= set(names):
             files = files.filter(pa.array([name in counts for name in names], pa.bool_()))
@@ -283,11 +283,11 @@ def _delete(write: _Write, current: Callable[[], Snapshot], where: str) -> Delet
     # rows for which the condition is null are kept
     remaining = rows.where(~F.coalesce(F.expr(where), F.lit(False)))  # noqa: FBT003
     layouts = dict(zip(names, candidates.files["layout"].to_pylist(), strict=True))
-    change = _staged(write, snapshot, remaining, files, Operation.DELETE)
+    change = _stage_change(write, snapshot, remaining, files, Operation.DELETE)
     with discarding(spark, change.staged):
         change = with_layouts(change, remaining, layouts)
         _check_remaining(table, change, deleted)
-    done = _landed(write, change)
+    done = _commit_change(write, change)
     fields = {field.name: getattr(done, field.name) for field in dataclasses.fields(done)}
     return Deletion(**fields, rows_deleted=deleted)
 

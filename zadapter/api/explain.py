@@ -8,22 +8,22 @@ from pyspark.sql import SparkSession
 
 from zadapter.api.analyze import SAMPLE_FILES, check_sample
 from zadapter.backend.contract import Factory
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
+from zadapter.inspection.conjuncts import conjunct_facts, explain_files
 from zadapter.inspection.explanation import Explanation, with_engine
 from zadapter.inspection.measure.engine import ask
-from zadapter.inspection.measure.opened import Opened, opening
-from zadapter.inspection.parts import explained_files, part_facts
+from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.reads import GroupsRead, totals
-from zadapter.planning.options import check_flags, check_where, named
+from zadapter.planning.options import check_flags, check_table, check_where
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.predicates.pruning import matching
-from zadapter.spark.footers import of_row_groups
+from zadapter.spark.footer_reader import read_row_group_table
 from zadapter.table.file_stats import row_counts, spread
 
 
-@explained
+@translates_errors
 def explain(
     table: str | PathLike[str],
     where: str,
@@ -58,11 +58,11 @@ def explain(
         raise UsageError("where= is missing; pass a condition in Spark's SQL")
     check_flags(row_groups=row_groups)
     check_sample(sample_files)
-    with opening("explain", named(table), backend, spark) as opened:
+    with opening("explain", check_table(table), backend, spark) as opened:
         predicate = opened.condition(where).predicate
         columns = tuple(sorted(columns_of(predicate)))
         files = opened.backend.files(opened.snapshot, columns)
-        found = explained_files(predicate, files)
+        found = explain_files(predicate, files)
         kept = files.filter(found["kept"])
         planned = ask(opened, where, files, found)
         return Explanation(
@@ -72,7 +72,7 @@ def explain(
             where=where,
             totals=totals(files),
             kept=totals(kept),
-            parts=part_facts(predicate, files),
+            parts=conjunct_facts(predicate, files),
             row_groups=_groups(opened, kept, predicate, sample_files) if row_groups else None,
             engine=planned.read,
             boxes=files,
@@ -84,7 +84,7 @@ def _groups(opened: Opened, kept: pa.Table, predicate: Predicate, count: int) ->
     """Read footers of kept files, and count the row groups that may hold matching rows."""
     picked = spread(kept, count)
     columns = tuple(columns_of(predicate))
-    table = of_row_groups(
+    table = read_row_group_table(
         opened.session, opened.snapshot, picked, opened.uris(picked), columns
     ).table
     may = matching(predicate, table)

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.outcome import sending
 from zadapter.base.phases import phase
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UnsupportedError, UsageError
-from zadapter.planning.options import check_flags, named
+from zadapter.planning.options import check_flags, check_table
 from zadapter.report.write_result import Cleanup, Publication, WriteResult
 from zadapter.spark.jobs import call
 from zadapter.spark.opening import open_in, session_for
@@ -21,7 +21,7 @@ from zadapter.table.snapshot import Commit
 WEEK = timedelta(days=7)
 
 
-@explained
+@translates_errors
 def history(
     table: str | PathLike[str],
     *,
@@ -35,11 +35,14 @@ def history(
         UnsupportedError: The table's format keeps its own history.
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
-    with _versioned("history", table, backend, spark, {}) as opened, phase("plan", named(table)):
-        return opened.history(named(table))
+    with (
+        _open_versions("history", table, backend, spark, {}) as opened,
+        phase("plan", check_table(table)),
+    ):
+        return opened.history(check_table(table))
 
 
-@explained
+@translates_errors
 def restore(
     table: str | PathLike[str],
     version: int,
@@ -61,14 +64,14 @@ def restore(
         raise UsageError(f"version must be an integer, not {version!r}")
     seconds = dict[str, float]()
     with (
-        _versioned("restore", table, backend, spark, seconds) as opened,
-        phase("commit", named(table), seconds) as step,
+        _open_versions("restore", table, backend, spark, seconds) as opened,
+        phase("commit", check_table(table), seconds) as step,
     ):
         with sending():
-            commit = opened.restore(named(table), version)
+            commit = opened.restore(check_table(table), version)
         step.note(version=commit.version)
     return WriteResult(
-        table=named(table),
+        table=check_table(table),
         versions=(commit.version,),
         files_added=commit.files_added,
         files_removed=commit.files_removed,
@@ -78,7 +81,7 @@ def restore(
     )
 
 
-@explained
+@translates_errors
 def publish(
     folder: str | PathLike[str],
     *,
@@ -115,11 +118,11 @@ def publish(
     check_flags(dry_run=dry_run)
     seconds = dict[str, float]()
     with (
-        _versioned("publish", folder, backend, spark, seconds) as opened,
-        phase("plan" if dry_run else "commit", named(folder), seconds) as step,
+        _open_versions("publish", folder, backend, spark, seconds) as opened,
+        phase("plan" if dry_run else "commit", check_table(folder), seconds) as step,
     ):
         with nullcontext() if dry_run else sending():
-            published = opened.publish_folder(named(folder), dry_run=dry_run)
+            published = opened.publish_folder(check_table(folder), dry_run=dry_run)
         step.note(version=published.version, files=len(published.moved))
     return Publication(
         table=published.table,
@@ -132,7 +135,7 @@ def publish(
     )
 
 
-@explained
+@translates_errors
 def vacuum(
     table: str | PathLike[str],
     *,
@@ -170,14 +173,14 @@ def vacuum(
         raise UsageError(f"older_than= must not be negative: {older_than}")
     seconds = dict[str, float]()
     with (
-        _versioned("vacuum", table, backend, spark, seconds) as opened,
-        phase("plan" if dry_run else "commit", named(table), seconds) as step,
+        _open_versions("vacuum", table, backend, spark, seconds) as opened,
+        phase("plan" if dry_run else "commit", check_table(table), seconds) as step,
     ):
         with nullcontext() if dry_run else sending():
-            deleted = opened.vacuum(named(table), older_than, dry_run=dry_run)
+            deleted = opened.vacuum(check_table(table), older_than, dry_run=dry_run)
         step.note(files=len(deleted.paths))
     return Cleanup(
-        table=named(table),
+        table=check_table(table),
         versions=deleted.versions,
         files_removed=0 if dry_run else len(deleted.paths),
         seconds=seconds,
@@ -187,18 +190,18 @@ def vacuum(
 
 
 @contextmanager
-def _versioned(
+def _open_versions(
     verb: str,
     table: str | PathLike[str],
     backend: str | Factory | None,
     spark: SparkSession | None,
     seconds: MutableMapping[str, float],
 ) -> Iterator[VersionedBackend]:
-    session = session_for([named(table)], backend, spark)
+    session = session_for([check_table(table)], backend, spark)
     with (
         # no clone: a publication refreshes what the caller's session has cached of the catalog
-        open_in(session, named(table), backend, session) as found,
-        call(verb, named(table), found.user_session, seconds),
+        open_in(session, check_table(table), backend, session) as found,
+        call(verb, check_table(table), found.user_session, seconds),
     ):
         if not is_versioned(found.backend):
             raise UnsupportedError(

@@ -8,13 +8,13 @@ from os import PathLike
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.backend.contract import Factory
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.base.locations import within
 from zadapter.base.outcome import withdrawn
 from zadapter.base.phases import phase
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import (
     ConflictError,
     UnknownOutcomeError,
@@ -25,26 +25,26 @@ from zadapter.errors import (
 from zadapter.migration.context import (
     MigrationContext,
     SourceTable,
+    build_load,
     check_apart,
     describe_layout,
-    existing,
-    landed,
-    listing,
-    loading,
+    find_target,
+    has_same_files,
     marker_text,
-    opened,
+    open_tables,
     proof,
+    read_committed,
+    read_target_files,
     report,
     start,
-    unchanged,
 )
-from zadapter.migration.copy import Carried, copied
-from zadapter.migration.in_place import Shared, adopted, shared
+from zadapter.migration.copy import Carried, copy_rows
+from zadapter.migration.in_place import Shared, adopt_files, find_shareable
 from zadapter.migration.incremental import follow as carried_since
-from zadapter.migration.options import MigrationOptions
-from zadapter.migration.verify import check_columns
+from zadapter.migration.migration_options import MigrationOptions
+from zadapter.migration.row_proof import check_columns
 from zadapter.planning.options import AUTO, By
-from zadapter.report.migration import Migration, Mode, Proof
+from zadapter.report.migration_report import Migration, Mode, Proof
 from zadapter.rewrite.self_test import before_writing
 from zadapter.spark.clone import refresh
 from zadapter.spark.files import begin, discard, discarding, end, refuse_others
@@ -54,7 +54,7 @@ from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import check
 
 
-@explained
+@translates_errors
 def migrate(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
     *,
@@ -113,7 +113,7 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         follow=follow,
         dry_run=dry_run,
     )
-    with opened(options, spark) as context:
+    with open_tables(options, spark) as context:
         return _run(context, carried_since if follow else _migrate, dry_run=dry_run)
 
 
@@ -129,11 +129,11 @@ def _run(
 def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     with phase("plan", context.table, context.seconds) as step:
         source_table = start(context)
-        found = _existing_or_chosen(context, source_table)
+        found = _find_target_or_mode(context, source_table)
         old_files = totals([source_table.transfer.files])
         step.note(version=source_table.transfer.snapshot.version, **old_files)
     if isinstance(found, Snapshot):
-        return _finished(context, source_table, found, dry_run=dry_run)
+        return _prove_existing(context, source_table, found, dry_run=dry_run)
     mode, reason, adoptable = found
     plan = report(context, source_table, mode, reason, source_table.transfer.files)
     if dry_run:
@@ -142,11 +142,11 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     before_writing(context.target.format, context.user_session)
     carried, notes, version = _create(context, source_table, adoptable)
     # the committed version if known, since other writers may have added newer ones
-    head = landed(context, version)
+    head = read_committed(context, version)
     refresh(context.user_session, source_table.transfer.snapshot)
-    files = listing(source_table, head)
+    files = read_target_files(source_table, head)
     try:
-        proven = _proven(context, source_table, head, files)
+        proven = _prove_target(context, source_table, head, files)
     except VerificationError:
         _undo(context, head, carried, shared_files=adoptable is not None)
         raise
@@ -166,7 +166,7 @@ def _migrate(context: MigrationContext, *, dry_run: bool) -> Migration:
     )
 
 
-def _proven(
+def _prove_target(
     context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, files: pa.Table
 ) -> Proof:
     """Compare the new table with the old one, and remove the marker from its folder."""
@@ -182,7 +182,7 @@ def _proven(
     return proven
 
 
-def _finished(
+def _prove_existing(
     context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot, *, dry_run: bool
 ) -> Migration:
     """Compare a table that an earlier call created, which may have stopped before its proof.
@@ -194,12 +194,12 @@ def _finished(
     origin, recorded = source_table.origin, new_snapshot.source()
     if recorded is None or (recorded.format, recorded.id) != (origin.format, origin.id):
         raise UsageError(f"{context.target_table} already exists; pass another target")
-    if not unchanged(context, source_table, recorded.version):
+    if not has_same_files(context, source_table, recorded.version):
         raise UsageError(
             f"{context.target_table} has {context.table} up to version {recorded.version}, but "
             f"that table is at version {origin.version}; pass follow=True to copy the appended rows"
         )
-    files = listing(source_table, new_snapshot)
+    files = read_target_files(source_table, new_snapshot)
     uris = context.target.uris(new_snapshot, files["path"].to_pylist())
     own = all(within(uri, new_snapshot.location) for uri in uris)
     mode = Mode.COPY if own else Mode.IN_PLACE
@@ -207,7 +207,7 @@ def _finished(
     if dry_run:
         return plan
     try:
-        proven = _proven(context, source_table, new_snapshot, files)
+        proven = _prove_target(context, source_table, new_snapshot, files)
     except VerificationError as error:
         raise VerificationError(
             f"{error}. {context.target_table} was created by an earlier call, and other writers "
@@ -216,17 +216,17 @@ def _finished(
     return replace(plan, proof=proven, target_version=new_snapshot.version)
 
 
-def _existing_or_chosen(
+def _find_target_or_mode(
     context: MigrationContext, source_table: SourceTable
 ) -> Snapshot | tuple[Mode, str, Shared | None]:
-    """Return the new table if it exists, or else how to create it, see :func:`_chosen`."""
+    """Return the new table if it exists, or else how to create it, see :func:`_choose_mode`."""
     with suppress(UnsupportedError):  # ``pending`` rejects a location in use
-        if (new_snapshot := existing(context)) is not None:
+        if (new_snapshot := find_target(context)) is not None:
             return new_snapshot
-    return _chosen(context, source_table)
+    return _choose_mode(context, source_table)
 
 
-def _chosen(
+def _choose_mode(
     context: MigrationContext, source_table: SourceTable
 ) -> tuple[Mode, str, Shared | None]:
     """Return the mode, the reason unless it was requested, and the files to share.
@@ -239,7 +239,7 @@ def _chosen(
     if context.options is not None:
         return Mode.COPY, "since a new layout requires a rewrite", None
     try:
-        adoptable = shared(source_table.transfer, source_table.before)
+        adoptable = find_shareable(source_table.transfer, source_table.before)
     except UnsupportedError as error:
         if context.mode is Mode.AUTO:
             return Mode.COPY, f"since {error}", None
@@ -261,13 +261,13 @@ def _create(
     size = total(transfer.files, "size") if adoptable is None else None
     with phase("write", context.target_table, context.seconds, expected=size) as step:
         if adoptable is None:
-            carried = copied(transfer, pending, source_table.request)
+            carried = copy_rows(transfer, pending, source_table.request)
         else:
-            carried = adopted(transfer, pending, adoptable)
+            carried = adopt_files(transfer, pending, adoptable)
         facts = totals(part.staged.files for part in carried)
         step.note(**facts)
     notes = () if adoptable is None else (context.source.protect(transfer.snapshot),)
-    change = loading(
+    change = build_load(
         pending,
         [part.staged for part in carried],
         source_table.origin,
@@ -279,7 +279,7 @@ def _create(
         discarding(context.spark, discardable, attempts),
         phase("commit", context.target_table, context.seconds) as step,
     ):
-        outcome = publish(context.target, change, attempts)
+        outcome = commit_change(context.target, change, attempts)
         step.note(version=outcome.version, **facts)
     return carried, notes, outcome.version
 

@@ -12,14 +12,14 @@ from pyspark.sql import SparkSession
 from zadapter.api.run_optimize import run_optimize, run_plan
 from zadapter.backend.contract import Factory
 from zadapter.base.commit_attempts import Backoff
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.planning.cost import GivenPrices
 from zadapter.planning.options import AUTO, RENAMED, By, Options
-from zadapter.planning.tier_ages import GivenTiers
+from zadapter.planning.tiers import GivenTiers
+from zadapter.report.optimize_report import Report
 from zadapter.report.plan import Plan
-from zadapter.report.report import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,7 +54,7 @@ def _calling(run: Callable[[Options, Any, Any], R]) -> Callable[[Callable[P, R]]
     return decorate
 
 
-@explained
+@translates_errors
 @_calling(run_optimize)
 def optimize(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],
@@ -117,7 +117,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     raise NotImplementedError  # `_calling` passes the arguments to run_optimize
 
 
-@explained
+@translates_errors
 @_calling(run_plan)
 def plan(  # noqa: PLR0913 - the public call, all by keyword
     table: str | PathLike[str],

@@ -14,25 +14,25 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import Backend, Factory, is_versioned
 from zadapter.base.key_types import has_nan
-from zadapter.base.names import Parts, leaves, quote
+from zadapter.base.names import NameParts, leaves, quote
 from zadapter.base.phases import phase
-from zadapter.base.translate_errors import explained
+from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UnsupportedError
-from zadapter.planning.options import check_flags, check_version, check_where, named
+from zadapter.planning.options import check_flags, check_table, check_version, check_where
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.predicates.pruning import matching
-from zadapter.spark import footers
-from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, planned, scratch, set_all
+from zadapter.spark import footer_reader
+from zadapter.spark.clone import BY_BOUNDS, UNPUSHED, scratch, set_all, to_rows
 from zadapter.spark.jobs import call
-from zadapter.spark.jvm.gateway import analyzed
+from zadapter.spark.jvm.gateway import analyzed_plan
 from zadapter.spark.opening import OpenTable, open_table
 from zadapter.spark.where import condition, without_rows
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 
 
-@explained
+@translates_errors
 def read(
     table: str | PathLike[str],
     *,
@@ -65,13 +65,13 @@ def read(
     check_where(where)
     check_version(version)
     with (
-        open_table(named(table), backend, spark, kept=True) as found,
-        call("read", named(table), found.user_session),
-        phase("plan", named(table)) as step,
+        open_table(check_table(table), backend, spark, kept=True) as found,
+        call("read", check_table(table), found.user_session),
+        phase("plan", check_table(table)) as step,
     ):
         session, opened = found.user_session, found.backend
         snapshot = _snapshot(found, version)
-        candidates = pruned(opened, snapshot, where, session, later=True)
+        candidates = prune_files(opened, snapshot, where, session, later=True)
         step.note(version=snapshot.version, **file_stats.totals([candidates.files]))
         set_all(found.spark, BY_BOUNDS if candidates.on_floats else {})
         rows = opened.read(snapshot, candidates.certain)
@@ -82,11 +82,11 @@ def read(
             rows = rows.union(others) if candidates.certain.num_rows else others
         rows = rows.select(*(F.col(quote((name,))) for name in snapshot.schema.names))
     # the settings of the clones apply to the scans, those of the user's session to all else
-    rows = planned(session, analyzed(rows))
+    rows = to_rows(session, analyzed_plan(rows))
     return rows if where is None else rows.where(where)
 
 
-@explained
+@translates_errors
 def files(
     table: str | PathLike[str],
     *,
@@ -120,13 +120,13 @@ def files(
     check_version(version)
     check_flags(row_groups=row_groups)
     with (
-        open_table(named(table), backend, spark) as found,
-        call("files", named(table), found.user_session),
-        phase("plan", named(table)) as step,
+        open_table(check_table(table), backend, spark) as found,
+        call("files", check_table(table), found.user_session),
+        phase("plan", check_table(table)) as step,
     ):
         session, opened = found.user_session, found.backend
         snapshot = _snapshot(found, version)
-        candidates = pruned(opened, snapshot, where, session, later=False)
+        candidates = prune_files(opened, snapshot, where, session, later=False)
         matching_files = candidates.files
         step.note(version=snapshot.version, **file_stats.totals([matching_files]))
         if matching_files["deletes"].null_count < matching_files.num_rows:
@@ -171,7 +171,7 @@ class Pruned:
         return pa.concat_tables([self.certain, self.doubtful])
 
 
-def pruned(
+def prune_files(
     opened: Backend, snapshot: Snapshot, where: str | None, spark: SparkSession, *, later: bool
 ) -> Pruned:
     """Return the files that may hold rows matching *where*.
@@ -206,7 +206,7 @@ def pruned(
     return Pruned(certain, doubtful, on_floats=bool(floats), predicate=analysed.predicate)
 
 
-def _may_hide(files: pa.Table, parts: Parts) -> pa.Array:
+def _may_hide(files: pa.Table, parts: NameParts) -> pa.Array:
     """Return which files may have footer bounds that exclude NaN values of a column.
 
     Files with a layout of zadapter have no such bounds: parquet-java orders NaN as the largest.
@@ -235,7 +235,7 @@ def _row_groups(
 ) -> list[list[int]]:
     """Return the numbers of the row groups of each file that may hold matching rows."""
     columns = () if predicate is None else columns_of(predicate)
-    groups = footers.of_row_groups(spark, snapshot, matching_files, uris, columns)
+    groups = footer_reader.read_row_group_table(spark, snapshot, matching_files, uris, columns)
     every = np.ones(groups.table.num_rows, np.bool_)
     may = every if predicate is None else matching(predicate, groups.table)
     return [np.flatnonzero(may[groups.file_of == n]).tolist() for n in range(len(uris))]

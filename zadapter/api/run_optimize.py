@@ -10,17 +10,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.backend.contract import Backend, Factory
-from zadapter.backend.recoverable import is_recoverable
+from zadapter.backend.contract import Backend, Factory, is_recoverable
 from zadapter.base.outcome import stating
-from zadapter.base.translate_errors import explaining
+from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ConflictError, StaleRewriteError
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.planning.cost import object_store
 from zadapter.planning.options import Options
+from zadapter.report.optimize_report import Report
 from zadapter.report.plan import Plan
-from zadapter.report.report import Report
-from zadapter.rewrite.job import AnyPlan, Call, rewrite
+from zadapter.rewrite.job import AnyPlan, RewriteContext, rewrite
 from zadapter.rewrite.kept_plan import KeptPlan
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.recovery.leftovers import clear
@@ -29,12 +28,12 @@ from zadapter.rewrite.side_by_side import run as side_by_side
 from zadapter.rewrite.side_by_side import threads
 from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import refresh
-from zadapter.spark.jobs import call, grouped, measured
+from zadapter.spark.jobs import call, group_jobs, measure_phases
 from zadapter.spark.jvm.gateway import has_own_threads
 from zadapter.spark.opening import open_table
 from zadapter.spark.where import check_functions
 from zadapter.table import file_stats
-from zadapter.table.file_stats import narrowed
+from zadapter.table.file_stats import select_stats
 from zadapter.table.snapshot import Snapshot, without
 from zadapter.table.staged_files import new_id
 
@@ -49,7 +48,7 @@ def run_optimize(
         backend: A format or a backend's class; None: detect it.
         spark: The caller's session.
     """
-    with _opened(options, backend, spark) as opened:
+    with _open_call(options, backend, spark) as opened:
         prepared = partial(
             prepare, opened.options, opened.backend, write=True, snapshot=opened.snapshot
         )
@@ -59,13 +58,13 @@ def run_optimize(
 def run_plan(options: Options, backend: str | Factory | None, spark: SparkSession | None) -> Plan:
     """Predict the effect of :func:`run_optimize`, and write nothing; the plan can be run."""
     with (
-        _opened(options, backend, spark) as opened,
+        _open_call(options, backend, spark) as opened,
         call("plan", opened.options.name, opened.spark),
     ):
         found = prepare(opened.options, opened.backend, {}, write=False, snapshot=opened.snapshot)
         kept = KeptPlan.of(found, opened.options)
         runner = _Runner(kept=kept, factory=opened.factory, spark=spark)
-        return replace(_priced(found, opened.options), _runner=runner)
+        return replace(_price_plan(found, opened.options), _runner=runner)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +78,9 @@ class _Runner:
 
     def __call__(self) -> Report:
         options = self.kept.options
-        with stating(), explaining(options.name):
+        with stating(), translate_errors(options.name):
             try:
-                with _opened(options, self.factory, self.spark) as opened:
+                with _open_call(options, self.factory, self.spark) as opened:
                     return _run(opened, partial(self.kept.renewed, opened.backend))
             except StaleRewriteError as error:
                 error.retryable = False  # the plan will not hold for a later version either
@@ -106,7 +105,7 @@ class _Opened:
 
 
 @contextmanager
-def _opened(
+def _open_call(
     options: Options, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[_Opened]:
     """Open the table in a clone of the user's session, and choose the keys by the queries."""
@@ -116,7 +115,7 @@ def _opened(
         check_functions(options.where, table.user_session)
         if queries is not None:
             advice = advise_on(table.backend, table.snapshot(), table.user_session, queries)
-            options = options.advised(advice.best, tuple(advice.bloom_filters))
+            options = options.with_advice(advice.best, tuple(advice.bloom_filters))
         yield _Opened(
             options=options,
             backend=table.backend,
@@ -139,14 +138,16 @@ def _run(opened: _Opened, prepared: Callable[[MutableMapping[str, float]], AnyPl
     tally, start = Tally(), time.monotonic()
     with (
         call("optimize", options.name, spark, tally.seconds) as whole,
-        measured(spark.sparkContext, tally.spent),
-        grouped(spark, run),
+        measure_phases(spark.sparkContext, tally.spent),
+        group_jobs(spark, run),
     ):
         rewrite_plan = prepared(tally.seconds)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         tally.earlier = _clear(rewrite_plan)
-        with tally.reporting_versions(), explaining(options.name):
-            errors = _run_jobs(Call.begun(rewrite_plan, options, spark, run), opened, tally, start)
+        with tally.reporting_versions(), translate_errors(options.name):
+            errors = _run_jobs(
+                RewriteContext.begin(rewrite_plan, options, spark, run), opened, tally, start
+            )
         if errors and not tally.versions:
             raise errors[-1]
         whole.note(**tally.facts())
@@ -156,7 +157,7 @@ def _run(opened: _Opened, prepared: Callable[[MutableMapping[str, float]], AnyPl
         return _report(rewrite_plan, tally, options, run)
 
 
-def _priced(plan: AnyPlan, options: Options) -> Plan:
+def _price_plan(plan: AnyPlan, options: Options) -> Plan:
     """Return the prediction of a plan, with what its cost in money depends on."""
     store = object_store(plan.snapshot.location, renames=plan.backend.format.renames)
     return replace(plan.prediction, object_store=store, prices=options.prices)
@@ -169,7 +170,9 @@ def _clear(plan: AnyPlan) -> tuple[str, ...]:
     return clear(plan.backend.side_files(plan.snapshot), plan.snapshot, plan.files)
 
 
-def _run_jobs(rewriting: Call, opened: _Opened, tally: Tally, start: float) -> list[ConflictError]:
+def _run_jobs(
+    rewriting: RewriteContext, opened: _Opened, tally: Tally, start: float
+) -> list[ConflictError]:
     """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
     options, jobs = rewriting.options, rewriting.jobs
 
@@ -200,10 +203,10 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
     added = [exchange.added for exchange in tally.exchanges]
     gone = set(removed["path"].to_pylist())
     files_after = pa.concat_tables(
-        [without(rewrite_plan.files, gone), *(narrowed(table, names) for table in added)]
+        [without(rewrite_plan.files, gone), *(select_stats(table, names) for table in added)]
     )
     rows = sum(file_stats.total(table, "rows") for table in added)
-    plan_of_call = _priced(rewrite_plan, options)
+    plan_of_call = _price_plan(rewrite_plan, options)
     return Report(
         table=plan_of_call.table,
         plan=plan_of_call,

@@ -23,7 +23,7 @@ def start_for_one_call(
         MissingBackendError: The backend is not installed.
         SessionError: No suitable session can be started.
     """
-    stores = object_stores.named(tables)
+    stores = object_stores.find_stores(tables)
     if backend is None:
         return default(conf, None, stores)
     return session(conf, formats=[load(backend).format.name], stores=stores)

@@ -38,7 +38,7 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def chosen(builds: Sequence[Build], spark: str, wanted: str | None = None) -> Build | None:
+def choose_build(builds: Sequence[Build], spark: str, wanted: str | None = None) -> Build | None:
     """Return the build for a release of Spark; None: there is none.
 
     Args:
@@ -56,7 +56,7 @@ class Standing(Enum):
 
     Before the first write of an application, a self-test commits to a table
     (``zadapter.rewrite.self_test``) unless the release is tested. Before the first rewrite, another
-    one narrows rows (``zadapter.spark.narrowing.self_test``) unless the release is listed; of an
+    one narrows rows (``zadapter.spark.narrowing.row_test``) unless the release is listed; of an
     unknown minor version, rows are placed by plain operations.
     """
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from zadapter.base.commit_attempts import Attempts
-from zadapter.base.interrupts import deferred, ignoring_errors, reraise
+from zadapter.base.interrupts import defer_signals, ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.outcome import sending
 from zadapter.errors import (
@@ -29,7 +29,7 @@ from zadapter.errors import (
 from zadapter.table.snapshot import Change, Exchange, Snapshot
 
 
-class Log(Protocol):
+class CommitLog(Protocol):
     """The part of a backend that the commit loop needs."""
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
@@ -55,9 +55,9 @@ class Landed:
     """Whether an attempt had an unknown outcome. If so, no file may be discarded."""
 
 
-@deferred
+@defer_signals
 @sending()
-def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
+def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
     """Commit *change*, and retry after lost races and lost answers.
 
     Args:
@@ -99,7 +99,7 @@ def publish(log: Log, change: Change, attempts: Attempts) -> Landed:
             attempts.may_have_landed = doubtful
             if attempts.are_over() or tried.final:
                 raise failure
-            change, left = change.rebased(head, live)
+            change, left = change.rebase(head, live)
         stale += left
     raise AssertionError("unreachable")
 
@@ -113,7 +113,7 @@ class _Attempt:
     final: bool = False
 
 
-def _try(log: Log, change: Change, attempts: Attempts, *, doubtful: bool) -> _Attempt:
+def _try(log: CommitLog, change: Change, attempts: Attempts, *, doubtful: bool) -> _Attempt:
     attempts.may_have_landed = True
     try:
         with _doubts(change, doubtful=doubtful):
@@ -129,12 +129,12 @@ def _try(log: Log, change: Change, attempts: Attempts, *, doubtful: bool) -> _At
         return _Attempt(failure=failure)
     except Exception as error:  # noqa: BLE001 - it does not state that nothing was committed
         reraise(error)
-        unknown = UnknownOutcomeError(change.base.table, change.id, _named(error))
+        unknown = UnknownOutcomeError(change.base.table, change.id, _describe_error(error))
         unknown.__cause__ = error
         return _Attempt(failure=unknown, final=True)
 
 
-def _named(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     name = type(error).__name__
     with ignoring_errors():  # the JVM, which has the message, may be gone
         return f"{name}: {first_line(error)}"

@@ -6,15 +6,16 @@ A backend's ``format`` declares its capabilities as values. A backend whose form
 ``dates_files`` a :class:`DatedBackend`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import pyarrow as pa
 
 from zadapter.backend.format import Format
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.layout.layout import Layout
+from zadapter.layout.store import Store
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import (
     Change,
@@ -27,9 +28,48 @@ from zadapter.table.snapshot import (
     Written,
 )
 from zadapter.table.spec import Definition
+from zadapter.table.staged_files import StagedFile, StagedWrite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class SideFiles(Store, Protocol):
+    """Small files beside a table, and the files of writes that were not committed.
+
+    Threads may share it.
+    """
+
+    @property
+    def root(self) -> str:
+        """Location of the folder below which writes stage their files today."""
+
+    def list_modification_times(self, folder: str) -> Mapping[str, int]:
+        """Return when each file in a folder was modified, by name; none if it does not exist.
+
+        The times are milliseconds since 1970, by the store's clock.
+        """
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it exists."""
+
+    def list_staged(self, write: StagedWrite) -> Sequence[StagedFile]:
+        """Return all files of a write, committed or not, by listing the store."""
+
+    def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
+        """Return whether a version that is kept names files of a write.
+
+        Args:
+            write: The write.
+            after: A version before the write; None: the table had none.
+            until: The newest version; None: the table has none.
+
+        Raises:
+            Exception: What these versions name is unknown.
+        """
+
+    def remove(self, write: StagedWrite) -> None:
+        """Delete all files of a write, which was certainly not committed."""
 
 
 class Backend(Protocol):
@@ -56,13 +96,13 @@ class Backend(Protocol):
             UnsupportedError: The table uses a feature that zadapter cannot preserve.
         """
 
-    def files(self, snapshot: Snapshot, columns: Sequence[Parts] = ()) -> pa.Table:
+    def files(self, snapshot: Snapshot, columns: Sequence[NameParts] = ()) -> pa.Table:
         """Return the file table of *snapshot* with stats of *columns* (see ``file_stats``)."""
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of the files with *paths* in the file table."""
 
-    def collect_stats(self, snapshot: Snapshot, columns: Sequence[Parts]) -> Snapshot:
+    def collect_stats(self, snapshot: Snapshot, columns: Sequence[NameParts]) -> Snapshot:
         """Make the table collect stats of *columns* from now on; return the new snapshot."""
 
     def read(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
@@ -123,6 +163,13 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release the session state of reads and writes; keep all files."""
+
+
+class RecoverableBackend(Backend, Protocol):
+    """A backend that names files by the id of their write (``Encoding.write``)."""
+
+    def side_files(self, snapshot: Snapshot) -> SideFiles:
+        """Return the files beside the table."""
 
 
 class DatedBackend(Backend, Protocol):
@@ -232,7 +279,7 @@ class InspectedBackend(Backend, Protocol):
     def scan(self, snapshot: Snapshot) -> "DataFrame":
         """Return the rows as a user's query reads them, with the format's own reader."""
 
-    def scanned(self, rows: "DataFrame") -> list[str]:
+    def list_scanned_files(self, rows: "DataFrame") -> list[str]:
         """Return the URIs of the files that Spark's plan of *rows*, a filtered scan, reads."""
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
@@ -277,3 +324,8 @@ def is_migratable(backend: Backend) -> TypeGuard[MigrationBackend]:
 def is_inspected(backend: Backend) -> TypeGuard[InspectedBackend]:
     """Return whether the backend returns what Spark's own reader plans."""
     return backend.format.inspects
+
+
+def is_recoverable(backend: Backend) -> TypeGuard[RecoverableBackend]:
+    """Return whether the backend finds the files of writes whose process has died."""
+    return backend.format.recovers

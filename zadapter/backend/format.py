@@ -64,7 +64,7 @@ class Format:
     it is an :class:`~zadapter.backend.contract.InspectedBackend`."""
     recovers: bool = False
     """Whether the backend finds the files of writes whose process has died: it is a
-    :class:`~zadapter.backend.recoverable.RecoverableBackend`."""
+    :class:`~zadapter.backend.contract.RecoverableBackend`."""
     external_files: bool = False
     """Whether a table can have files outside its folder."""
     renames: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from zadapter.base.translate_errors import explain, is_foreign, texts
+from zadapter.base.translate_errors import is_foreign, texts, translate_error
 from zadapter.errors import NOT_COMMITTED, UnknownOutcomeError, UnsentCommitError, UsageError
 
 
@@ -108,7 +108,7 @@ def before_sending(table: str) -> Iterator[None]:
     except (*NOT_COMMITTED, UnknownOutcomeError):
         raise
     except Exception as error:
-        explained = explain(table, texts(error)) if is_foreign(error) else error
+        explained = translate_error(table, texts(error)) if is_foreign(error) else error
         if isinstance(explained, NOT_COMMITTED):
             raise explained from error
         message = str(explained) or type(explained).__name__

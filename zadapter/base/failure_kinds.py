@@ -19,7 +19,7 @@ from zadapter.errors import (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FailureKind:
     """A kind of failure.
 
     Attributes:
@@ -36,8 +36,8 @@ class Kind:
     text: str
 
 
-def _kind(pattern: str, error: type[ZadapterError], text: str) -> Kind:
-    return Kind(re.compile(pattern), error, text)
+def _kind(pattern: str, error: type[ZadapterError], text: str) -> FailureKind:
+    return FailureKind(re.compile(pattern), error, text)
 
 
 KINDS = (

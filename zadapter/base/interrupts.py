@@ -19,7 +19,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 from zadapter.base.java_errors import java_exception
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
 from zadapter.errors import ConflictError, UnknownOutcomeError
 
 P = ParamSpec("P")
@@ -78,7 +78,7 @@ class Watch:
         numbers = [version for version in self.versions if version is not None]
         done = "nothing was committed"
         if self.versions:
-            done = f"versions committed by this call: {listed(numbers) or 'unknown'}"
+            done = f"versions committed by this call: {abridge(numbers) or 'unknown'}"
         text = ". ".join(filter(None, (unknown or done, self.advice)))
         if self.raised is None:
             return Interrupted(self.number or signal.SIGINT, f"interrupted; {text}")
@@ -151,7 +151,7 @@ def ignoring_errors() -> Iterator[None]:
         reraise(error)
 
 
-def deferred(commit: Callable[P, R]) -> Callable[P, R]:
+def defer_signals(commit: Callable[P, R]) -> Callable[P, R]:
     """Defer signals until *commit* returns; its result has a ``version``.
 
     Raises:
@@ -199,7 +199,7 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        with _watched(context, tag, Watch(advice)):
+        with _watch_signals(context, tag, Watch(advice)):
             yield
     finally:
         with ignoring_errors():  # the JVM may be gone
@@ -208,7 +208,7 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _watched(context: Any, tag: str, watch: Watch) -> Iterator[None]:
+def _watch_signals(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     ended, taken = threading.Event(), dict[int, Any]()
     canceller = threading.Thread(target=cancel, args=(context, tag, watch, ended), daemon=True)
     canceller.start()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from zadapter.base.secrets import masked
+from zadapter.base.secrets import mask_secrets
 
 JavaObject = Any
 
@@ -67,4 +67,4 @@ def first_line(error: BaseException) -> str:
 def first_line_of(message: str) -> str:
     """Return the first non-empty line of a message, with likely secrets masked."""
     line = next((part for part in message.splitlines() if part.strip()), "no message")
-    return masked(line).strip()
+    return mask_secrets(line).strip()

@@ -1,5 +1,6 @@
 """Locations of files: paths in logs, URIs for readers, comparisons of both, and the warehouse."""
 
+import os
 import os.path
 import posixpath
 import re
@@ -7,24 +8,25 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from zadapter.base.interrupts import reraise
-from zadapter.errors import VerificationError
+from zadapter.errors import UnknownTableError, VerificationError
 
 R = TypeVar("R")
 
 _AT_ONCE = 16
+
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
+
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
 """A location that needs no escapes in a URI and contains no relative segments."""
 
-
 STORE = r"^[a-zA-Z0-9+.-]+:(//[^/]*)?"
 """Scheme and host, which differ between spellings of a location: ``file:/a``, ``file:///a``."""
-
 
 _ALIASES = {
     **dict.fromkeys(["s3", "s3a", "s3n"], "s3"),
@@ -34,6 +36,24 @@ _ALIASES = {
 }
 """Aliases of schemes: the store that each scheme refers to."""
 
+_BY_PATH = re.compile(r"(?i)(?:delta|iceberg|parquet)\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
+
+_FILE = re.compile(r"file:(//(localhost)?(?=/)|(?!//))(?P<path>.*)", re.DOTALL)
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+
+_PATTERN = re.compile(r"[*?\[{\\]")
+"""Characters with which Hadoop may read a path as a pattern."""
+
+VARIABLES = (
+    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"),
+    *("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH"),
+)
+"""Variables that lead to a configuration of Hadoop or Spark outside this process."""
+
+_FILE_SYSTEMS = re.compile(r"fs\.default|extraClassPath|spark\.jars|spark\.remote")
+"""Settings with which a path without a scheme may not be on local disk."""
+
 
 def bare(uri: str) -> str:
     """Return a file's URI without scheme and host."""
@@ -42,7 +62,7 @@ def bare(uri: str) -> str:
 
 def path_of(uri: str) -> str:
     """Return the path of a file's URI: without scheme, host and escapes, for comparisons."""
-    return bare(unescaped(uri))
+    return bare(unescape_uri(uri))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +84,7 @@ def within(uri: str, folder: str) -> bool:
         uri: URI of the file; links on local disk are followed.
         folder: Location, with or without a scheme, unescaped.
     """
-    file, above = _parsed(posixpath.dirname(unescaped(uri))), _parsed(folder)
+    file, above = _parse_location(posixpath.dirname(unescape_uri(uri))), _parse_location(folder)
     same = file.store == above.store and (not above.name or file.name == above.name)
     inside = file.folders[: len(above.folders)] == above.folders
     return same and file.account == above.account and inside
@@ -77,7 +97,7 @@ def overlap(first: str, second: str) -> bool:
         first: Location, with or without a scheme; links on local disk are followed.
         second: Another location, in the same form.
     """
-    left, right = _parsed(first), _parsed(second)
+    left, right = _parse_location(first), _parse_location(second)
     distinct = (
         left.store != right.store
         or (left.name and right.name and left.name != right.name)
@@ -94,20 +114,20 @@ def folders_below(location: str, folder: str) -> tuple[str, ...] | None:
         location: Location, with or without a scheme, unescaped; links on local disk are followed.
         folder: Another location, in the same form; none are between a folder and itself.
     """
-    below, above = _parsed(location), _parsed(folder)
+    below, above = _parse_location(location), _parse_location(folder)
     same = (below.store, below.name, below.account) == (above.store, above.name, above.account)
     inside = below.folders[: len(above.folders)] == above.folders
     return below.folders[len(above.folders) :] if same and inside else None
 
 
-def _parsed(location: str) -> _Location:
+def _parse_location(location: str) -> _Location:
     start = re.match(STORE, location)
     scheme, _, host = start[0].partition(":") if start else ("file", "", "")
     path = location[start.end() :] if start else location
     if scheme == "file":
-        return _Location("file", "", "", _named(os.path.realpath(path)))
+        return _Location("file", "", "", _split_path(os.path.realpath(path)))
     store = _ALIASES.get(scheme, scheme)
-    below, host = _named(posixpath.normpath(f"/{path}")), host.removeprefix("//")
+    below, host = _split_path(posixpath.normpath(f"/{path}")), host.removeprefix("//")
     if store == "azure":  # container@account.dfs.core.windows.net
         name, _, account = host.partition("@")
         return _Location(store, name, account.partition(".")[0], below)
@@ -115,7 +135,7 @@ def _parsed(location: str) -> _Location:
     return _Location(store, host.rpartition("@")[2].partition(":")[0], "", below)
 
 
-def _named(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     return tuple(name for name in path.split("/") if name)
 
 
@@ -125,7 +145,7 @@ def is_relative(location: str) -> bool:
     return plain is not None and plain["scheme"] is None and not location.startswith("/")
 
 
-def unescaped(uri: str) -> str:
+def unescape_uri(uri: str) -> str:
     """Return the location of *uri*, unescaped as in Hadoop's ``Path``."""
     parsed = urlsplit(uri)
     host = f"//{parsed.netloc}" if parsed.netloc else ""
@@ -209,7 +229,7 @@ def _on_disk(uri: str) -> int | None:
         return None
 
 
-def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
+def hadoop_qualifier(jvm: Any, session: Any) -> Callable[[str], str]:
     """Return a function from a location to its escaped URI with scheme.
 
     Args:
@@ -218,11 +238,11 @@ def by_hadoop(jvm: Any, session: Any) -> Callable[[str], str]:
     """
     conf = session.sessionState().newHadoopConf()
 
-    def qualified(location: str) -> str:
+    def qualify(location: str) -> str:
         path = jvm.org.apache.hadoop.fs.Path(location)
         return str(path.getFileSystem(conf).makeQualified(path).toUri().toString())
 
-    return qualified
+    return qualify
 
 
 def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]:
@@ -250,7 +270,7 @@ def uris(locations: Iterable[str], qualified: Callable[[str], str]) -> list[str]
 
 
 @contextmanager
-def warehouse_not_created(spark: Any) -> Iterator[None]:
+def remove_new_warehouse(spark: Any) -> Iterator[None]:
     """Remove Spark's warehouse folder if the block has created it, and it is empty.
 
     Spark creates it when its built-in catalog is first asked for a table, and again for the first
@@ -268,3 +288,44 @@ def warehouse_not_created(spark: Any) -> Iterator[None]:
         if folder is not None and is_new:
             with suppress(OSError):  # it holds a table, or was never created
                 folder.rmdir()
+
+
+def check_local(tables: Iterable[str], conf: Mapping[str, str]) -> None:
+    """Refuse tables that name missing paths on local disk.
+
+    Spark resolves paths without a scheme in Hadoop's default file system. They are checked only if
+    no configuration outside this process can name another one.
+
+    Args:
+        tables: Paths and identifiers.
+        conf: Settings of the session that will start.
+
+    Raises:
+        UnknownTableError: A path does not exist.
+    """
+    for table in tables:
+        paths = _local(table, by_default=_is_local_by_default(conf))
+        if paths and not any(map(os.path.lexists, paths)):
+            raise UnknownTableError(f"{table}: path not found; check its spelling")
+
+
+def _local(table: str, *, by_default: bool) -> tuple[str, ...]:
+    """Return the local path that *table* certainly is, in each way to read it; none: not local."""
+    match = _BY_PATH.fullmatch(table)
+    text = match["path"].replace("``", "`") if match else table
+    if _PATTERN.search(text) or "\0" in text:
+        return ()
+    if written := _FILE.fullmatch(text):
+        return (written["path"], unquote(written["path"]))
+    plain = "/" in text and (match is not None or "`" not in text)
+    return (text,) if by_default and plain and not _SCHEME.match(text) else ()
+
+
+def _is_local_by_default(conf: Mapping[str, str]) -> bool:
+    if any(name in os.environ for name in VARIABLES):
+        return False
+    if any(map(_FILE_SYSTEMS.search, (*conf, *conf.values()))):
+        return False
+    spec = find_spec("pyspark")
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return not any(Path(folder, "conf").exists() for folder in folders)

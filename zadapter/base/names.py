@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
 from zadapter.errors import UnknownColumnError, UsageError
 
-Parts = tuple[str, ...]
+NameParts = tuple[str, ...]
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 
-def split(text: str) -> Parts:
+def split(text: str) -> NameParts:
     """Split the text of a column into its parts.
 
     >>> split("a.`b.c`")
@@ -46,7 +46,7 @@ def split(text: str) -> Parts:
     raise UsageError(f"{text!r} is not a column name; pass a, a.b or `odd name`")
 
 
-def join(parts: Parts) -> str:
+def join(parts: NameParts) -> str:
     """Return the text of a column, the inverse of :func:`split`.
 
     >>> join(("a", "b.c"))
@@ -55,18 +55,18 @@ def join(parts: Parts) -> str:
     return ".".join(p if _PLAIN.match(p) else f"`{p.replace('`', '``')}`" for p in parts)
 
 
-def quote(parts: Parts) -> str:
+def quote(parts: NameParts) -> str:
     """Return the text of a column for Spark SQL, with every part in backticks."""
     return ".".join(f"`{p.replace('`', '``')}`" for p in parts)
 
 
-def leaves(schema: pa.Schema) -> Iterator[tuple[Parts, pa.DataType]]:
+def leaves(schema: pa.Schema) -> Iterator[tuple[NameParts, pa.DataType]]:
     """Yield every leaf column of *schema*, including fields of structs, depth first."""
     for field in schema:
         yield from _leaves((field.name,), field.type)
 
 
-def _leaves(parts: Parts, type_: pa.DataType) -> Iterator[tuple[Parts, pa.DataType]]:
+def _leaves(parts: NameParts, type_: pa.DataType) -> Iterator[tuple[NameParts, pa.DataType]]:
     if not pa.types.is_struct(type_):
         yield parts, type_
         return
@@ -74,7 +74,7 @@ def _leaves(parts: Parts, type_: pa.DataType) -> Iterator[tuple[Parts, pa.DataTy
         yield from _leaves((*parts, field.name), field.type)
 
 
-def resolve(parts: Parts, schema: pa.Schema) -> tuple[Parts, pa.DataType]:
+def resolve(parts: NameParts, schema: pa.Schema) -> tuple[NameParts, pa.DataType]:
     """Resolve a column as Spark does, ignoring case, and return it as spelled in *schema*.
 
     Raises:
@@ -106,6 +106,6 @@ def _in_any_case(part: str, fields: pa.Schema | pa.StructType) -> pa.Field | Non
     same = [field for field in fields if field.name.lower() == part.lower()]
     if len(same) > 1:
         raise UsageError(
-            f"column {part!r} is ambiguous: {listed([f.name for f in same])}; rename one of them"
+            f"column {part!r} is ambiguous: {abridge([f.name for f in same])}; rename one of them"
         )
     return same[0] if same else None

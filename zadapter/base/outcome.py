@@ -65,7 +65,7 @@ def sending() -> Iterator[None]:
     outcome.landed = True
 
 
-def landed() -> None:
+def record_landing() -> None:
     """Record that the first of several commits in a block of :func:`sending` has landed."""
     (_outcome.get() or Outcome()).landed = True
 

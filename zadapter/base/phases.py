@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from zadapter.base.interrupts import ignoring_errors
-from zadapter.base.secrets import masked
-from zadapter.base.sizes import show
-from zadapter.base.spans import span
+from zadapter.base.java_errors import first_line
+from zadapter.base.quantities import show
+from zadapter.base.secrets import mask_secrets
 
 LOGGER = logging.getLogger("zadapter.phases")
 
@@ -26,6 +28,9 @@ _SHOWN: Mapping[str, Callable[[int], str]] = {
     "rows": "{:,} rows".format,
 }
 """The facts of a phase, and their text in a log line."""
+
+PREFIX = "zadapter."
+"""Prefix of the names of spans and of their attributes."""
 
 
 class Amounts(NamedTuple):
@@ -80,7 +85,9 @@ Observer = Callable[[Phase], AbstractContextManager[None]]
 """Returns a context that is entered when a phase starts, and left when it ends."""
 
 _call: ContextVar[Phase | None] = ContextVar("zadapter_call", default=None)
+
 _job: ContextVar[str] = ContextVar("zadapter_job", default="")
+
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("zadapter_observers", default=())
 
 
@@ -115,7 +122,7 @@ def call(
         table: The table as the caller named it.
         seconds: Gets the duration as ``total``.
     """
-    whole = Phase(name=name, table=masked(table))
+    whole = Phase(name=name, table=mask_secrets(table))
     token = _call.set(whole)
     try:
         with _running(whole, {} if seconds is None else seconds, "total"):
@@ -141,7 +148,7 @@ def phase(
         expected: Bytes to be written; None: unknown.
     """
     step = Phase(
-        name=name, table=masked(table), call=_call.get(), job=_job.get(), expected=expected
+        name=name, table=mask_secrets(table), call=_call.get(), job=_job.get(), expected=expected
     )
     with _running(step, {} if seconds is None else seconds, name):
         yield step
@@ -184,3 +191,37 @@ def _quiet(context: AbstractContextManager[None]) -> Callable[[Any, Any, Any], b
         return False
 
     return leave
+
+
+@contextmanager
+def span(name: str, attributes: Callable[[], Mapping[str, str | int | float]]) -> Iterator[None]:
+    """Run a span if OpenTelemetry is installed; without a configured SDK, spans are not recorded.
+
+    Args:
+        name: Name of the span, without the prefix.
+        attributes: Returns the attributes at the end of the span.
+    """
+    trace = _api()
+    if trace is None:
+        yield
+        return
+    # the API would record messages of errors with their secrets
+    silent = {"record_exception": False, "set_status_on_exception": False}
+    with trace.get_tracer("zadapter").start_as_current_span(PREFIX + name, **silent) as current:
+        try:
+            yield
+        except BaseException as error:
+            text = f"{type(error).__name__}: {first_line(error)}"
+            current.set_status(trace.Status(trace.StatusCode.ERROR, text))
+            raise
+        finally:
+            current.set_attributes({PREFIX + key: value for key, value in attributes().items()})
+
+
+@cache
+def _api() -> Any:
+    """Return the module ``opentelemetry.trace``, or None."""
+    try:
+        return import_module("opentelemetry.trace")
+    except ImportError:
+        return None

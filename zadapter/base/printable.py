@@ -16,10 +16,10 @@ def printable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def listed(items: Iterable[object], separator: str = ", ") -> str:
+def abridge(items: Iterable[object], separator: str = ", ") -> str:
     """Return *items* as one text, which counts those after the first ten.
 
-    >>> listed(range(12))
+    >>> abridge(range(12))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more'
     """
     texts = list(map(str, items))

@@ -51,12 +51,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return *text* with likely secrets replaced by asterisks.
 
     Secrets are recognised by the name before them, by their place in a URL, and by their shape.
 
-    >>> masked("fs.s3a.secret.key=abc, s3://id:secret@bucket/t, https://a/b?sv=1&sig=x%2F")
+    >>> mask_secrets("fs.s3a.secret.key=abc, s3://id:secret@bucket/t, https://a/b?sv=1&sig=x%2F")
     'fs.s3a.secret.key=***, s3://***@bucket/t, https://a/b?sv=1&sig=***'
     """
     for pattern, shown in _RULES:
@@ -70,9 +70,9 @@ def mask_fields(value: Any) -> None:
         kept = getattr(value, field.name)
         if isinstance(kept, str):
             # members of string enumerations are not masked
-            shown: Any = kept if type(kept) is not str else masked(kept)
+            shown: Any = kept if type(kept) is not str else mask_secrets(kept)
         elif isinstance(kept, tuple):
-            shown = tuple(masked(item) if type(item) is str else item for item in kept)
+            shown = tuple(mask_secrets(item) if type(item) is str else item for item in kept)
         else:
             continue
         object.__setattr__(value, field.name, shown)

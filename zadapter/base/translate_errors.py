@@ -1,6 +1,6 @@
 """Translation of failures in Spark, formats and stores to errors of zadapter with advice.
 
-Only this module translates exceptions of other programs: :func:`explaining` wraps each public
+Only this module translates exceptions of other programs: :func:`translate_errors` wraps each public
 function. Exceptions of Python's own types, such as ``TypeError``, are not translated.
 """
 
@@ -12,11 +12,11 @@ from functools import wraps
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
-from zadapter.base.failure_kinds import KINDS, Kind
+from zadapter.base.failure_kinds import KINDS, FailureKind
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import causes, checksum_mismatch, first_line_of, java_exception
 from zadapter.base.outcome import stating
-from zadapter.base.secrets import masked
+from zadapter.base.secrets import mask_secrets
 from zadapter.errors import (
     DataFileError,
     EngineError,
@@ -44,7 +44,7 @@ _CLASS = re.compile(
 
 
 @contextmanager
-def explaining(table: str) -> Iterator[None]:
+def translate_errors(table: str) -> Iterator[None]:
     """Translate exceptions of other programs to errors of zadapter.
 
     The cause is the original exception, unless it contains a secret, which a traceback would print.
@@ -70,14 +70,14 @@ def explaining(table: str) -> Iterator[None]:
         reraise(error)
         if not is_foreign(error):
             raise
-        explained = explain(table, texts(error))
+        explained = translate_error(table, texts(error))
         explained.__cause__ = error
         _mask_causes(explained)
         raise explained from explained.__cause__
 
 
-def explained(verb: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function whose first argument is a table with :func:`explaining`.
+def translates_errors(verb: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function whose first argument is a table with :func:`translate_errors`.
 
     Its errors state whether the call has committed anything.
     """
@@ -86,7 +86,7 @@ def explained(verb: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         table = args[0] if args else kwargs.get("table")
         named = str(table) if isinstance(table, str | PathLike) else "the table"
-        with stating(), explaining(named):
+        with stating(), translate_errors(named):
             return verb(*args, **kwargs)
 
     return wrapped
@@ -112,7 +112,7 @@ def texts(error: BaseException) -> list[str]:
     return messages
 
 
-def explain(table: str, messages: Sequence[str]) -> ZadapterError:
+def translate_error(table: str, messages: Sequence[str]) -> ZadapterError:
     """Return the error for a failure.
 
     Args:
@@ -122,7 +122,7 @@ def explain(table: str, messages: Sequence[str]) -> ZadapterError:
     by_python = next((text for text in reversed(messages) if _WORKER in text), None)
     if by_python is not None:
         return EngineError(
-            f"{table}: a Python function of the query failed: {_raised(by_python)}; fix it, and "
+            f"{table}: a Python function of the query failed: {_last_line(by_python)}; fix it, and "
             "retry"
         )
     if unmatched := checksum_mismatch(messages):
@@ -131,14 +131,14 @@ def explain(table: str, messages: Sequence[str]) -> ZadapterError:
     for kind in KINDS:
         hit = next((text for text in reversed(messages) if kind.pattern.search(text)), None)
         if hit is not None:
-            return _explained(table, kind, messages, hit)
+            return _build_error(table, kind, messages, hit)
     return EngineError(
         f"{table}: {cause}; Spark, the format or a library raised this error{_where(messages)}. In "
         "Python, the exception's __cause__ is the original error"
     )
 
 
-def _explained(table: str, kind: Kind, messages: Sequence[str], hit: str) -> ZadapterError:
+def _build_error(table: str, kind: FailureKind, messages: Sequence[str], hit: str) -> ZadapterError:
     """Return the error of a kind of failure, which *hit* is the text of."""
     reads = kind.error is DataFileError
     # the damaged file is the one being read, not the one being written
@@ -167,7 +167,7 @@ def _where(messages: Sequence[str]) -> str:
     return ""
 
 
-def _raised(traceback: str) -> str:
+def _last_line(traceback: str) -> str:
     """Return the exception at the end of a Python traceback in the message of a Spark error."""
     lines = traceback.partition("\n\tat ")[0].splitlines()
     return first_line_of(next(line.strip() for line in reversed(lines) if line.strip()))
@@ -206,7 +206,7 @@ def _mask_causes(error: BaseException) -> None:
         if behind is None:
             return
         text = f"{type(behind).__name__}: {behind}"
-        if masked(text) != text:
-            link.__cause__ = _Masked(masked(text))
+        if mask_secrets(text) != text:
+            link.__cause__ = _Masked(mask_secrets(text))
             return
         link = behind

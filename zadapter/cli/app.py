@@ -13,7 +13,7 @@ from zadapter.cli import insight, rows, versions
 from zadapter.cli.calls import command
 from zadapter.cli.demo import demo
 from zadapter.cli.error_messages import Command
-from zadapter.cli.migration import migrate
+from zadapter.cli.migrate_command import migrate
 from zadapter.cli.results import accept_any_text
 from zadapter.cli.rewrite import cluster
 

@@ -14,9 +14,9 @@ from rich.console import Console
 
 import zadapter
 from zadapter.backend import plugins
-from zadapter.base.local_paths import check_local
-from zadapter.cli.error_messages import complaining, printing, telling
-from zadapter.cli.options import AsJson, Conf, Quiet, Verbose, parse_pairs
+from zadapter.base.locations import check_local
+from zadapter.cli.command_options import AsJson, Conf, Quiet, Verbose, parse_pairs
+from zadapter.cli.error_messages import handle_closed_output, mention_change, print_errors
 from zadapter.cli.results import Result, show
 from zadapter.errors import UsageError
 from zadapter.report.progress import progress
@@ -30,7 +30,7 @@ _VERBOSE = {**QUIET, "spark.log.level": "WARN"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class FunctionCall:
     """A checked call of a public function."""
 
     function: str
@@ -55,14 +55,14 @@ class Call:
         check_local(self.tables, conf)
 
 
-def command(verb: Callable[..., Call]) -> Callable[..., None]:
+def command(verb: Callable[..., FunctionCall]) -> Callable[..., None]:
     """Return a command of a function that checks its arguments and returns a call.
 
     The command has the options of *verb* and the options of every command.
     """
 
     @wraps(verb, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
-    def called(
+    def run_command(
         *,
         conf: Conf = None,
         as_json: AsJson = False,
@@ -70,17 +70,19 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
         verbose: Verbose = False,
         **arguments: Any,
     ) -> None:
-        with complaining():
+        with print_errors():
             if quiet and verbose:
                 raise UsageError("--quiet and --verbose exclude each other; pass one of them")
             settings = parse_pairs(conf or (), "--conf")
             call = verb(**arguments)
             call.check(settings)
-            with _logged(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING):
+            with _print_log(
+                logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING
+            ):
                 conf_of_session = {**(_VERBOSE if verbose else QUIET), **settings}
                 result = _result(call, conf_of_session, quiet=quiet)
             try:
-                with telling(result.done), printing():
+                with mention_change(result.done), handle_closed_output():
                     show(result, as_json=as_json, quiet=quiet)
             except BrokenPipeError:  # the reader has read enough, and nothing was changed
                 raise typer.Exit(1) from None
@@ -89,16 +91,16 @@ def command(verb: Callable[..., Call]) -> Callable[..., None]:
 
     common = [
         parameter
-        for parameter in inspect.signature(called, follow_wrapped=False).parameters.values()
+        for parameter in inspect.signature(run_command, follow_wrapped=False).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
     own = inspect.signature(verb)
     every = [*own.parameters.values(), *common]
-    called.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
-    return called
+    run_command.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+    return run_command
 
 
-def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
+def _result(call: FunctionCall, conf: Mapping[str, str], *, quiet: bool) -> Result:
     getattr(zadapter, call.function)  # its error names the extra to install if there is no PySpark
     from zadapter.api.session import start_for_one_call  # noqa: PLC0415 - loads Spark
 
@@ -108,7 +110,7 @@ def _result(call: Call, conf: Mapping[str, str], *, quiet: bool) -> Result:
 
 
 @contextmanager
-def _logged(level: int) -> Iterator[None]:
+def _print_log(level: int) -> Iterator[None]:
     """Print the log of zadapter from *level* on standard error."""
     logger, handler = logging.getLogger("zadapter"), logging.StreamHandler(sys.stderr)
     name = "%(asctime)s %(name)s: " if level <= logging.INFO else "zadapter: "

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from zadapter.backend import plugins
-from zadapter.base.local_paths import check_local
-from zadapter.cli.options import KEYWORDS
+from zadapter.base.locations import check_local
+from zadapter.cli.command_options import KEYWORDS
 from zadapter.errors import UsageError
-from zadapter.planning.options import RENAMED, check_option, named
+from zadapter.planning.options import RENAMED, check_option, check_table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,8 +40,8 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     Raises:
         UsageError: The file cannot be read, or has mistakes; the message lists all of them.
     """
-    content = _parsed(path)
-    mistakes = list(_unknown(content, ("defaults", "tables"), "the file"))
+    content = _parse_toml(path)
+    mistakes = list(_find_unknown_keys(content, ("defaults", "tables"), "the file"))
     defaults, tables = content.get("defaults", {}), content.get("tables")
     if not isinstance(defaults, dict):
         mistakes.append(f"defaults must be a table of options: [defaults], not {defaults!r}")
@@ -54,7 +54,7 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     for number, entry in enumerate(tables, 1):
         name = str(entry.get("table", f"table {number}"))
         mistakes += _mistakes(entry, name, _TABLE_KEYS)
-        mistakes += _not_found(entry.get("table"), name, conf)
+        mistakes += _find_missing_table(entry.get("table"), name, conf)
         if "table" not in entry:
             mistakes.append(f"{name}: the key 'table' is missing")
         if name in names:
@@ -70,7 +70,7 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     ]
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -81,7 +81,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: the file is not TOML: {error}") from error
 
 
-def _not_found(table: object, where: str, conf: Mapping[str, str]) -> list[str]:
+def _find_missing_table(table: object, where: str, conf: Mapping[str, str]) -> list[str]:
     try:
         check_local([table] if isinstance(table, str) else [], conf)
     except UsageError as error:
@@ -91,7 +91,7 @@ def _not_found(table: object, where: str, conf: Mapping[str, str]) -> list[str]:
 
 def _mistakes(entry: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Iterator[str]:
     """Yield what is wrong with the keys and values of one table of the file."""
-    yield from _unknown(entry, known, where)
+    yield from _find_unknown_keys(entry, known, where)
     for key in [key for key in entry if key in known]:
         if mistake := _mistake(key, entry[key]):
             yield f"{where}: {key}: {mistake}"
@@ -106,7 +106,9 @@ def _mistake(key: str, value: Any) -> str | None:
     return None
 
 
-def _unknown(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> Iterator[str]:
+def _find_unknown_keys(
+    entry: Mapping[str, Any], known: tuple[str, ...], where: str
+) -> Iterator[str]:
     for key in entry:
         new = RENAMED.get(key.replace("-", "_"))
         if new in known:
@@ -126,7 +128,7 @@ def _check(key: str, value: Any) -> None:
     if key == "table":
         if not isinstance(value, str):
             raise UsageError(f"{value!r} is not a table; pass a path or an identifier")
-        named(value)
+        check_table(value)
     elif key == "backend":
         if not isinstance(value, str):
             raise UsageError(f"{value!r} is not the name of a format")

@@ -15,9 +15,9 @@ import typer
 
 import zadapter
 from zadapter.backend import plugins
-from zadapter.base.sizes import show
-from zadapter.base.translate_errors import explaining
-from zadapter.cli.calls import Call
+from zadapter.base.quantities import show
+from zadapter.base.translate_errors import translate_errors
+from zadapter.cli.calls import FunctionCall
 from zadapter.cli.results import Result, as_json, listing
 from zadapter.errors import UsageError, extra
 
@@ -97,17 +97,17 @@ def demo(
     format_: _Format = "delta",
     rows: _Rows = 1_000_000,
     folder: _Folder = Path("zadapter-demo"),
-) -> Call:
+) -> FunctionCall:
     """Make a table like TPC-H's lineitem, cluster it, and compare three queries."""
     plugins.check(format_)
     _check(folder)
     place = next(each for each in _places(folder, format_) if not each.exists())
 
     def run(spark: "SparkSession") -> Result:
-        with explaining(str(place)):
+        with translate_errors(str(place)):
             return _demonstrate(spark, format_, rows, place)
 
-    return Call(function="optimize", tables=(), backend=format_, run=run)
+    return FunctionCall(function="optimize", tables=(), backend=format_, run=run)
 
 
 def _check(folder: Path) -> None:
@@ -143,7 +143,7 @@ def _demonstrate(spark: "SparkSession", format_: str, rows: int, place: Path) ->
         table, by=list(KEYS), target_file_size=size // FILES, backend=format_, spark=spark
     )
     after = _runs(spark, format_, table, conditions.values())
-    return _compared(table, conditions, (before, after), report, _drawn(report, place))
+    return _compare_runs(table, conditions, (before, after), report, _save_picture(report, place))
 
 
 def _write(spark: "SparkSession", format_: str, rows: int, table: str) -> None:
@@ -217,7 +217,7 @@ def _seconds(query: Callable[[], "DataFrame"]) -> float:
     return min(seconds)
 
 
-def _drawn(report: "Report", place: Path) -> str:
+def _save_picture(report: "Report", place: Path) -> str:
     """Save the picture of the files, and return where it is, or why there is none."""
     if find_spec("matplotlib") is None:
         return f"a picture of the files requires matplotlib; {extra('plot')}"
@@ -226,7 +226,7 @@ def _drawn(report: "Report", place: Path) -> str:
     return f"a picture of the files before and after: {picture}"
 
 
-def _compared(
+def _compare_runs(
     table: str,
     conditions: Mapping[str, str],
     runs: tuple[list[_Run], list[_Run]],

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from zadapter.base.interrupts import Interrupted, terminate
 from zadapter.base.java_errors import first_line
-from zadapter.base.secrets import masked
+from zadapter.base.secrets import mask_secrets
 from zadapter.cli.results import Result, printable
 from zadapter.errors import ReportError, UsageError, ZadapterError
 from zadapter.planning.options import RENAMED
@@ -39,7 +39,7 @@ class Command(TyperCommand):
                 if _SURPLUS in message and "--conf" in typed:
                     # a blank after the key: the value may be a secret
                     message = f"{_SURPLUS}s; --conf must be key=value, without spaces around '='"
-                error.message = masked(message)  # type: ignore[attr-defined]
+                error.message = mask_secrets(message)  # type: ignore[attr-defined]
             raise
 
     def _renamed(self, option: str) -> str:
@@ -50,7 +50,7 @@ class Command(TyperCommand):
 
 
 @contextmanager
-def complaining() -> Iterator[None]:
+def print_errors() -> Iterator[None]:
     """Convert errors to one message without secrets and an exit code."""
     # py4j logs a traceback if a signal arrives while Spark starts
     if not logging.getLogger().handlers:
@@ -74,7 +74,7 @@ def complaining() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def told(done: str, made: Callable[[], Result]) -> Result:
+def report_change(done: str, made: Callable[[], Result]) -> Result:
     """Return the result of a command that has changed something.
 
     Args:
@@ -84,12 +84,12 @@ def told(done: str, made: Callable[[], Result]) -> Result:
     Raises:
         ReportError: There is no result, but the change is done.
     """
-    with telling(done):
+    with mention_change(done):
         return replace(made(), done=done)
 
 
 @contextmanager
-def telling(done: str) -> Iterator[None]:
+def mention_change(done: str) -> Iterator[None]:
     """State what is already done if the following code fails.
 
     Args:
@@ -111,7 +111,7 @@ def telling(done: str) -> Iterator[None]:
 
 
 @contextmanager
-def printing() -> Iterator[None]:
+def handle_closed_output() -> Iterator[None]:
     """Give standard output up if it fails, so that Python does not complain at its end, too."""
     try:
         yield
@@ -126,13 +126,13 @@ def printing() -> Iterator[None]:
 def message_of(error: Exception) -> str:
     """Return one message for an error, without secrets."""
     if isinstance(error, ZadapterError):
-        return masked(str(error))
+        return mask_secrets(str(error))
     name = type(error).__name__
     text = f"{name}: {first_line(error)} (repeat the call in Python for the traceback)"
-    return masked(_noted(text, error))
+    return mask_secrets(_append_notes(text, error))
 
 
-def _noted(text: str, error: BaseException) -> str:
+def _append_notes(text: str, error: BaseException) -> str:
     """Return the text of an error with its notes, such as what was committed before."""
     return ". ".join([text, *map(str, getattr(error, "__notes__", []))])
 
@@ -140,4 +140,4 @@ def _noted(text: str, error: BaseException) -> str:
 def _complain(text: str) -> None:
     with suppress(OSError, ValueError):  # nobody reads it
         if sys.stderr is not None:
-            sys.stderr.write(f"{printable(masked(text), sys.stderr)}\n")
+            sys.stderr.write(f"{printable(mask_secrets(text), sys.stderr)}\n")

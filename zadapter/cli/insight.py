@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.cli.calls import Call
-from zadapter.cli.error_messages import told
-from zadapter.cli.options import Backend, Html, Plot, Table, Where, parse_by
+from zadapter.cli.calls import FunctionCall
+from zadapter.cli.command_options import Backend, Html, Plot, Table, Where, parse_by
+from zadapter.cli.error_messages import report_change
 from zadapter.cli.results import Result, check_paths, with_pages
 from zadapter.errors import UsageError
 from zadapter.planning.options import Options, check_where
@@ -87,7 +87,7 @@ def advise(  # noqa: PLR0913 - the options of zadapter.advise
     plot: Plot = None,
     html: Html = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Show which layout of TABLE lets the queries of a log read least; write nothing."""
     keys = [parse_by([text]) for text in candidates or ()]
     for by in keys:
@@ -103,7 +103,7 @@ def advise(  # noqa: PLR0913 - the options of zadapter.advise
         )
         return with_pages(found, table, plot, html)
 
-    return Call(function="advise", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="advise", tables=(table,), backend=backend, run=run)
 
 
 def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
@@ -123,7 +123,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     plot: Plot = None,
     html: Html = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Show how well TABLE is clustered, and whether a rewrite is due, from its log."""
     keys = parse_by(by) if by else None
     _ = Options(table=table, by=keys, where=where)
@@ -152,7 +152,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
         due = least is not None and done is not None and done.due and done.gain >= least
         return replace(with_pages(found, table, plot, html), exit_code=FOUND if due else 0)
 
-    return Call(function="analyze", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="analyze", tables=(table,), backend=backend, run=run)
 
 
 def explain(  # noqa: PLR0913 - the options of zadapter.explain
@@ -164,7 +164,7 @@ def explain(  # noqa: PLR0913 - the options of zadapter.explain
     plot: Plot = None,
     html: Html = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Show which files of TABLE a condition reads, and why; --json lists all of them."""
     check_where(where)
     check_paths(plot, html)
@@ -180,7 +180,7 @@ def explain(  # noqa: PLR0913 - the options of zadapter.explain
         )
         return with_pages(found, table, plot, html)
 
-    return Call(function="explain", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="explain", tables=(table,), backend=backend, run=run)
 
 
 def audit(
@@ -197,20 +197,20 @@ def audit(
     ] = False,
     html: Html = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Compare the file statistics of TABLE with its files; exit with code 3 if some are wrong."""
     check_paths(None, html)
 
     def run(spark: "SparkSession") -> Result:
         found = zadapter.audit(table, deep=deep, repair=repair, backend=backend, spark=spark)
         version = found.repaired_version
-        shown = told(
+        shown = report_change(
             "" if version is None else f"{table}: stats replaced, version {version}",
             lambda: with_pages(found, table, None, html),
         )
         return replace(shown, exit_code=0 if found.sound_now else FOUND)
 
-    return Call(function="audit", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="audit", tables=(table,), backend=backend, run=run)
 
 
 def _gain(text: str) -> float:

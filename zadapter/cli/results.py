@@ -19,8 +19,8 @@ from rich.text import Text
 from zadapter.errors import MissingBackendError, UsageError, extra
 from zadapter.report.facts import Facts
 from zadapter.report.facts import html as html_of
+from zadapter.report.optimize_report import Report
 from zadapter.report.pictures.pages import page
-from zadapter.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +96,7 @@ def with_pages(found: Facts, table: str, plot: Path | None, html: Path | None) -
         html: File of the page.
     """
     name = type(found).__name__
-    figure, note = _drawn(found, asked=plot is not None) if plot or html else (None, "")
+    figure, note = _draw(found, asked=plot is not None) if plot or html else (None, "")
     if plot is not None and figure is not None:
         figure.savefig(plot)
     if html is not None:
@@ -112,7 +112,7 @@ def with_pages(found: Facts, table: str, plot: Path | None, html: Path | None) -
     return replace(shown, more=[listing(e.columns, e.texts, e.heading) for e in listed])
 
 
-def _drawn(found: Facts, *, asked: bool) -> tuple["Figure | None", str]:
+def _draw(found: Facts, *, asked: bool) -> tuple["Figure | None", str]:
     """Return the picture of a result, or why there is none.
 
     Raises:
@@ -154,11 +154,11 @@ def listing(
         heading = Text(printable(name))
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for row in cells:
-        table.add_row(*(Text(printable(_shown(value))) for value in row))
+        table.add_row(*(Text(printable(_format_cell(value))) for value in row))
     return table
 
 
-def _shown(value: object) -> str:
+def _format_cell(value: object) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zadapter
-from zadapter.base.printable import listed
-from zadapter.cli.calls import Call
-from zadapter.cli.config import TableOptions, load
-from zadapter.cli.error_messages import message_of, telling, told
-from zadapter.cli.options import (
+from zadapter.base.printable import abridge
+from zadapter.cli.calls import FunctionCall
+from zadapter.cli.command_options import (
     KEYWORDS,
     Backend,
     Html,
@@ -22,15 +20,17 @@ from zadapter.cli.options import (
     parse_options,
     parse_pairs,
 )
+from zadapter.cli.config import TableOptions, load
+from zadapter.cli.error_messages import mention_change, message_of, report_change
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
-from zadapter.report.write_result import shown_versions
+from zadapter.report.write_result import format_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zadapter.report.optimize_report import Report
     from zadapter.report.plan import Plan
-    from zadapter.report.report import Report
 
 SOME_FAILED = 3
 """Exit code if a table of a file failed."""
@@ -49,7 +49,7 @@ _Config = Annotated[
 _BESIDE_A_FILE = {"config", "conf", "as_json", "quiet", "verbose"}
 
 
-def _with_options(verb: Callable[..., Call]) -> Callable[..., Call]:
+def _with_options(verb: Callable[..., FunctionCall]) -> Callable[..., FunctionCall]:
     """Replace ``**typed`` in the signature of a command by the options of optimize."""
     own = list(signature(verb).parameters.values())[:-1]
     head, tail = own[:2], own[2:]
@@ -67,7 +67,7 @@ def cluster(
     plot: Plot = None,
     html: Html = None,
     **typed: Any,
-) -> Call:
+) -> FunctionCall:
     """Check the arguments, and return the call for one table or for the tables of a file."""
     function = str(context.info_name)
     if config is not None:
@@ -95,18 +95,18 @@ def _call(
     tables: Sequence[TableOptions],
     config: Path | None = None,
     pages: tuple[Path | None, Path | None] = (None, None),
-) -> Call:
+) -> FunctionCall:
     backends = {options.keywords.get("backend") for options in tables}
 
     def run(spark: "SparkSession") -> Result:
         if config is not None:
             results = _one_by_one(function, tables, spark)
             done = [text for table, result in results if (text := _done(table, result))]
-            return told(listed(done, "; "), lambda: _together(results))
-        result, table = _made(function, tables[0], spark), tables[0].table
-        return told(_done(table, result), lambda: with_pages(result, table, *pages))
+            return report_change(abridge(done, "; "), lambda: _together(results))
+        result, table = _call_function(function, tables[0], spark), tables[0].table
+        return report_change(_done(table, result), lambda: with_pages(result, table, *pages))
 
-    return Call(
+    return FunctionCall(
         function=function,
         tables=tuple(options.table for options in tables),
         backend=backends.pop() if len(backends) == 1 else None,
@@ -114,7 +114,7 @@ def _call(
     )
 
 
-def _made(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report":
+def _call_function(function: str, options: TableOptions, spark: "SparkSession") -> "Plan | Report":
     result: Plan | Report = getattr(zadapter, function)(
         options.table, **options.keywords, spark=spark
     )
@@ -128,20 +128,20 @@ def _one_by_one(
     results: list[tuple[str, Plan | Report | Exception]] = []
     try:
         for options in tables:
-            results.append((options.table, _tried(function, options, spark)))  # noqa: PERF401
+            results.append((options.table, _try_call(function, options, spark)))  # noqa: PERF401
     except KeyboardInterrupt as error:
-        done = listed([_done(table, result) or table for table, result in results]) or "none"
+        done = abridge([_done(table, result) or table for table, result in results]) or "none"
         error.args = (f"{str(error) or 'interrupted'}. Tables done before: {done}",)
         raise
     return results
 
 
-def _tried(
+def _try_call(
     function: str, options: TableOptions, spark: "SparkSession"
 ) -> "Plan | Report | Exception":
     """Return the result for one of several tables, or its error."""
     try:
-        return _made(function, options, spark)
+        return _call_function(function, options, spark)
     except Exception as error:  # noqa: BLE001 - other tables do not suffer
         return error
 
@@ -149,7 +149,7 @@ def _tried(
 def _done(table: str, result: "Plan | Report | Exception") -> str:
     """Return what was committed to a table; empty: nothing."""
     versions = getattr(result, "versions", ())
-    return f"{table}: committed {shown_versions(versions)}" if versions else ""
+    return f"{table}: committed {format_versions(versions)}" if versions else ""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,6 @@ class _Line:
 
 
 def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Result:
-    """Return one report of several tables."""
     lines = [_line(table, result) for table, result in results]
     failed = [line.table for line in lines if line.failed]
     done = f"{len(results) - len(failed)} of {len(results)} tables done"
@@ -173,7 +172,7 @@ def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Res
             ["table", "files", "data scanned", "result"],
             [(line.table, *line.texts) for line in lines],
         ),
-        note=f"{done}; failed: {listed(failed)}" if failed else done,
+        note=f"{done}; failed: {abridge(failed)}" if failed else done,
         exit_code=SOME_FAILED if failed else 0,
     )
 
@@ -181,17 +180,17 @@ def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Res
 def _line(table: str, result: "Plan | Report | Exception") -> _Line:
     """Return a table's line; if its report fails, the line states this and what was committed."""
     if isinstance(result, Exception):
-        return _failed(table, result)
+        return _failure_line(table, result)
     try:
-        with telling(_done(table, result)):
+        with mention_change(_done(table, result)):
             document = {"table": table, "result": result.to_dict()}
             as_json(document)
             return _Line(table, document, result.summary())
     except Exception as error:  # noqa: BLE001 - the lines of other tables do not suffer
-        return _failed(table, error)
+        return _failure_line(table, error)
 
 
-def _failed(table: str, error: Exception) -> _Line:
+def _failure_line(table: str, error: Exception) -> _Line:
     message = message_of(error)
     document = {
         "table": table,

@@ -7,11 +7,11 @@ import typer
 
 import zadapter
 from zadapter.base.names import quote
-from zadapter.base.sizes import show as show_size
-from zadapter.base.translate_errors import explaining
-from zadapter.cli.calls import Call
-from zadapter.cli.error_messages import told
-from zadapter.cli.options import Backend, Table, Version, Where, parse_pairs, parse_version
+from zadapter.base.quantities import show as show_size
+from zadapter.base.translate_errors import translate_errors
+from zadapter.cli.calls import FunctionCall
+from zadapter.cli.command_options import Backend, Table, Version, Where, parse_pairs, parse_version
+from zadapter.cli.error_messages import report_change
 from zadapter.cli.results import Result, as_json, ascii_json, facts, listing
 from zadapter.planning.options import check_deleted, check_where
 
@@ -52,20 +52,20 @@ def read(
         int, typer.Option(min=1, metavar="COUNT", help="Print at most this many rows.")
     ] = LIMIT,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Print matching rows of TABLE; --json prints JSON Lines."""
     check_where(where)
     at = None if version is None else parse_version(version)
 
     def run(spark: "SparkSession") -> Result:
         rows = zadapter.read(table, where=where, version=at, backend=backend, spark=spark)
-        with explaining(table):
-            return _printed(rows, limit)
+        with translate_errors(table):
+            return _collect_rows(rows, limit)
 
-    return Call(function="read", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="read", tables=(table,), backend=backend, run=run)
 
 
-def _printed(rows: "DataFrame", limit: int) -> Result:
+def _collect_rows(rows: "DataFrame", limit: int) -> Result:
     """Collect rows as Spark writes them in text and in JSON."""
     names, texts = rows.columns, []
     for column, (_, type_) in zip(names, rows.dtypes, strict=True):
@@ -91,7 +91,7 @@ def files(
         bool, typer.Option("--row-groups", help="Also list the row groups, from the footers.")
     ] = False,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """List the files of TABLE that may contain rows matching a condition."""
     check_where(where)
     at = None if version is None else parse_version(version)
@@ -108,7 +108,7 @@ def files(
             note=f"{len(found)} files of {show_size(size)}, {rows:,} rows",
         )
 
-    return Call(function="files", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="files", tables=(table,), backend=backend, run=run)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Source:
 
     def read(self, spark: "SparkSession") -> "DataFrame":
         reader = spark.read.format(self.form).options(**self.options)
-        with explaining(self.path):
+        with translate_errors(self.path):
             return (reader.schema(self.schema) if self.schema else reader).load(self.path)
 
 
@@ -140,15 +140,17 @@ def append(
     schema: _Schema = None,
     option: _Options = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Append rows from files to TABLE (plain Parquet), in one commit."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.append(table, source.read(spark), backend=backend, spark=spark)
-        return _committed(table, done)
+        return _report_commit(table, done)
 
-    return Call(function="append", tables=(table, source.checked_path), backend=backend, run=run)
+    return FunctionCall(
+        function="append", tables=(table, source.checked_path), backend=backend, run=run
+    )
 
 
 def overwrite(
@@ -159,21 +161,23 @@ def overwrite(
     schema: _Schema = None,
     option: _Options = None,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Replace the partitions of TABLE (plain Parquet) that rows from files belong to."""
     source = _Source(rows, form, schema, parse_pairs(option or (), "--option"))
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.overwrite(table, source.read(spark), backend=backend, spark=spark)
-        return _committed(table, done)
+        return _report_commit(table, done)
 
-    return Call(function="overwrite", tables=(table, source.checked_path), backend=backend, run=run)
+    return FunctionCall(
+        function="overwrite", tables=(table, source.checked_path), backend=backend, run=run
+    )
 
 
-def _committed(table: str, done: zadapter.WriteResult) -> Result:
+def _report_commit(table: str, done: zadapter.WriteResult) -> Result:
     version = done.version
     shown = "version unknown: the answer was lost" if version is None else f"version {version}"
-    return told(
+    return report_change(
         f"{table}: committed {shown}",
         lambda: facts(done.to_dict(), {**done.facts(), "committed": shown}),
     )
@@ -186,15 +190,15 @@ def delete(
         str, typer.Option(metavar="SQL", help="A condition in Spark SQL; true deletes all rows.")
     ],
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Delete the rows of TABLE (plain Parquet) that match a condition."""
     check_deleted(where)
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.delete(table, where, backend=backend, spark=spark)
-        return told(
+        return report_change(
             f"{table}: {done.rows_deleted:,} rows deleted" if done.committed else "",
             lambda: facts(done.to_dict(), done.facts()),
         )
 
-    return Call(function="delete", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="delete", tables=(table,), backend=backend, run=run)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.base.ages import parse_age
-from zadapter.cli.calls import Call
-from zadapter.cli.error_messages import told
-from zadapter.cli.options import Backend, Table
+from zadapter.base.quantities import parse_age
+from zadapter.cli.calls import FunctionCall
+from zadapter.cli.command_options import Backend, Table
+from zadapter.cli.error_messages import report_change
 from zadapter.cli.results import Result, as_json, facts, listing
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
 
 
-def history(*, table: Table, backend: Backend = None) -> Call:
+def history(*, table: Table, backend: Backend = None) -> FunctionCall:
     """List the commits of TABLE (plain Parquet), newest first; times are in UTC."""
 
     def run(spark: "SparkSession") -> Result:
@@ -38,7 +38,7 @@ def history(*, table: Table, backend: Backend = None) -> Call:
         ]
         return Result(documents=[as_json(documents)], table=listing(columns, rows))
 
-    return Call(function="history", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="history", tables=(table,), backend=backend, run=run)
 
 
 def restore(
@@ -48,18 +48,18 @@ def restore(
         int, typer.Argument(min=0, metavar="VERSION", help="The version to restore.")
     ],
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Commit the rows of an older version of TABLE (plain Parquet) as a new version."""
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.restore(table, version, backend=backend, spark=spark)
         readable = {"table": table, "restored": f"version {version}"}
-        return told(
+        return report_change(
             f"{table}: version {version} restored, committed version {done.version}",
             lambda: facts({**done.to_dict(), "restored": version}, readable | done.counts()),
         )
 
-    return Call(function="restore", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="restore", tables=(table,), backend=backend, run=run)
 
 
 def publish(
@@ -69,18 +69,18 @@ def publish(
         bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")
     ] = False,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """Make the visible files of FOLDER the newest version, for engines that list its files."""
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.publish(folder, dry_run=dry_run, backend=backend, spark=spark)
         changed = not (dry_run or done.nothing_to_do)
-        return told(
+        return report_change(
             f"{folder}: version {done.shown} published" if changed else "",
             lambda: facts(done.to_dict(), done.facts()),
         )
 
-    return Call(function="publish", tables=(folder,), backend=backend, run=run)
+    return FunctionCall(function="publish", tables=(folder,), backend=backend, run=run)
 
 
 def vacuum(
@@ -97,7 +97,7 @@ def vacuum(
         bool, typer.Option("--dry-run/--no-dry-run", help="Only list the files, or delete them.")
     ] = True,
     backend: Backend = None,
-) -> Call:
+) -> FunctionCall:
     """List or delete the files of TABLE (plain Parquet) that only old versions need."""
     age = parse_age(older_than, "--older-than")
 
@@ -105,7 +105,7 @@ def vacuum(
         done = zadapter.vacuum(table, older_than=age, dry_run=dry_run, backend=backend, spark=spark)
         count = len(done.paths)
         note = f"{count} files {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
-        return told(
+        return report_change(
             f"{table}: {note}" if done.committed else "",
             lambda: Result(
                 documents=[as_json(done.to_dict())],
@@ -114,4 +114,4 @@ def vacuum(
             ),
         )
 
-    return Call(function="vacuum", tables=(table,), backend=backend, run=run)
+    return FunctionCall(function="vacuum", tables=(table,), backend=backend, run=run)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
 
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
+from zadapter.base.quantities import show
 from zadapter.base.secrets import mask_fields
-from zadapter.base.sizes import show
 from zadapter.layout.filters import Keys
-from zadapter.report.facts import Facts, Listing, html, titled
+from zadapter.report.facts import Facts, Listing, describe_table, html
 from zadapter.report.pictures.effects import Effects, effects
 from zadapter.report.pictures.pages import drawing
 
@@ -155,7 +155,7 @@ class Advice(Facts):
         """Return the advice as readable facts, by name."""
         unused = sum(self.unused.values())
         facts = {
-            "table": titled(self.table, self.format, self.version),
+            "table": describe_table(self.table, self.format, self.version),
             "log": f"{self.entries:,} entries, {self.filters:,} filters, {unused:,} entries unused",
             "learned from": f"{self.learned_from:,} filters, the "
             f"{'older part of the log' if self.held_out else 'whole log'}",
@@ -173,14 +173,14 @@ class Advice(Facts):
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )
-            facts["pays after"] = f"{self._paid(chosen)}, in bytes read"
+            facts["pays after"] = f"{self._format_payback(chosen)}, in bytes read"
         if self.bloom_filters:
-            facts["Bloom filters"] = f"on {listed(self.bloom_filters)}"
+            facts["Bloom filters"] = f"on {abridge(self.bloom_filters)}"
         if self.drift is not None:
-            facts["drift"] = _drifted(self.drift, self.today.share)
+            facts["drift"] = _describe_drift(self.drift, self.today.share)
         if self.newer_columns:
             facts["only newer"] = (
-                f"queries filter {listed(self.newer_columns)}, but older ones do not; "
+                f"queries filter {abridge(self.newer_columns)}, but older ones do not; "
                 "candidates= (--candidates) compares layouts by other columns"
             )
         return facts
@@ -262,10 +262,10 @@ class Advice(Facts):
             f"{each.share:.1%}",
             groups,
             show(each.bytes_rewritten) if each.bytes_rewritten else "",
-            self._paid(each),
+            self._format_payback(each),
         )
 
-    def _paid(self, each: Candidate) -> str:
+    def _format_payback(self, each: Candidate) -> str:
         """Return after how long a rewrite has paid, as text; empty: never."""
         queries, days = each.pays_after(self.today), self.pays_after_days(each)
         if queries is None:
@@ -279,7 +279,7 @@ class Advice(Facts):
         return (*self.queries[:10], *losing)
 
 
-def _drifted(drift: Drift, share: float) -> str:
+def _describe_drift(drift: Drift, share: float) -> str:
     """Return what a layout promised and what queries read, as text."""
     elsewhere = f"; {drift.elsewhere:.0%} filter none of its columns" if drift.elsewhere else ""
     return (

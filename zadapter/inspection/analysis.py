@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
+from zadapter.base.quantities import show
 from zadapter.base.secrets import mask_fields
-from zadapter.base.sizes import show
-from zadapter.inspection.columns import ColumnFacts
-from zadapter.inspection.due import Due
-from zadapter.inspection.reads import Query, Reads, Totals, listing
+from zadapter.inspection.column_facts import ColumnFacts
+from zadapter.inspection.pending_rewrite import PendingRewrite
+from zadapter.inspection.reads import FileTotals, Query, Reads, listing
 from zadapter.planning.effect import NOISE
-from zadapter.report.facts import Facts, Listing, html, titled
-from zadapter.report.hints import of_alike
+from zadapter.report.facts import Facts, Listing, describe_table, html
 from zadapter.report.pictures.figures import BOXES, clusters
 from zadapter.report.pictures.pages import drawing
+from zadapter.report.plan_text import describe_constant
 from zadapter.table.overlap.depth import Depth
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class SortedRun:
     """Files that one layout wrote."""
 
     layout: str | None
     """Id of the layout; None: files of no layout."""
     columns: tuple[str, ...]
     """Its key columns; empty if they are not known."""
-    totals: Totals
+    totals: FileTotals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Partition:
     """A partition, and how much its files overlap."""
 
     partition: str
-    totals: Totals
+    totals: FileTotals
     depth: float
     """Mean depth of its files, over the key columns."""
 
@@ -72,7 +72,7 @@ class Analysis(Facts):
     """The key columns of which all rows have one value, or null, according to the stats."""
     where: str | None
     """The condition that files of the analysis may match."""
-    totals: Totals
+    totals: FileTotals
     table_files: int
     """Number of live files of the table, without the condition."""
     row_groups: RowGroups | None
@@ -91,7 +91,7 @@ class Analysis(Facts):
     queries: tuple[Query, ...]
     reads: Reads | None
     """What the queries read together. None: there are no queries."""
-    runs: tuple[Run, ...]
+    runs: tuple[SortedRun, ...]
     """The layouts that wrote files, by bytes; files of no layout come first."""
     deleted_rows: int | None
     """Rows that row-level deletes remove. None: the log does not record it for all files."""
@@ -103,7 +103,7 @@ class Analysis(Facts):
     partitions: int
     worst: tuple[Partition, ...]
     """The partitions whose files overlap most, at most ten."""
-    rewrite: Due | None
+    rewrite: PendingRewrite | None
     """What ``optimize`` would rewrite; None: the columns cannot be keys, or there are no files."""
     note: str
     """What could not be determined, and why."""
@@ -146,7 +146,7 @@ class Analysis(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the analysis as readable facts, by name."""
         facts = {
-            "table": titled(self.table, self.format, self.version),
+            "table": describe_table(self.table, self.format, self.version),
             "verdict": self.verdict,
             "contents": str(self.totals),
             "runs": _runs(self.runs),
@@ -154,7 +154,7 @@ class Analysis(Facts):
         if self.where is not None:
             facts["where"] = self.where
         if self.by:
-            facts["clustered by" if self.runs[-1].layout else "key columns"] = listed(self.by)
+            facts["clustered by" if self.runs[-1].layout else "key columns"] = abridge(self.by)
         if self.share is not None:
             about = ", from a sample of the files" if self.sampled else ""
             facts["data scanned"] = f"{self.share:.1%} of the rows{about}"
@@ -191,7 +191,7 @@ class Analysis(Facts):
             )
         if self.left_out:
             facts["not analyzed"] = _left_out(self.left_out)
-        if hint := of_alike(self.alike, self.by):
+        if hint := describe_constant(self.alike, self.by):
             facts["hint"] = hint
         if self.note and self.rewrite is not None:
             facts["note"] = self.note
@@ -250,8 +250,7 @@ def _column_row(column: ColumnFacts) -> tuple[object, ...]:
     )
 
 
-def _effect(due: Due) -> str:
-    """Return what a rewrite would do."""
+def _effect(due: PendingRewrite) -> str:
     if due.gain < NOISE:
         return f"join them into {due.files_written:,} files; filters scan as much as before"
     shares = f"from {due.share_before:.1%} of the rows to {due.share_after:.1%}"
@@ -267,10 +266,10 @@ def _left_out(left_out: Mapping[str, str]) -> str:
     columns: dict[str, list[str]] = {}
     for column, why in left_out.items():
         columns.setdefault(why, []).append(column)
-    return "; ".join(f"{listed(named)}: {why}" for why, named in columns.items())
+    return "; ".join(f"{abridge(named)}: {why}" for why, named in columns.items())
 
 
-def _runs(runs: Sequence[Run]) -> str:
+def _runs(runs: Sequence[SortedRun]) -> str:
     """Return the number of runs, and what is in none."""
     raw = sum(run.totals.files for run in runs if run.layout is None)
     written = [run for run in runs if run.layout is not None]

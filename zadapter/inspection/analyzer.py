@@ -8,24 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.base.ranks import Ints
-from zadapter.inspection.analysis import Analysis, Partition, RowGroups, Run
-from zadapter.inspection.columns import ColumnFacts, column_facts
-from zadapter.inspection.due import Due, due
+from zadapter.inspection.analysis import Analysis, Partition, RowGroups, SortedRun
+from zadapter.inspection.column_facts import ColumnFacts, column_facts
+from zadapter.inspection.pending_rewrite import PendingRewrite, find_pending
 from zadapter.inspection.query_log import QueryLog
-from zadapter.inspection.reads import Query, Totals, reads, totals
+from zadapter.inspection.reads import FileTotals, Query, reads, totals
 from zadapter.layout.layout import Request
 from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Limits
 from zadapter.planning.reading import filter_weights
 from zadapter.table import file_stats
-from zadapter.table.file_stats import row_counts, total
+from zadapter.table.file_stats import find_constant, row_counts, total
 from zadapter.table.overlap import depth as depths
-from zadapter.table.overlap.alike import alike
-from zadapter.table.overlap.depth import Depth, Depths
+from zadapter.table.overlap.depth import Depth, Depths, partition_numbers
 from zadapter.table.overlap.extents import Extent, Space, extent, shares_by_column, space
-from zadapter.table.overlap.partitions import partition_numbers
 from zadapter.table.snapshot import Snapshot
 
 WORST = 10
@@ -38,7 +36,7 @@ class Subject:
 
     snapshot: Snapshot
     files: pa.Table
-    columns: tuple[Parts, ...]
+    columns: tuple[NameParts, ...]
     """The columns to analyze, the key columns first."""
     request: Request | None
     """The layout of the key columns; None: no key columns."""
@@ -99,15 +97,15 @@ class Subject:
     def depth(self) -> Depth | None:
         """Return the depth in all key columns."""
         number, _ = self._partitions
-        return depths.of_boxes(self.space.boxes, number) if self.keys else None
+        return depths.box_depths(self.space.boxes, number) if self.keys else None
 
-    def due(self) -> Due | None:
+    def find_pending(self) -> PendingRewrite | None:
         """Return what ``optimize`` would rewrite, judged by the bounds of files."""
         if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)
         outdated = other_bloom_filters(self.files, self.snapshot.layouts, self.request)
-        return due(self.files, self.request, names, self.limits, self.space, outdated)
+        return find_pending(self.files, self.request, names, self.limits, self.space, outdated)
 
     def worst(self) -> tuple[int, tuple[Partition, ...]]:
         """Return the number of partitions, and those whose files overlap most."""
@@ -126,13 +124,13 @@ class Subject:
         return count, tuple(
             Partition(
                 partition=names[at],
-                totals=Totals(files=int(files[at]), rows=int(rows[at]), bytes=int(sizes[at])),
+                totals=FileTotals(files=int(files[at]), rows=int(rows[at]), bytes=int(sizes[at])),
                 depth=float(mean[at]),
             )
             for at in order
         )
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[SortedRun, ...]:
         """Return the files by layout, those of no layout first, then by bytes."""
         layouts = pa.chunked_array(self.files["layout"]).combine_chunks().dictionary_encode()
         number = layouts.indices.fill_null(-1).to_numpy().astype(np.int64) + 1
@@ -142,10 +140,10 @@ class Subject:
             for weights in (None, self.rows, self.files["size"].to_numpy())
         ]
         found = [
-            Run(
+            SortedRun(
                 layout=name,
                 columns=self._columns_of(name),
-                totals=Totals(files=int(files), rows=int(rows), bytes=int(size)),
+                totals=FileTotals(files=int(files), rows=int(rows), bytes=int(size)),
             )
             for name, files, rows, size in zip(ids, *sums, strict=True)
         ]
@@ -166,7 +164,7 @@ def analysis(
     queries: Sequence[Query],
     log: QueryLog | None = None,
     row_groups: RowGroups | None,
-    rewrite: Due | None,
+    rewrite: PendingRewrite | None,
 ) -> Analysis:
     """Return the analysis of a table.
 
@@ -187,7 +185,7 @@ def analysis(
         format=snapshot.format,
         version=snapshot.version,
         by=tuple(map(join, subject.columns[: subject.keys])),
-        alike=tuple(map(join, alike(files, subject.columns[: subject.keys]))),
+        alike=tuple(map(join, find_constant(files, subject.columns[: subject.keys]))),
         where=where,
         totals=totals(files),
         table_files=subject.table_files,
@@ -200,26 +198,26 @@ def analysis(
         queries=tuple(queries),
         reads=reads(log, queries) if log is not None and queries else None,
         runs=subject.runs(),
-        deleted_rows=_deleted(files),
+        deleted_rows=_count_deleted_rows(files),
         deletes=files.num_rows - files["deletes"].null_count,
         small_files=int(pc.sum(pc.less(files["size"], subject.target_file_size // 2)).as_py() or 0),
         target_file_size=subject.target_file_size,
         partitions=partitions,
         worst=worst,
-        rewrite=_judged(rewrite, share) if rewrite is not None and files.num_rows else None,
+        rewrite=_add_share(rewrite, share) if rewrite is not None and files.num_rows else None,
         note=subject.note,
         files=_with_depth(subject),
     )
 
 
-def _judged(rewrite: Due, share: float | None) -> Due:
+def _add_share(rewrite: PendingRewrite, share: float | None) -> PendingRewrite:
     """Return a rewrite with the table's share, which a plan that rewrites nothing leaves out."""
     if rewrite.due or share is None:
         return rewrite
     return replace(rewrite, share_before=share, share_after=share)
 
 
-def _deleted(files: pa.Table) -> int | None:
+def _count_deleted_rows(files: pa.Table) -> int | None:
     if file_stats.DELETED not in files.schema.names:
         return 0
     is_known = not files[file_stats.DELETED].null_count

@@ -8,21 +8,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.key_types import has_nan
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.predicates.texts import bounds_text
 from zadapter.table.column_bounds import Mask, gather, mask
-from zadapter.table.file_stats import Bounds, child
+from zadapter.table.file_stats import Bounds, child, replace_column, structs
 
 UNREADABLE, UNSOUND, UNSURE, MISSING = KINDS = "unreadable", "unsound", "unsure", "missing"
 """Kinds of findings, the worst first."""
+
 LOWER, UPPER, NULLS, BYTES = "lower bound", "upper bound", "number of nulls", "bytes"
+
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("path", "column", "kind", "what", "recorded", "found")]
 )
 
 
 def findings(
-    recorded: pa.Table, found: pa.Table, columns: Sequence[Parts], *, lacking: frozenset[Parts]
+    recorded: pa.Table,
+    found: pa.Table,
+    columns: Sequence[NameParts],
+    *,
+    lacking: frozenset[NameParts],
 ) -> pa.Table:
     """Return what differs.
 
@@ -42,7 +48,7 @@ def findings(
     for column in columns:
         said, real = (child(files["stats"], join(column)) for files in (recorded, found))
         if said is not None and real is not None and said.type == real.type:
-            compared = _Compared(join(column), paths, said, real, deletes)
+            compared = _Comparison(join(column), paths, said, real, deletes)
             tables += compared.wrong()
             tables += compared.missing() if column not in lacking else []
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
@@ -61,8 +67,12 @@ def unreadable(files: pa.Table, reasons: Sequence[str]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def untold(
-    recorded: pa.Table, found: pa.Table, columns: Sequence[Parts], *, lacking: frozenset[Parts]
+def count_unknown_bounds(
+    recorded: pa.Table,
+    found: pa.Table,
+    columns: Sequence[NameParts],
+    *,
+    lacking: frozenset[NameParts],
 ) -> int:
     """Return how many pairs of bounds both tables lack, of columns that may have values.
 
@@ -87,14 +97,14 @@ def _counts(recorded: pa.Table, found: pa.Table, paths: pa.Array, deletes: Mask)
     resized = mask(pc.not_equal(*sizes), default=False)
     unknown = mask(rows[0].is_null(), default=False)
     return [
-        _found(paths, wrong, ("", UNSOUND, "number of rows"), rows),
-        _found(paths, unknown, ("", MISSING, "number of rows"), rows),
-        _found(paths, resized, ("", UNSOUND, BYTES), sizes),
+        _list_findings(paths, wrong, ("", UNSOUND, "number of rows"), rows),
+        _list_findings(paths, unknown, ("", MISSING, "number of rows"), rows),
+        _list_findings(paths, resized, ("", UNSOUND, BYTES), sizes),
     ]
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _Comparison:
     """The recorded and the found stats of one column."""
 
     name: str
@@ -111,12 +121,12 @@ class _Compared:
             bounds = self.said.field(side), self.real.field(side)
             outside = mask(excludes(*bounds), default=False)
             tables += [
-                _found(self.paths, outside & exact, (self.name, UNSOUND, what), bounds),
-                _found(self.paths, outside & ~exact, (self.name, UNSURE, what), bounds),
+                _list_findings(self.paths, outside & exact, (self.name, UNSOUND, what), bounds),
+                _list_findings(self.paths, outside & ~exact, (self.name, UNSURE, what), bounds),
             ]
         nulls = self.said.field("nulls"), self.real.field("nulls")
         differ = mask(pc.not_equal(*nulls), default=False) & ~self.deletes
-        return [*tables, _found(self.paths, differ, (self.name, UNSOUND, NULLS), nulls)]
+        return [*tables, _list_findings(self.paths, differ, (self.name, UNSOUND, NULLS), nulls)]
 
     def missing(self) -> list[pa.Table]:
         """Return the bounds and null counts that the log lacks."""
@@ -127,14 +137,14 @@ class _Compared:
             if has_nan(bounds[1].type):  # NaN is no bound, and beside it there is none
                 nans = pc.not_equal(self.real.field("nans"), 0).fill_null(True)  # noqa: FBT003
                 lacks &= ~mask(nans, default=True)
-            tables.append(_found(self.paths, lacks, (self.name, MISSING, what), bounds))
+            tables.append(_list_findings(self.paths, lacks, (self.name, MISSING, what), bounds))
         nulls = self.said.field("nulls"), self.real.field("nulls")
         lacks = mask(pc.and_(nulls[0].is_null(), nulls[1].is_valid()), default=False)
         lacks &= ~self.deletes
-        return [*tables, _found(self.paths, lacks, (self.name, MISSING, NULLS), nulls)]
+        return [*tables, _list_findings(self.paths, lacks, (self.name, MISSING, NULLS), nulls)]
 
 
-def _found(
+def _list_findings(
     paths: pa.Array, at: Mask, labels: tuple[str, str, str], values: Sequence[pa.Array]
 ) -> pa.Table:
     """Return the findings of the files *at*.
@@ -149,3 +159,36 @@ def _found(
     constant = [pa.array([text] * int(at.sum()), pa.string()) for text in labels]
     shown = [bounds_text(each.filter(chosen)) for each in values]
     return pa.table([paths.filter(chosen), *constant, *shown], schema=SCHEMA)
+
+
+def correct_stats(recorded: pa.Table, found: pa.Table) -> pa.Table:
+    """Return the file table of a log with the rows and stats that were found.
+
+    Found bounds are certain if they are values of the file, or if it has no values. Where the log
+    has no bounds, any valid ones are better.
+
+    Args:
+        recorded: Files of the log, none of which has bounds in doubt.
+        found: The same files, in the same order.
+    """
+    field = recorded.schema.field("stats")
+    columns, children = list(field.type), list[pa.Array]()
+    for column in columns[:]:
+        said, real = child(recorded["stats"], column.name), child(found["stats"], column.name)
+        if said is None or real is None or real.type != said.type:
+            children.append(pa.nulls(recorded.num_rows, column.type) if said is None else said)
+            continue
+        exact = pc.equal(real.field("bounds"), int(Bounds.EXACT)).fill_null(False)  # noqa: FBT003
+        empty = pc.equal(real.field("nulls"), found["rows"].combine_chunks()).fill_null(False)  # noqa: FBT003
+        lacking = said.field("min").is_null()
+        better = pc.or_(pc.or_(exact, empty), lacking)
+        children.append(pc.if_else(better, real, said))
+    for column in found.schema.field("stats").type:
+        if field.type.get_field_index(column.name) < 0:  # the log may count its nulls
+            columns.append(column)
+            children.append(child(found["stats"], column.name))
+    field = field.with_type(pa.struct(columns))
+    stats = structs(children, field.type, recorded.num_rows)
+    rows = pa.field("rows", pa.int64())
+    counted = replace_column(recorded, rows, found["rows"].combine_chunks())
+    return replace_column(counted, field, stats)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.secrets import mask_fields
-from zadapter.inspection.parts import PartFacts
-from zadapter.inspection.reads import GroupsRead, Totals
-from zadapter.report.facts import SHOWN, Facts, Listing, titled
+from zadapter.inspection.conjuncts import ConjunctFacts
+from zadapter.inspection.reads import FileTotals, GroupsRead
+from zadapter.report.facts import SHOWN, Facts, Listing, describe_table
 from zadapter.report.pictures.figures import clusters
 from zadapter.table.column_bounds import Mask
 
@@ -39,7 +39,7 @@ class EngineRead:
 
     name: str
     """Operator of Spark's plan that reads the files."""
-    read: Totals | None
+    read: FileTotals | None
     """The files. None: the plan does not contain them."""
     differences: tuple[Difference, ...] = ()
     note: str = ""
@@ -55,9 +55,9 @@ class Explanation(Facts):
     version: int | None
     """The version that was read; None: a folder that is not registered as a table."""
     where: str
-    totals: Totals
-    kept: Totals
-    parts: tuple[PartFacts, ...]
+    totals: FileTotals
+    kept: FileTotals
+    parts: tuple[ConjunctFacts, ...]
     """The parts of the condition as Spark simplifies it; all of them must hold."""
     row_groups: GroupsRead | None
     """None: no footers were read."""
@@ -83,7 +83,7 @@ class Explanation(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the explanation as readable facts, by name."""
         facts = {
-            "table": titled(self.table, self.format, self.version),
+            "table": describe_table(self.table, self.format, self.version),
             "where": self.where,
             "contents": str(self.totals),
             "kept": str(self.kept),

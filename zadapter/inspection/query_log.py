@@ -120,7 +120,7 @@ def heaviest_first(filters: Iterable[LoggedFilter]) -> tuple[LoggedFilter, ...]:
     return tuple(sorted(filters, key=lambda found: (-found.weight, found.sql)))
 
 
-def normal(predicate: Predicate) -> Predicate:
+def normalize(predicate: Predicate) -> Predicate:
     """Return a filter in a form that is the same however a query orders its conditions.
 
     Conditions and listed values are ordered and freed of repetitions. ``IS NOT NULL``, which Spark
@@ -144,7 +144,7 @@ def _in_order(part: Predicate) -> Predicate:
         case Not(In() as listed):
             return Not(_in_order(listed))
         case Or(parts):
-            sides = dict.fromkeys(map(normal, parts))
+            sides = dict.fromkeys(map(normalize, parts))
             return Or(tuple(sorted(sides, key=text)))
     return part
 

@@ -10,11 +10,11 @@ from math import fsum
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
+from zadapter.base.quantities import show
 from zadapter.base.ranks import Ints
-from zadapter.base.sizes import show
-from zadapter.inspection.columns import total_rows
-from zadapter.inspection.parts import unused
+from zadapter.inspection.column_facts import total_rows
+from zadapter.inspection.conjuncts import find_unused
 from zadapter.inspection.query_log import QueryLog
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.pruning import matching
@@ -27,7 +27,7 @@ NO_POSITION = "row groups are not counted, since the format has no positions of 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class FileTotals:
     """Number of files, rows and bytes."""
 
     files: int
@@ -83,7 +83,7 @@ class Query:
     condition: str
     weight: float
     """Sum of the weights of its entries in the log."""
-    read: Totals
+    read: FileTotals
     """The files that may hold matching rows."""
     share: float
     """Share of the table's rows in them, from 0 to 1."""
@@ -138,7 +138,7 @@ class Reads:
                 f"{self.in_vain:.1%} of the opened files{more}, by {self.counted:,} filters"
                 f"{'; ' if self.note else ''}{self.note}"
             )
-        unused = listed([f"{n:,} {why}" for why, n in self.unused.items()], "; ")
+        unused = abridge([f"{n:,} {why}" for why, n in self.unused.items()], "; ")
         return found | ({"unused entries": unused} if unused else {})
 
 
@@ -154,7 +154,7 @@ class Footers:
     table: pa.Table
     file_of: Ints
 
-    def kept(self, predicate: Predicate, may: Mask) -> Mask:
+    def select_row_groups(self, predicate: Predicate, may: Mask) -> Mask:
         """Return which row groups a filter opens that opens the files *may*."""
         return matching(predicate, self.table) & may[self.file_of]
 
@@ -182,7 +182,7 @@ def query(
     rows, every = int(row_counts(read).sum()), int(row_counts(files).sum())
     found = None
     if footers is not None:
-        kept, opened = footers.kept(predicate, may), may[footers.file_of]
+        kept, opened = footers.select_row_groups(predicate, may), may[footers.file_of]
         found = GroupsRead(
             files=len(np.unique(footers.file_of[opened])),
             of=read.num_rows,
@@ -195,14 +195,14 @@ def query(
         weight=weight,
         read=totals(read),
         share=rows / every if every else 0.0,
-        unused=unused(predicate, files),
+        unused=find_unused(predicate, files),
         row_groups=found,
     )
 
 
-def totals(files: pa.Table) -> Totals:
+def totals(files: pa.Table) -> FileTotals:
     """Return the number of files, their rows and bytes."""
-    return Totals(files=files.num_rows, rows=total_rows(files), bytes=total(files, "size"))
+    return FileTotals(files=files.num_rows, rows=total_rows(files), bytes=total(files, "size"))
 
 
 def matches_of(
@@ -224,18 +224,18 @@ def matches_of(
     hit = in_files[may] > 0
     hit_groups = None
     if footers is not None and in_groups is not None:
-        hit_groups = in_groups[footers.kept(predicate, may)] > 0
+        hit_groups = in_groups[footers.select_row_groups(predicate, may)] > 0
     return Matches(
         rows=int(in_files[may].sum()),
         files=int(hit.sum()),
-        in_vain=_missed(hit) or 0.0,
+        in_vain=_share_in_vain(hit) or 0.0,
         row_groups=None if hit_groups is None else int(hit_groups.sum()),
-        row_groups_in_vain=None if hit_groups is None else _missed(hit_groups),
+        row_groups_in_vain=None if hit_groups is None else _share_in_vain(hit_groups),
         exact=not causes(predicate),
     )
 
 
-def _missed(hit: Mask) -> float | None:
+def _share_in_vain(hit: Mask) -> float | None:
     return float(1 - hit.mean()) if len(hit) else None
 
 
@@ -295,6 +295,6 @@ def _row(each: Query, columns: Sequence[str]) -> tuple[object, ...]:
         "matching rows": None if found is None else found.rows,
         "files in vain": "" if found is None else f"{least}{found.in_vain:.1%}",
         "row groups in vain": "" if vain is None else f"{least}{vain:.1%}",
-        "excludes nothing": listed(each.unused, "; "),
+        "excludes nothing": abridge(each.unused, "; "),
     }
     return tuple(cells[name] for name in columns)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
 from zadapter.base.secrets import mask_fields
 from zadapter.inspection.comparison import KINDS, UNSOUND
-from zadapter.report.facts import SHOWN, Facts, Listing, titled
+from zadapter.report.facts import SHOWN, Facts, Listing, describe_table
 
 FOOTERS, VALUES = "footers", "values"
 """What the log is compared with."""
@@ -76,7 +76,7 @@ class Audit(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the audit as readable facts, by name."""
         facts = {
-            "table": titled(self.table, self.format, self.version),
+            "table": describe_table(self.table, self.format, self.version),
             "compared": f"{self.files_audited:,} files with their {self.by}, in "
             f"{len(self.columns)} columns",
             **({"unreadable": self._unreadable} if self.unreadable else {}),
@@ -94,7 +94,7 @@ class Audit(Facts):
             facts["repaired"] = f"{len(self.repaired):,} files, version {self.repaired_version}"
         if self.left:
             left = Counter(self.left.values()).most_common()
-            facts["not repaired"] = listed([f"{n:,} files: {why}" for why, n in left], "; ")
+            facts["not repaired"] = abridge([f"{n:,} files: {why}" for why, n in left], "; ")
         if self.note:
             facts["note"] = self.note
         return facts

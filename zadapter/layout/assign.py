@@ -50,7 +50,7 @@ def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
     return np.asarray(layout.first_file[leaf] + salt % layout.width[leaf], np.int64)
 
 
-def places(layout: Layout, leaf: Ints) -> Ints:
+def leaf_positions(layout: Layout, leaf: Ints) -> Ints:
     """Return the position of each row's leaf among all leaves."""
     return np.asarray(layout.places[leaf], np.int64)
 
@@ -64,7 +64,7 @@ def row_groups(layout: Layout, leaf: Ints, file: Ints, per_file: Ints) -> Ints:
         file: File of each row.
         per_file: Number of row groups of each file.
     """
-    order, count = np.lexsort((places(layout, leaf), file)), np.bincount(file)
+    order, count = np.lexsort((leaf_positions(layout, leaf), file)), np.bincount(file)
     at = np.empty(len(file), np.int64)
     at[order] = np.arange(len(file)) - (np.cumsum(count) - count)[file[order]]
     first = np.cumsum(per_file) - per_file

@@ -64,7 +64,7 @@ def positions(stats: Sequence[pa.StructArray | None], rows: Ints) -> tuple[Ints,
     return low * STEPS, np.where(high > 0, np.maximum(high, low) * STEPS, -1)
 
 
-def drawn(low: Ints, high: Ints, rows: Ints, count: int) -> Ints:
+def draw_positions(low: Ints, high: Ints, rows: Ints, count: int) -> Ints:
     """Draw about *count* rows, from each file in proportion to its rows.
 
     Returns:
@@ -99,7 +99,7 @@ def levels_ahead(rows_at: Ints, low: Ints, high: Ints) -> tuple[int, ...]:
     return tuple(np.subtract(levels, levels.min()).tolist())
 
 
-def written(
+def predict_cells(
     request: Request, inside: Ints, ahead: Sequence[int], rows: int, files: int, row_groups: int
 ) -> Cells:
     """Return the cells of the files that a rewrite of some rows writes.

@@ -20,7 +20,7 @@ from zadapter.layout.curves import hilbert_positions, winding
 from zadapter.layout.layout import Curve, Layout, Request
 from zadapter.layout.learned import learn
 from zadapter.layout.levels import Level, Start
-from zadapter.layout.split import Cut, children, cut
+from zadapter.layout.split import Cut, cut, divide_files
 
 TREES = frozenset({Curve.ADAPTIVE, Curve.LINEAR})
 """Curves whose layouts are trees that can be grown from any start."""
@@ -62,7 +62,7 @@ def fit(
     ranked, budget = [rank(column) for column in sample], np.array(files, np.int64)
     if request.curve in TREES:
         start = Start(levels=(), node=root_of, budget=budget, first=np.cumsum(budget) - budget)
-        return grown(request, ranked, tuple(roots), start, ahead)
+        return grow_tree(request, ranked, tuple(roots), start, ahead)
     return _fit_grid(request, ranked, tuple(roots), root_of, budget)
 
 
@@ -82,7 +82,7 @@ def pattern(weights: Sequence[float]) -> Iterator[int]:
 # ------------------------------------------------------------------ adaptive and linear
 
 
-def grown(
+def grow_tree(
     request: Request,
     ranked: Sequence[Ranked],
     roots: tuple[tuple[str | None, ...], ...],
@@ -111,9 +111,9 @@ def grown(
         levels.append(Level(column, ranked[column].value_of(level_cut.cuts)))
         right = (ranked[column].ranks >= level_cut.cuts[node]) & (level_cut.cuts[node] > 0)
         node = node * 2 + right
-        budget, first = children(level_cut, budget, first)
+        budget, first = divide_files(level_cut, budget, first)
     wound = start.levels if request.filters else ()
-    order = _wound(levels[len(wound) :], 1 << len(wound))
+    order = _wind_boxes(levels[len(wound) :], 1 << len(wound))
     return Layout(
         request=request,
         roots=roots,
@@ -124,7 +124,7 @@ def grown(
     )
 
 
-def _wound(levels: Sequence[Level], boxes: int) -> npt.NDArray[np.int32]:
+def _wind_boxes(levels: Sequence[Level], boxes: int) -> npt.NDArray[np.int32]:
     """Return the position of each leaf of a root, whose boxes are wound one by one."""
     walk = winding([level.column for level in levels])
     first = np.arange(boxes)[:, None] * len(walk)
@@ -201,7 +201,7 @@ def _fit_grid(
     order = None
     if request.curve is Curve.HILBERT and levels:
         order = np.tile(hilbert_positions(_cells(columns, bits), bits), len(roots))
-    return _counted(request, roots, tuple(levels), node, files, order)
+    return _cut_into_files(request, roots, tuple(levels), node, files, order)
 
 
 def _cells(columns: int, bits: int) -> Ints:
@@ -222,7 +222,7 @@ def _quantiles(ranks: Ints, bit: int) -> Ints:
     return np.asarray(np.sort(ranks)[len(ranks) * odd >> bit])
 
 
-def _counted(
+def _cut_into_files(
     request: Request,
     roots: tuple[tuple[str | None, ...], ...],
     levels: tuple[Level, ...],

@@ -35,7 +35,7 @@ def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
         UsageError: A point is outside the grid, the grid has no bits or dimensions, or positions
             need more than 62 bits.
     """
-    return _interleaved(_transposed(_columns(points, bits), bits), bits)
+    return _interleave(_transpose(_columns(points, bits), bits), bits)
 
 
 def winding(columns: Sequence[int]) -> Ints:
@@ -82,7 +82,7 @@ def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
     return list(points.T.astype(np.int64))
 
 
-def _interleaved(axes: list[Ints], bits: int) -> Ints:
+def _interleave(axes: list[Ints], bits: int) -> Ints:
     position = np.zeros_like(axes[0])
     for bit in range(bits - 1, -1, -1):
         for axis in axes:
@@ -90,9 +90,9 @@ def _interleaved(axes: list[Ints], bits: int) -> Ints:
     return position
 
 
-def _transposed(axes: list[Ints], bits: int) -> list[Ints]:
+def _transpose(axes: list[Ints], bits: int) -> list[Ints]:
     """Convert coordinates to the "transpose", whose interleaved bits are the Hilbert position."""
-    first, *others = _rotated(axes, bits)
+    first, *others = _undo_rotations(axes, bits)
     gray = [first]
     for axis in others:
         gray.append(gray[-1] ^ axis)
@@ -102,7 +102,7 @@ def _transposed(axes: list[Ints], bits: int) -> list[Ints]:
     return [axis ^ flips for axis in gray]
 
 
-def _rotated(axes: list[Ints], bits: int) -> list[Ints]:
+def _undo_rotations(axes: list[Ints], bits: int) -> list[Ints]:
     """Undo the rotations of the curve in each cell, from the coarsest level down."""
     turned = list(axes)
     for bit in range(bits - 1, 0, -1):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.key_types import values
-from zadapter.base.names import Parts, join, split
+from zadapter.base.names import NameParts, join, split
 from zadapter.base.ranks import Ints, rank
 
 Mask = npt.NDArray[np.bool_]
@@ -34,7 +34,7 @@ class Range:
         closed: Which ends belong to the range: ``both``, ``left``, ``right`` or ``neither``.
     """
 
-    column: Parts
+    column: NameParts
     low: str | None = None
     high: str | None = None
     closed: str = "both"
@@ -51,11 +51,11 @@ class Filter:
     weight: float
 
     @property
-    def columns(self) -> frozenset[Parts]:
+    def columns(self) -> frozenset[NameParts]:
         """The columns with ranges."""
         return frozenset(part.column for box in self.boxes for part in box)
 
-    def only(self, columns: Collection[Parts]) -> "Filter | None":
+    def only(self, columns: Collection[NameParts]) -> "Filter | None":
         """Return the filter without other columns; None: a box of it has none of these."""
         found = tuple(tuple(part for part in box if part.column in columns) for box in self.boxes)
         return Filter(found, self.weight) if found and all(found) else None
@@ -154,7 +154,7 @@ class RankedFilters:
 
 
 def rank_filters(
-    filters: Sequence[Filter], columns: Sequence[Parts], distinct: Sequence[pa.Array]
+    filters: Sequence[Filter], columns: Sequence[NameParts], distinct: Sequence[pa.Array]
 ) -> RankedFilters:
     """Express filters in the ranks of known values.
 

@@ -19,10 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from zadapter.base.names import Parts, join, split
+from zadapter.base.names import NameParts, join, split
 from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys
-from zadapter.layout.levels import Level, written_once
+from zadapter.layout.levels import Level, deduplicate_cuts
 
 Files = npt.NDArray[np.int32]
 
@@ -53,7 +53,7 @@ class Curve(str, Enum):
 class Request:
     """Requested layout; runs with equal requests share layouts."""
 
-    columns: tuple[Parts, ...]
+    columns: tuple[NameParts, ...]
     """Key columns, as spelled in the table's schema."""
     weights: tuple[float, ...]
     """Number of levels of each column, relative to the others; all 1.0 is a plain cycle."""
@@ -66,7 +66,7 @@ class Request:
     """Filters that the adaptive curve is fitted to, instead of cutting all columns in turn."""
     cold: bool = False
     """Whether this is the layout of the cold tier, with its larger files."""
-    bloom_filters: tuple[Parts, ...] = ()
+    bloom_filters: tuple[NameParts, ...] = ()
     """Columns with a Bloom filter in each row group, in ascending order."""
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class Layout:
         order = None if self.order is None else self.order.tolist()
         files = {"first_file": self.first_file.tolist(), "width": self.width.tolist()}
         tree = self._tree()
-        tree["levels"] = [written_once(level) for level in tree["levels"]]
+        tree["levels"] = [deduplicate_cuts(level) for level in tree["levels"]]
         whole = tree | files | {"order": order, "format": _version(self.request)}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
@@ -223,7 +223,7 @@ class Layout:
             run=data.get("run", ""),
         )
 
-    def regrained(self, files: Sequence[int]) -> "Layout":
+    def regrain(self, files: Sequence[int]) -> "Layout":
         """Cut the same tree into *files[i]* files for root i, by joining neighbouring files.
 
         A root gets at most as many files as it has. A root without files must have no rows.

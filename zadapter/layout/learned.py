@@ -19,7 +19,7 @@ from zadapter.base.ranks import Ints, Ranked
 from zadapter.layout.filters import Filter, Floats, Mask, RankedFilters, rank_filters
 from zadapter.layout.layout import Request
 from zadapter.layout.levels import Level, Start
-from zadapter.layout.split import Cut, children
+from zadapter.layout.split import Cut, divide_files
 
 HALF, EVEN = 0.5, 0.75
 """Minimum rows of a file, and of a file among several that are cut later, in files' means."""
@@ -103,9 +103,9 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
                 chosen[at] = choice
         if not chosen:
             break
-        tree = _grown(tree, chosen, ranked, ranks)
+        tree = _append_level(tree, chosen, ranked, ranks)
         rows_of = _rows_of(tree)
-        alive = _narrowed(alive, chosen, ranks, rows_of)
+        alive = _narrow_filters(alive, chosen, ranks, rows_of)
     return tree
 
 
@@ -119,10 +119,9 @@ def _alone(filters: Sequence[Filter]) -> Iterator[Filter]:
                 yield replace(alone, weight=each.weight * ALONE / len(columns))
 
 
-def _grown(
+def _append_level(
     tree: Start, chosen: Mapping[int, _Choice], ranked: Sequence[Ranked], ranks: Ints
 ) -> Start:
-    """Append a level with the chosen cuts."""
     cuts, column, left_files = np.zeros((3, len(tree.budget)), np.int64)
     left_files[:] = tree.budget
     for at, choice in chosen.items():
@@ -131,7 +130,7 @@ def _grown(
     level = Level.of(Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used)
     value = ranks[np.arange(len(tree.node)), column[tree.node]]
     right = (value >= cuts[tree.node]) & (cuts[tree.node] > 0)
-    budget, first = children(Cut(cuts, left_files, 1.0), tree.budget, tree.first)
+    budget, first = divide_files(Cut(cuts, left_files, 1.0), tree.budget, tree.first)
     levels = (*tree.levels, level)
     return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 
@@ -143,7 +142,7 @@ def _rows_of(tree: Start) -> list[Ints]:
     return list(np.split(order, bounds))
 
 
-def _narrowed(
+def _narrow_filters(
     alive: Mapping[int, RankedFilters],
     chosen: Mapping[int, _Choice],
     ranks: Ints,
@@ -183,9 +182,9 @@ def _best_of_column(node: _Node, column: int) -> _Choice | None:
     cuts, rows, left_files = cuts[fits], rows[fits], left_files[fits]
     if len(cuts) == 0:
         return None
-    missed_left, missed_right = _missed(ordered, node.filters, rows)
+    missed_left, missed_right = _weigh_misses(ordered, node.filters, rows)
     spared = rows * missed_left + (len(ordered) - rows) * missed_right
-    by_chance = _spared_by_chance(ordered[:, column], node.filters, column, rows)
+    by_chance = _expect_by_chance(ordered[:, column], node.filters, column, rows)
     spared = (1 - LIKE) * spared + LIKE * by_chance
     best = int(np.argmax(spared))
     return _Choice(float(spared[best]), column, int(cuts[best]), int(left_files[best]))
@@ -221,7 +220,7 @@ def _left_files(node: _Node, share: Floats) -> tuple[Ints, Mask]:
     return near, fits
 
 
-def _spared_by_chance(values: Ints, filters: RankedFilters, column: int, rows: Ints) -> Floats:
+def _expect_by_chance(values: Ints, filters: RankedFilters, column: int, rows: Ints) -> Floats:
     """Return the rows that filters would be spared if their ranges lay anywhere in the column.
 
     A range without width misses the left side as often as it lies on the right one.
@@ -236,7 +235,7 @@ def _spared_by_chance(values: Ints, filters: RankedFilters, column: int, rows: I
     return np.asarray(outside * 2 * share * (1 - share) * len(values), np.float64)
 
 
-def _missed(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Floats, Floats]:
+def _weigh_misses(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Floats, Floats]:
     """Return the weight of the filters that miss the first *rows* rows, and the others."""
     starts = np.concatenate(([0], rows))
     low = np.minimum.reduceat(np.where(ordered == 0, NO_VALUE, ordered), starts, axis=0)

@@ -72,7 +72,7 @@ class Level:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Level":
-        """Create a level from the result of :meth:`to_dict` or :func:`written_once`."""
+        """Create a level from the result of :meth:`to_dict` or :func:`deduplicate_cuts`."""
         cuts = values(data["cuts"], read_type(data["type"]))
         cuts = cuts.take(pa.array(data["at"])) if "at" in data else cuts
         return cls(data["column"], cuts, tuple(map(cls.from_dict, data.get("others", ()))))
@@ -95,9 +95,9 @@ class Start:
     first: Ints
 
 
-def written_once(level: Mapping[str, Any]) -> dict[str, Any]:
+def deduplicate_cuts(level: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON of a level with repeated cuts written once, with indices."""
-    others = [written_once(each) for each in level.get("others", ())]
+    others = [deduplicate_cuts(each) for each in level.get("others", ())]
     written = dict(level) | ({"others": others} if others else {})
     index_of = {text: at for at, text in enumerate(dict.fromkeys(level["cuts"]))}
     if 2 * len(index_of) > len(level["cuts"]):

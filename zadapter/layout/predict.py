@@ -147,11 +147,11 @@ def boxes_of_stats(
     Returns:
         The sample's ranks, shape (rows, columns), and the files' boxes in the same ranks.
     """
-    ranked, boxes = ranked_with_stats(sample, stats, rows)
+    ranked, boxes = rank_with_stats(sample, stats, rows)
     return np.stack([each.ranks for each in ranked], axis=1), boxes
 
 
-def ranked_with_stats(
+def rank_with_stats(
     sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
 ) -> tuple[list[Ranked], Boxes]:
     """Rank a sample together with the bounds of files, as :func:`boxes_of_stats` does.
@@ -178,7 +178,7 @@ def ranked_with_stats(
     return ranked, Boxes(np.stack(low, axis=1), np.stack(high, axis=1), rows)
 
 
-def joined(parts: Sequence[Boxes]) -> Boxes:
+def concat_boxes(parts: Sequence[Boxes]) -> Boxes:
     """Concatenate the boxes of several sets of files."""
     return Boxes(
         np.concatenate([part.low for part in parts]),

@@ -53,7 +53,7 @@ def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
     return Cut(cuts, np.where(done, left_files, budget), share)
 
 
-def children(level_cut: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
+def divide_files(level_cut: Cut, budget: Ints, first: Ints) -> tuple[Ints, Ints]:
     """Return the number of files and the first file of the two children of every node."""
     divided = (level_cut.cuts > 0) & (budget > 1)
     right_files = np.where(divided, budget - level_cut.left_files, budget)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign
-from zadapter.layout.build import fit, grown
+from zadapter.layout.build import fit, grow_tree
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.levels import Level, Start
 
@@ -31,7 +31,7 @@ class Trunk:
     boxes: int
     levels: tuple[Level, ...] = ()
 
-    def shortened(self, boxes: int) -> "Trunk":
+    def shorten(self, boxes: int) -> "Trunk":
         """Return the first levels, which have at most *boxes* boxes, if it has levels."""
         if not self.levels:
             return self
@@ -47,7 +47,7 @@ class Trunk:
                 cut[each.column] += each.cuts[node].is_valid
         return tuple(cut)
 
-    def fitted(self, request: Request, sample: Sequence[pa.Array]) -> "Trunk":
+    def fit(self, request: Request, sample: Sequence[pa.Array]) -> "Trunk":
         """Return a trunk of as many boxes, each with as many of the sampled rows.
 
         It has fewer boxes where values repeat.
@@ -63,7 +63,7 @@ class Trunk:
             for level, nodes in zip(layout.levels, divided, strict=False)
             if nodes.any()
         ]
-        return Trunk(int(_reached(levels).sum()), tuple(levels))
+        return Trunk(int(_find_reachable(levels).sum()), tuple(levels))
 
 
 def fit_below(
@@ -93,7 +93,7 @@ def fit_below(
     )
     columns = [level.column for level in levels]
     used = [columns.count(column) for column in range(len(sample))]
-    return grown(
+    return grow_tree(
         request,
         [rank(column) for column in sample],
         (root,),
@@ -104,7 +104,7 @@ def fit_below(
 
 def _files_of(levels: Sequence[Level], rows: Ints, files: int) -> tuple[Ints, Ints]:
     """Return the number of files and the first file of each box, by its sampled rows."""
-    reached = _reached(levels)
+    reached = _find_reachable(levels)
     rows = rows if rows.any() else reached.astype(np.int64)
     exact = rows * (files / rows.sum())
     budget = np.where(rows > 0, np.maximum(1, np.rint(exact)), 0).astype(np.int64)
@@ -113,7 +113,7 @@ def _files_of(levels: Sequence[Level], rows: Ints, files: int) -> tuple[Ints, In
     return np.maximum(budget, 1), first
 
 
-def _reached(levels: Sequence[Level]) -> npt.NDArray[np.bool_]:
+def _find_reachable(levels: Sequence[Level]) -> npt.NDArray[np.bool_]:
     """Return which nodes below some levels rows can reach."""
     reached = np.ones(1, np.bool_)
     for level in levels:

@@ -13,22 +13,22 @@ from zadapter.backend.contract import MigrationBackend, is_migratable
 from zadapter.base.interrupts import interruptible
 from zadapter.base.key_types import is_key, is_text
 from zadapter.base.locations import overlap
-from zadapter.base.names import Parts, join, leaves, quote
+from zadapter.base.names import NameParts, join, leaves, quote
 from zadapter.errors import UnknownTableError, UnsupportedError, UsageError
 from zadapter.layout.layout import Layout, Request
 from zadapter.migration.copy import Transfer, keys_of
-from zadapter.migration.options import MigrationOptions
-from zadapter.migration.verify import Side, filters_on, prove
+from zadapter.migration.migration_options import MigrationOptions
+from zadapter.migration.row_proof import Side, filters_on, prove
 from zadapter.planning.file_size import heaviest_request
 from zadapter.planning.options import Options
 from zadapter.planning.request import request_of
-from zadapter.report.migration import Migration, Mode, Proof
+from zadapter.report.migration_report import Migration, Mode, Proof
 from zadapter.spark.clone import refresh, scratch
 from zadapter.spark.opening import OpenTable, open_in, session_for
 from zadapter.table import file_stats
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Exchange, Operation, Snapshot, Source, Staged, keys
-from zadapter.table.spec import Definition, carried
+from zadapter.table.spec import Definition, note_carried
 
 _AGAIN = "Repeat the call to finish the migration or to start over"
 _UNREPRESENTABLE = re.compile(r"\A\Z|\A__HIVE_DEFAULT_PARTITION__\Z|\\|(\A|/)\.\.(/|\Z)")
@@ -77,7 +77,9 @@ class SourceTable:
 
 
 @contextmanager
-def opened(options: MigrationOptions, spark: SparkSession | None) -> Iterator[MigrationContext]:
+def open_tables(
+    options: MigrationOptions, spark: SparkSession | None
+) -> Iterator[MigrationContext]:
     """Open both tables in one clone of the user's session."""
     (old, new), to = options.names, options.to
     session = session_for([old], to, spark, new=[new])
@@ -141,7 +143,7 @@ def start(context: MigrationContext) -> SourceTable:
     return SourceTable(transfer=transfer, before=before, request=request)
 
 
-def with_order(snapshot: Snapshot) -> list[Parts]:
+def with_order(snapshot: Snapshot) -> list[NameParts]:
     """Return the columns whose stats are carried."""
     return [
         parts
@@ -157,7 +159,7 @@ def _is_unrepresentable(values: pa.Array | None) -> bool:
     return any(_UNREPRESENTABLE.search(text) for text in values.drop_null().unique().to_pylist())
 
 
-def existing(context: MigrationContext) -> Snapshot | None:
+def find_target(context: MigrationContext) -> Snapshot | None:
     """Return the snapshot of the new table, or None if it does not exist."""
     try:
         snapshot = context.target.snapshot(context.target_table)
@@ -166,7 +168,7 @@ def existing(context: MigrationContext) -> Snapshot | None:
     return None if snapshot.version is None else snapshot
 
 
-def landed(context: MigrationContext, version: int | None) -> Snapshot:
+def read_committed(context: MigrationContext, version: int | None) -> Snapshot:
     """Return the snapshot of a commit; if its version is unknown, the newest snapshot."""
     target = context.target_table
     head = (
@@ -176,7 +178,7 @@ def landed(context: MigrationContext, version: int | None) -> Snapshot:
     return head
 
 
-def loading(
+def build_load(
     base: Snapshot, staged: Sequence[Staged], source: Source, layouts: Sequence[Layout] = ()
 ) -> Change:
     """Return the change that adds all rows of *staged*, and creates the table if it is pending."""
@@ -203,13 +205,15 @@ def check_apart(old: Snapshot, new: Snapshot) -> None:
         )
 
 
-def listing(source_table: SourceTable, new_snapshot: Snapshot) -> pa.Table:
+def read_target_files(source_table: SourceTable, new_snapshot: Snapshot) -> pa.Table:
     """Return the files of the new table, with stats of the columns that filters use."""
     transfer = source_table.transfer
     return transfer.target.files(new_snapshot, keys_of(transfer, source_table.request))
 
 
-def unchanged(context: MigrationContext, source_table: SourceTable, version: int | None) -> bool:
+def has_same_files(
+    context: MigrationContext, source_table: SourceTable, version: int | None
+) -> bool:
     """Return whether the old table still has the same files; property changes add versions too."""
     if version == source_table.origin.version or version is None:
         return version == source_table.origin.version
@@ -233,7 +237,7 @@ def proof(
         new_snapshot: The new table.
         columns: Number of verified columns.
         old: Files of the old table.
-        new: Files of the new table, selected from the result of :func:`listing`.
+        new: Files of the new table, selected from the result of :func:`read_target_files`.
 
     Raises:
         VerificationError: The files hold different rows.
@@ -268,7 +272,7 @@ def report(
         to=context.to,
         mode=mode,
         why=reason,
-        items=(*carried(source_table.before, definition), *definition.items),
+        items=(*note_carried(source_table.before, definition), *definition.items),
         layout=_intended_layout(source_table, mode, refit=context.options is not None),
         file_count=files.num_rows,
         files=files,

@@ -12,15 +12,14 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.backend.contract import MigrationBackend
 from zadapter.base.key_types import is_key
-from zadapter.base.names import Parts, join, leaves, quote
+from zadapter.base.names import NameParts, join, leaves, quote
 from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout, Request
 from zadapter.planning.file_groups import Job, every_job
-from zadapter.rewrite.fitting import fitted
-from zadapter.rewrite.shuffle import clustered
-from zadapter.rewrite.verify import staged
-from zadapter.rewrite.write import encoding
-from zadapter.spark.compat.spark_api import rebalanced
+from zadapter.rewrite.fitting import fit_jobs
+from zadapter.rewrite.verify import stage_and_check
+from zadapter.rewrite.write import cluster_rows, encoding
+from zadapter.spark.compat.spark_api import rebalance
 from zadapter.spark.files import discarding
 from zadapter.table import file_stats
 from zadapter.table.encoding import Encoding
@@ -100,8 +99,10 @@ class Transfer:
         fields = schema.field("partition"), schema.field("stats")
         # an unpartitioned table has no files with rows of several partitions
         partition_values = structs(values, fields[0].type, n, mixed if values else None)
-        with_partition = file_stats.replaced(self.files, fields[0], partition_values)
-        return file_stats.replaced(with_partition, fields[1], structs(stats, fields[1].type, n))
+        with_partition = file_stats.replace_column(self.files, fields[0], partition_values)
+        return file_stats.replace_column(
+            with_partition, fields[1], structs(stats, fields[1].type, n)
+        )
 
 
 def _among(files: pa.Table, others: pa.Table) -> pa.Table:
@@ -118,7 +119,7 @@ def _cast(values: pa.Array | None, type_: pa.DataType) -> pa.Array:
     return values.cast(type_)
 
 
-def _stats(files: pa.Table, parts: Parts, type_: pa.DataType) -> pa.Array:
+def _stats(files: pa.Table, parts: NameParts, type_: pa.DataType) -> pa.Array:
     """Return the stats of one column in the new type, unknown if they are missing."""
     target_type = column_type(type_)
     stats = file_stats.column(files, parts)
@@ -141,7 +142,7 @@ class Carried:
     layouts: tuple[Layout, ...]
 
 
-def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job]:
+def plan_jobs(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job]:
     """Return the jobs that write the rows.
 
     Args:
@@ -156,7 +157,9 @@ def planned(transfer: Transfer, pending: Snapshot, request: Request) -> list[Job
     )
 
 
-def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tuple[Carried, ...]:
+def copy_rows(
+    transfer: Transfer, pending: Snapshot, request: Request | None
+) -> tuple[Carried, ...]:
     """Write all rows to new files.
 
     Args:
@@ -168,7 +171,7 @@ def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tu
         VerificationError: The written rows differ from the rows read; nothing was committed.
     """
     jobs = (
-        [] if request is None else [(job, request) for job in planned(transfer, pending, request)]
+        [] if request is None else [(job, request) for job in plan_jobs(transfer, pending, request)]
     )
     written_files: list[Written] = []
     layouts: list[tuple[Layout, ...]] = []
@@ -178,14 +181,15 @@ def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tu
             file_encoding = encoding(
                 transfer.source, transfer.snapshot, job, layout_request, transfer.spark
             )
-            shuffled = clustered(transfer.rows(job.files), layout, pending).rows
+            shuffled = cluster_rows(transfer.rows(job.files), layout, pending).rows
             written_files.append(transfer.target.write(pending, shuffled, layout, file_encoding))
             layouts.append((layout,))
         if not jobs and transfer.files.num_rows:
-            written_files.append(plainly(transfer, pending, transfer.files))
+            written_files.append(write_unclustered(transfer, pending, transfer.files))
             layouts.append(())
         staged_files = [
-            staged(transfer.target, pending, written, transfer.spark) for written in written_files
+            stage_and_check(transfer.target, pending, written, transfer.spark)
+            for written in written_files
         ]
         check_rows(transfer, staged_files, transfer.files)
     return tuple(Carried(*pair) for pair in zip(staged_files, layouts, strict=True))
@@ -194,18 +198,18 @@ def copied(transfer: Transfer, pending: Snapshot, request: Request | None) -> tu
 def _layout(transfer: Transfer, pending: Snapshot, job: Job, request: Request) -> Layout:
     if job.kept is not None:
         file_counts = dict(zip(job.roots, (group.cut_into for group in job.groups), strict=True))
-        return job.kept.regrained([file_counts.get(root, 0) for root in job.kept.roots])
+        return job.kept.regrain([file_counts.get(root, 0) for root in job.kept.roots])
     snapshot = replace(transfer.snapshot, partition=pending.partition)
-    (planned_job,) = fitted(transfer.source, snapshot, request, [job])
+    (planned_job,) = fit_jobs(transfer.source, snapshot, request, [job])
     return planned_job.layout
 
 
-def plainly(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
+def write_unclustered(transfer: Transfer, snapshot: Snapshot, files: pa.Table) -> Written:
     """Write the rows of *files* without a layout, separated by partition."""
     rows = transfer.rows(files)
     if snapshot.partition:
         cut_by = [quote((name,)) for name in snapshot.partition]
-        rows = rebalanced(rows, cut_by).sortWithinPartitions(*cut_by)
+        rows = rebalance(rows, cut_by).sortWithinPartitions(*cut_by)
     return transfer.target.write(snapshot, rows, None, Encoding())
 
 
@@ -225,7 +229,7 @@ def check_rows(transfer: Transfer, staged_files: Sequence[Staged], files: pa.Tab
         )
 
 
-def keys_of(transfer: Transfer, request: Request | None) -> list[Parts]:
+def keys_of(transfer: Transfer, request: Request | None) -> list[NameParts]:
     """Return the columns for filters: the key columns, or else the first columns with stats."""
     if request is not None:
         return list(request.columns)

@@ -14,11 +14,11 @@ from zadapter.base.key_types import TIMESTAMP, has_nan, is_text, kind_of
 from zadapter.base.locations import map_files, within
 from zadapter.errors import UnsupportedError
 from zadapter.migration.copy import Carried, Transfer
-from zadapter.spark.compat.rebase_settings import moving
-from zadapter.spark.footers import metadata
+from zadapter.spark.compat.spark_api import find_rebasing
+from zadapter.spark.footer_reader import metadata
 from zadapter.table import file_stats
-from zadapter.table.compatibility import has_ids, unfit
-from zadapter.table.file_stats import Bounds, replaced, structs
+from zadapter.table.compatibility import find_mismatch, has_ids
+from zadapter.table.file_stats import Bounds, replace_column, structs
 from zadapter.table.footers import Footer, file_table, parse
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import Definition
@@ -42,7 +42,7 @@ class Shared:
     files: pa.Table
 
 
-def shared(transfer: Transfer, before: Definition) -> Shared:
+def find_shareable(transfer: Transfer, before: Definition) -> Shared:
     """Return the old table's files if the new table can share them.
 
     Args:
@@ -61,13 +61,13 @@ def shared(transfer: Transfer, before: Definition) -> Shared:
     rows, footers = transfer.files["rows"].to_pylist(), dict[str, Footer]()
     names = [uris[number] for number in opened]
     with closing(map_files(lambda uri: _metadata(transfer, uri), names)) as file_metadata:
-        checked = _checked(transfer, before, opened, file_metadata)
+        checked = _check_footers(transfer, before, opened, file_metadata)
         for number, (size, footer) in zip(opened, checked, strict=True):
             rows[number] = footer.num_rows
             if truncated:
                 footers[uris[number]] = parse(size, footer)
     field = transfer.files.schema.field("rows")
-    files = replaced(transfer.files, field, pa.array(rows, pa.int64()))
+    files = replace_column(transfer.files, field, pa.array(rows, pa.int64()))
     return Shared(
         uris=uris, files=_with_bounds(files, file_table(transfer.snapshot, footers), truncated)
     )
@@ -101,7 +101,6 @@ def _any(values: pa.ChunkedArray, value: int) -> bool:
 
 
 def _with_bounds(files: pa.Table, footer_stats: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return *files* with the stats of *columns* from *footer_stats*."""
     if not columns:
         return files
     field = files.schema.field("stats")
@@ -109,7 +108,7 @@ def _with_bounds(files: pa.Table, footer_stats: pa.Table, columns: Sequence[str]
         file_stats.child((footer_stats if column.name in columns else files)["stats"], column.name)
         for column in field.type
     ]
-    return replaced(files, field, structs(children, field.type, files.num_rows))
+    return replace_column(files, field, structs(children, field.type, files.num_rows))
 
 
 def _files_to_open(files: pa.Table) -> list[int]:
@@ -139,7 +138,7 @@ def _reasons(transfer: Transfer, before: Definition) -> Iterator[str]:
         yield (
             f"partition field {unrepresentable[0]} has an empty string, NaN or infinity in a value"
         )
-    if setting := moving(transfer.spark.conf.get, _TIMES):
+    if setting := find_rebasing(transfer.spark.conf.get, _TIMES):
         yield f"{setting} in the session changes dates or timestamps"
     kept = {f.name for f in transfer.definition.partition}
     lost = [f.name for f in before.partition if f.name not in kept]
@@ -157,7 +156,7 @@ def _is_unrepresentable(values: pa.Array) -> bool:
     return bool(unrepresentable.as_py())
 
 
-def _checked(
+def _check_footers(
     transfer: Transfer,
     before: Definition,
     opened: Sequence[int],
@@ -182,7 +181,7 @@ def _checked(
         schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))
         if schema not in seen:
             seen.add(schema)
-            reason = unfit(footer, before.columns, partition)
+            reason = find_mismatch(footer, before.columns, partition)
             if reason is None and transfer.target.format.field_ids and has_ids(footer):
                 reason = "its columns have field ids, by which the new table would resolve them"
             if reason is not None:
@@ -190,7 +189,7 @@ def _checked(
         yield size, footer
 
 
-def adopted(transfer: Transfer, pending: Snapshot, adoptable: Shared) -> tuple[Carried, ...]:
+def adopt_files(transfer: Transfer, pending: Snapshot, adoptable: Shared) -> tuple[Carried, ...]:
     """Return the shared files, staged for the new table.
 
     Raises:
@@ -201,7 +200,7 @@ def adopted(transfer: Transfer, pending: Snapshot, adoptable: Shared) -> tuple[C
     files = replace(transfer, files=adoptable.files).files_as(pending)
     written = transfer.target.adopt(pending, files, adoptable.uris)
     field = files.schema.field("path")
-    named = replaced(files, field, pa.array(list(written.paths), pa.string()))
+    named = replace_column(files, field, pa.array(list(written.paths), pa.string()))
     staged_files = transfer.target.stage(pending, written, named)
     ids = sorted(set(files["layout"].drop_null().to_pylist()))
     kept = (transfer.snapshot.layouts.get(layout_id) for layout_id in ids)

@@ -6,28 +6,28 @@ from itertools import compress
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.locations import map_files
 from zadapter.base.phases import phase
 from zadapter.errors import UnsupportedError, UsageError, VerificationError
-from zadapter.migration.appended import MIGRATE_AGAIN, appended
+from zadapter.migration.appended_files import MIGRATE_AGAIN, find_appended
 from zadapter.migration.context import (
     MigrationContext,
     SourceTable,
-    existing,
-    landed,
-    listing,
-    loading,
+    build_load,
+    find_target,
     proof,
+    read_committed,
+    read_target_files,
     report,
     start,
     with_order,
 )
-from zadapter.migration.copy import Lot, check_rows, plainly
-from zadapter.report.migration import Migration, Mode
+from zadapter.migration.copy import Lot, check_rows, write_unclustered
+from zadapter.report.migration_report import Migration, Mode
 from zadapter.rewrite.self_test import before_writing
-from zadapter.rewrite.verify import staged
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.spark.files import discarding
 from zadapter.spark.jvm.gateway import hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
@@ -45,9 +45,9 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
         VerificationError: The written rows differ from the rows read.
     """
     with phase("plan", context.table, context.seconds) as step:
-        new_snapshot = existing(context)
+        new_snapshot = find_target(context)
         source_table = start(context)
-        *earlier, newest = _appended(context, source_table, new_snapshot)
+        *earlier, newest = _find_appended(context, source_table, new_snapshot)
         files = pa.concat_tables([*(lot.files for lot in earlier), newest.files])
         step.note(version=source_table.transfer.snapshot.version, **totals([files]))
     plan = report(context, source_table, Mode.COPY, "", files)
@@ -58,10 +58,10 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     before_writing(context.target.format, context.user_session)
     transfer = replace(source_table.transfer, files=files, earlier=tuple(earlier))
     source_table = replace(source_table, transfer=transfer)
-    staged_files, version = _carried(context, source_table, new_snapshot)
+    staged_files, version = _copy_appended(context, source_table, new_snapshot)
     # other writers may have rewritten the files since
-    head = landed(context, version)
-    added = listing(source_table, head)
+    head = read_committed(context, version)
+    added = read_target_files(source_table, head)
     added = added.filter(pc.is_in(added["path"], staged_files.files["path"].combine_chunks()))
     try:
         with phase("verify", context.target_table, context.seconds) as step:
@@ -85,30 +85,30 @@ def follow(context: MigrationContext, *, dry_run: bool) -> Migration:
     )
 
 
-def _carried(
+def _copy_appended(
     context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot
 ) -> tuple[Staged, int | None]:
     """Write and commit the rows; return the new files, and the version if known."""
     transfer = source_table.transfer
     target, size = context.target_table, total(transfer.files, "size")
     with phase("write", target, context.seconds, expected=size) as step:
-        written = plainly(transfer, new_snapshot, transfer.files)
+        written = write_unclustered(transfer, new_snapshot, transfer.files)
         step.note(files=len(written.paths))
     attempts = Attempts()
     with discarding(context.spark, [written], attempts):
         with phase("verify", target, context.seconds) as step:
-            staged_files = staged(context.target, new_snapshot, written, context.spark)
+            staged_files = stage_and_check(context.target, new_snapshot, written, context.spark)
             check_rows(transfer, [staged_files], transfer.files)
             facts = totals([staged_files.files])
             step.note(**facts)
         with phase("commit", target, context.seconds) as step:
-            change = loading(new_snapshot, [staged_files], source_table.origin)
-            outcome = publish(context.target, change, attempts)
+            change = build_load(new_snapshot, [staged_files], source_table.origin)
+            outcome = commit_change(context.target, change, attempts)
             step.note(version=outcome.version, **facts)
     return staged_files, outcome.version
 
 
-def _appended(
+def _find_appended(
     context: MigrationContext, source_table: SourceTable, new_snapshot: Snapshot | None
 ) -> list[Lot]:
     """Return the files with the rows appended since the version that the new table contains.
@@ -138,7 +138,7 @@ def _appended(
     _check_columns(context, source_table, new_snapshot, recorded)
     transfer = source_table.transfer
     head = Lot(transfer.snapshot, transfer.files)
-    lots = appended(since, head, lambda version: _at(context, recorded, version))
+    lots = find_appended(since, head, lambda version: _at(context, recorded, version))
     for lot in lots[:-1]:
         _check_present(context, lot)
     return lots

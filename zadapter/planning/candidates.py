@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from zadapter.base.ranks import Ints
 from zadapter.layout.predict import Floats
 from zadapter.planning.merges import Gain, Reason, Rewrite, pays, worth
-from zadapter.planning.parts import Facts, Part
+from zadapter.planning.partition_parts import FileArrays, PartitionPart
 from zadapter.planning.reading import ByBoxes, Mask, Members, grain, opening, spread
 
 STEP = 1.25
@@ -26,7 +26,7 @@ STEP = 1.25
 class Candidates:
     """Candidates of many parts, by part, smallest first."""
 
-    runs: "_Runs" = field(repr=False)
+    runs: "_SortedRuns" = field(repr=False)
     part: Ints
     """Number of the part of each."""
     place: Ints
@@ -78,7 +78,7 @@ class Candidates:
         only_raw = rows == self.raw[number]
         return Rewrite(
             table=files.facts.files,
-            members=files.at[files.slice_of(part)][self.runs.taken(part, place)],
+            members=files.at[files.slice_of(part)][self.runs.select_until(part, place)],
             root=judged.root,
             reason=Reason.NEW if only_raw else merged,
             cut_into=cut_into,
@@ -88,13 +88,15 @@ class Candidates:
             rows=int(rows),
             raw=int(self.raw[number]),
             fresh=int(self.fresh[number]),
-            trunk=judged.trunk and judged.trunk.shortened(cut_into),
+            trunk=judged.trunk and judged.trunk.shorten(cut_into),
             cold=files.facts.request.cold,
             gain=Gain(before=before, after=after, read=float(self.read[number])),
         )
 
 
-def candidates(facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -> Candidates:
+def candidates(
+    facts: FileArrays, parts: Sequence[PartitionPart], by_boxes: Collection[int]
+) -> Candidates:
     """Return what could be rewritten in each part.
 
     Args:
@@ -102,7 +104,7 @@ def candidates(facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -
         parts: The parts, none of which is empty.
         by_boxes: Numbers of the parts that are predicted from the boxes of their files.
     """
-    runs = _Runs.of(facts, parts, by_boxes)
+    runs = _SortedRuns.of(facts, parts, by_boxes)
     part, place, sums = _steps(runs)
     rows, size = sums[:, 0], sums[:, 1]
     cut_into, row_groups = grain(facts.request, size, rows, runs.files.whole[part])
@@ -111,7 +113,10 @@ def candidates(facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -
         facts.request, rows, cut_into.astype(np.float64), groups, runs.files.opening[part]
     )
     for number in np.flatnonzero(np.isin(part, [*runs.boxes])).tolist():
-        boxes, taken = runs.boxes[int(part[number])], runs.taken(int(part[number]), place[number])
+        boxes, taken = (
+            runs.boxes[int(part[number])],
+            runs.select_until(int(part[number]), place[number]),
+        )
         after[number] = boxes.after(taken, int(cut_into[number]), int(row_groups[number]))
     raw = runs.raw[part]
     return Candidates(
@@ -129,7 +134,7 @@ def candidates(facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -
     )
 
 
-def _steps(runs: "_Runs") -> tuple[Ints, Ints, Floats]:
+def _steps(runs: "_SortedRuns") -> tuple[Ints, Ints, Floats]:
     """Return parts, the places up to which their runs are taken, and sums over these runs."""
     of_run = np.stack([runs.rows, runs.sizes, runs.file_count, runs.now], axis=1)
     sums = np.zeros((len(runs.count), of_run.shape[1]))
@@ -152,7 +157,7 @@ def _steps(runs: "_Runs") -> tuple[Ints, Ints, Floats]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Runs:
+class _SortedRuns:
     """The runs of many parts, those of a part in the order in which they join its candidates.
 
     These are the raw files, as one run, and the runs by rows.
@@ -180,7 +185,9 @@ class _Runs:
     """Predictions of some of the parts."""
 
     @classmethod
-    def of(cls, facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -> "_Runs":
+    def of(
+        cls, facts: FileArrays, parts: Sequence[PartitionPart], by_boxes: Collection[int]
+    ) -> "_SortedRuns":
         """Find the runs of each part."""
         files = _Files.of(facts, parts, by_boxes)
         members, part = files.members, files.part_of_run
@@ -206,7 +213,7 @@ class _Runs:
             boxes=boxes,
         )
 
-    def taken(self, part: int, place: int) -> Mask:
+    def select_until(self, part: int, place: int) -> Mask:
         """Return which files of a part are in its runs up to a place."""
         return np.asarray(self.place_of[self.files.slice_of(part)] <= place)
 
@@ -214,16 +221,16 @@ class _Runs:
         """Return by how many levels these files are narrower in each column than the partition."""
         none = (0,) * len(self.files.facts.request.columns)
         boxes, judged = self.boxes.get(part), self.files.parts[part]
-        ahead = none if boxes is None else boxes.ahead(self.taken(part, place))
-        return judged.narrowed(ahead) if judged.trunk is None else none
+        ahead = none if boxes is None else boxes.ahead(self.select_until(part, place))
+        return judged.add_levels(ahead) if judged.trunk is None else none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
     """The files of many parts, by part."""
 
-    facts: Facts
-    parts: Sequence[Part]
+    facts: FileArrays
+    parts: Sequence[PartitionPart]
     at: Ints
     """Indices of the files in the file table."""
     edges: Ints
@@ -236,7 +243,9 @@ class _Files:
     """Cost of opening a file of each part."""
 
     @classmethod
-    def of(cls, facts: Facts, parts: Sequence[Part], by_boxes: Collection[int]) -> "_Files":
+    def of(
+        cls, facts: FileArrays, parts: Sequence[PartitionPart], by_boxes: Collection[int]
+    ) -> "_Files":
         """Look up the files of each part."""
         ordered = [part.at for part in parts]
         for number in by_boxes:  # rows are drawn in the order of files: make it that of their names

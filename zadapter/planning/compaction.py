@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.names import split
 from zadapter.base.ranks import Ints, rank
-from zadapter.planning.file_groups import Group, Job, Mask, Root, by_partition, parts
+from zadapter.planning.file_groups import FileGroup, Job, Mask, Root, parts, sort_by_partition
 from zadapter.planning.maintenance import Limits
 from zadapter.planning.merges import Reason, worn
 from zadapter.table import file_stats
@@ -51,14 +51,14 @@ def compaction(
         partition_columns: The table's partition columns.
         limits: Limits of this call.
     """
-    ours = file_stats.unowned(files)
+    ours = file_stats.exclude_owned(files)
     owned = files.num_rows - ours.num_rows
     files = ours.filter(pc.is_valid(ours["partition"]))
     sizes, is_worn = files["size"].to_numpy(), worn(files)
     ordered = _order(files)
     ordered = ordered[(sizes < SMALL * target)[ordered] | is_worn[ordered]]
-    roots, order, edges = by_partition(files.take(pa.array(ordered)), partition_columns)
-    groups, left = list[Group](), list[Ints]()
+    roots, order, edges = sort_by_partition(files.take(pa.array(ordered)), partition_columns)
+    groups, left = list[FileGroup](), list[Ints]()
     most, many = min(target, limits.size), min(MANY, max(2, limits.files or MANY))
     size = count = 0
     for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
@@ -81,7 +81,7 @@ def compaction(
     )
 
 
-def joined_files(job: Job, target: int) -> list[pa.Table]:
+def group_files(job: Job, target: int) -> list[pa.Table]:
     """Return the files that are joined to one, for each file to write."""
     return [
         group.files.slice(part.start, part.stop - part.start)
@@ -118,13 +118,13 @@ def _order(files: pa.Table) -> Ints:
 
 def _groups(
     files: pa.Table, root: Root, joined: Sequence[Ints], is_worn: Mask, limits: Limits
-) -> Iterator[Group]:
+) -> Iterator[FileGroup]:
     """Yield groups of consecutive files to write."""
     sizes = files["size"].to_numpy()
     written = np.array([sizes[each].sum() for each in joined], np.int64)
     for part in parts(written, limits.job_bytes, MAX_FILES):
         members = np.concatenate(joined[part])
-        yield Group(
+        yield FileGroup(
             root=root,
             files=files.take(pa.array(members)),
             cut_into=part.stop - part.start,
@@ -133,9 +133,9 @@ def _groups(
         )
 
 
-def _jobs(groups: Sequence[Group], limits: Limits) -> Iterator[Job]:
+def _jobs(groups: Sequence[FileGroup], limits: Limits) -> Iterator[Job]:
     """Yield jobs of groups of different partitions, of a limited number of files to write."""
-    taken: dict[Root | None, Group] = {}
+    taken: dict[Root | None, FileGroup] = {}
     files = size = 0
     for group in groups:
         fits = files + group.cut_into <= MAX_FILES and size + group.size <= limits.job_bytes

@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import inf
 from numbers import Real
 
-from zadapter.base.sizes import show
+from zadapter.base.quantities import show
 from zadapter.errors import UsageError
 
 GivenPrices = str | Mapping[str, float]
@@ -93,7 +93,7 @@ class Cost:
     def __str__(self) -> str:
         named = [(self.bytes_read, "read"), (self.bytes_written, "written")]
         named.append((self.bytes_shuffled, "shuffled"))
-        parts = [f"{_known(size)} {what}" for size, what in named]
+        parts = [f"{_show_size(size)} {what}" for size, what in named]
         if self.get_requests or self.put_requests:
             parts.append(f"about {self.get_requests:,} GET and {self.put_requests:,} PUT requests")
         return ", ".join([*parts, _core_time(self.core_seconds)])
@@ -158,7 +158,7 @@ def show_sum(amount: float | None) -> str:
     return f"{amount:,.2f}" if amount >= 1 else format(Decimal(f"{amount:.{_SIGNIFICANT}g}"), "f")
 
 
-def _known(size: int | None) -> str:
+def _show_size(size: int | None) -> str:
     return "unknown bytes" if size is None else show(size)
 
 

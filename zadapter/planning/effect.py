@@ -47,7 +47,7 @@ def _gain(before: float, after: float) -> float:
     return before - after if abs(after - before) > max(NOISE * before, LEAST) else 0.0
 
 
-def saved(
+def compute_gain(
     effects: Sequence[Effect | None], share_before: float, share_after: float, rows: int
 ) -> float:
     """Return the share of what filters read that several rewrites save, from 0 to 1.
@@ -60,7 +60,7 @@ def saved(
         share_after: The same after the rewrites.
         rows: Number of rows of the table.
     """
-    groups = by_row_group(effects)
+    groups = row_group_shares(effects)
     if groups is not None and _gain(*groups):
         known = [effect for effect in effects if effect is not None]
         replaced = sum(effect.rows for effect in known) / max(1, rows)
@@ -70,7 +70,7 @@ def saved(
     return max(0.0, 1 - share_after / share_before) if share_before else 0.0
 
 
-def by_row_group(effects: Sequence[Effect | None]) -> tuple[float, float] | None:
+def row_group_shares(effects: Sequence[Effect | None]) -> tuple[float, float] | None:
     """Return the mean shares by row group before and after several rewrites, or None if unknown."""
     known = [
         (effect.rows, effect.row_group_share_before, effect.row_group_share_after)

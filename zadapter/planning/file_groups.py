@@ -21,7 +21,7 @@ from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
 from zadapter.layout.layout import Layout, LayoutStore, Request
 from zadapter.layout.trunk import Trunk
-from zadapter.planning.file_size import of_cold
+from zadapter.planning.file_size import request_for_cold
 from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]
@@ -33,7 +33,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class FileGroup:
     """Files of one partition that are replaced together."""
 
     root: Root | None
@@ -64,7 +64,7 @@ class Group:
 class Job:
     """Groups that are rewritten in one pass and committed together."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[FileGroup, ...]
     kept: Layout | None
     """The stored layout whose cuts are reused; None: fit a new layout."""
 
@@ -84,7 +84,7 @@ class Job:
         return pa.concat_tables([group.files for group in self.groups])
 
 
-def reasons(groups: Iterable[Group]) -> dict[str, int]:
+def reasons(groups: Iterable[FileGroup]) -> dict[str, int]:
     """Return the number of files to be replaced, by the reason why."""
     found = Counter[str]()
     for group in groups:
@@ -92,7 +92,7 @@ def reasons(groups: Iterable[Group]) -> dict[str, int]:
     return dict(found)
 
 
-def jobs(groups: Sequence[Group], request: Request, *, max_job_bytes: int) -> list[Job]:
+def jobs(groups: Sequence[FileGroup], request: Request, *, max_job_bytes: int) -> list[Job]:
     """Pack groups that get new cuts into jobs, in the order of their first groups.
 
     Groups of several partitions, and those with a trunk, are alone; groups with different *ahead*
@@ -107,12 +107,12 @@ def jobs(groups: Sequence[Group], request: Request, *, max_job_bytes: int) -> li
     order = {id(group): number for number, group in enumerate(groups)}
     alone = [group for group in groups if group.root is None or group.trunk is not None]
     packed = [Job(groups=(group,), kept=None) for group in alone]
-    alike: dict[tuple[bool, tuple[int, ...], str], list[Group]] = {}
+    alike: dict[tuple[bool, tuple[int, ...], str], list[FileGroup]] = {}
     for group in groups:
         if group.root is not None and group.trunk is None:
             alike.setdefault((group.cold, group.ahead, group.reason), []).append(group)
     for (cold, _, _), together in alike.items():
-        parts = _pack(together, of_cold(request) if cold else request, max_job_bytes)
+        parts = _pack(together, request_for_cold(request) if cold else request, max_job_bytes)
         packed += [Job(groups=part, kept=None) for part in parts]
     return sorted(packed, key=lambda job: min(order[id(group)] for group in job.groups))
 
@@ -136,9 +136,9 @@ def every_job(
     """
     mixed = files["partition"].is_null()
     alone = _split(None, files.filter(mixed), request, max_job_bytes)
-    taken: dict[Layout | None, list[Group]] = {None: []}
+    taken: dict[Layout | None, list[FileGroup]] = {None: []}
     for root, members in _partitions(files.filter(pc.invert(mixed)), partition_columns):
-        kept = _followed(root, members, request, layouts)
+        kept = _choose_layout(root, members, request, layouts)
         max_bytes = max_job_bytes if kept is None else max(1, total(members, "size"))
         taken.setdefault(kept, []).extend(_split(root, members, request, max_bytes))
     packed = [Job(groups=(group,), kept=None) for group in alone]
@@ -147,8 +147,10 @@ def every_job(
     return packed
 
 
-def _followed(root: Root, files: pa.Table, request: Request, layouts: LayoutStore) -> Layout | None:
-    clustered = _clustered(files, request)
+def _choose_layout(
+    root: Root, files: pa.Table, request: Request, layouts: LayoutStore
+) -> Layout | None:
+    clustered = _mask_clustered(files, request)
     sizes = files["size"].to_numpy()
     if 2 * sizes[clustered].sum() < sizes.sum() or not clustered.any():
         return None
@@ -186,7 +188,7 @@ def root_limit(cut_into: int, request: Request) -> int:
     return max(1, min(MAX_GROUPS, MAX_LEAVES // leaves))
 
 
-def by_partition(
+def sort_by_partition(
     files: pa.Table, partition_columns: Sequence[str]
 ) -> tuple[list[Root], Ints, Ints]:
     """Order files by partition.
@@ -222,7 +224,7 @@ def parts(sizes: Ints, max_bytes: int, max_files: int | None = None) -> Iterator
 def _partitions(
     files: pa.Table, partition_columns: Sequence[str]
 ) -> Iterator[tuple[Root, pa.Table]]:
-    roots, order, edges = by_partition(files, partition_columns)
+    roots, order, edges = sort_by_partition(files, partition_columns)
     ordered = files.take(pa.array(order))
     for root, (start, stop) in zip(roots, pairwise(edges.tolist()), strict=True):
         yield root, ordered.slice(start, stop - start)
@@ -238,7 +240,7 @@ def _fits(kept: Layout, files: pa.Table) -> bool:
     return all(i < 0 or stats.field(i).type == t for i, t in zip(positions, types, strict=True))
 
 
-def _clustered(files: pa.Table, request: Request) -> Mask:
+def _mask_clustered(files: pa.Table, request: Request) -> Mask:
     clustered = pc.starts_with(files["layout"], request.id).fill_null(False)  # noqa: FBT003
     return np.asarray(clustered.to_numpy(), bool)
 
@@ -251,11 +253,13 @@ def _heaviest(files: pa.Table, clustered: Mask, layouts: LayoutStore) -> Layout 
     return layouts.get(best)
 
 
-def _split(root: Root | None, files: pa.Table, request: Request, max_bytes: int) -> Iterator[Group]:
+def _split(
+    root: Root | None, files: pa.Table, request: Request, max_bytes: int
+) -> Iterator[FileGroup]:
     """Yield groups of consecutive files, of at most *max_bytes* bytes or of one file each."""
     for part in parts(files["size"].to_numpy(), max_bytes):
         members = files.slice(part.start, part.stop - part.start)
-        yield Group(
+        yield FileGroup(
             root=root,
             files=members,
             cut_into=max(1, round(total(members, "size") / request.target_file_size)),
@@ -263,14 +267,16 @@ def _split(root: Root | None, files: pa.Table, request: Request, max_bytes: int)
         )
 
 
-def _pack(groups: Sequence[Group], request: Request, max_bytes: int) -> Iterator[tuple[Group, ...]]:
+def _pack(
+    groups: Sequence[FileGroup], request: Request, max_bytes: int
+) -> Iterator[tuple[FileGroup, ...]]:
     """Yield the groups of each job: distinct roots, limited bytes, room in the look-up arrays."""
     waiting = sorted(((group.cut_into, group.size, group) for group in groups), key=lambda w: w[0])
     smallest = min((size for _, size, _ in waiting), default=0)
     while waiting:
         room = root_limit(waiting[-1][0], request)
-        taken: dict[Root | None, Group] = {}
-        used, passed = 0, list[tuple[int, int, Group]]()
+        taken: dict[Root | None, FileGroup] = {}
+        used, passed = 0, list[tuple[int, int, FileGroup]]()
         while waiting and len(taken) < room and (not taken or used + smallest <= max_bytes):
             if len(passed) == MAX_GROUPS:
                 break  # good enough: to try every group for every job would be quadratic

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.layout.layout import Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
@@ -47,8 +47,8 @@ def target_file_size(size: int, limit: int | None = None) -> int:
     return min(max(wanted, SMALLEST), limit or LARGEST)
 
 
-def kept_file_size(
-    files: pa.Table, layouts: LayoutStore, columns: Sequence[Parts], curve: Curve
+def find_file_size(
+    files: pa.Table, layouts: LayoutStore, columns: Sequence[NameParts], curve: Curve
 ) -> int | None:
     """Return the target file size of the layout that wrote most bytes, or None.
 
@@ -58,7 +58,7 @@ def kept_file_size(
         columns: Key columns. Layouts of other columns do not count.
         curve: Curve. Layouts of other curves do not count.
     """
-    for request in stored_requests(files, layouts):
+    for request in find_requests(files, layouts):
         if request is not None and request.columns == tuple(columns) and request.curve is curve:
             return request.target_file_size
     return None
@@ -71,34 +71,34 @@ def present_file_size(files: pa.Table, request: Request | None, limit: int | Non
     return target_file_size(total(files, "size"), limit)
 
 
-def chosen_file_size(
+def choose_file_size(
     files: pa.Table,
     layouts: LayoutStore,
-    columns: Sequence[Parts],
+    columns: Sequence[NameParts],
     curve: Curve,
     limit: int | None,
 ) -> int:
     """Return the size of the table's layout of the same keys, or else a size by its bytes."""
-    kept = kept_file_size(files, layouts, columns, curve)
+    kept = find_file_size(files, layouts, columns, curve)
     return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
-def of_cold(request: Request) -> Request:
+def request_for_cold(request: Request) -> Request:
     """Return the request for the cold files of a table for which *request* is made."""
-    return _scaled(request, COLD, cold=True)
+    return _scale_request(request, COLD, cold=True)
 
 
-def usual(request: Request) -> Request:
+def request_of_table(request: Request) -> Request:
     """Return the request of the table, given the request of its cold or of its other files."""
-    return _scaled(request, 1 / COLD, cold=False) if request.cold else request
+    return _scale_request(request, 1 / COLD, cold=False) if request.cold else request
 
 
-def _scaled(request: Request, times: float, *, cold: bool) -> Request:
+def _scale_request(request: Request, times: float, *, cold: bool) -> Request:
     size, row_groups = int(request.target_file_size * times), int(request.row_groups * times)
     return replace(request, target_file_size=size, row_groups=row_groups, cold=cold)
 
 
-def kept_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[Parts, ...]:
+def find_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[NameParts, ...]:
     """Return the columns with Bloom filters as the last rewrite was asked for them.
 
     Of tables whose last request is not stored, those of the layout that wrote most bytes.
@@ -133,11 +133,11 @@ def _same_keys(request: Request, other: Request) -> bool:
 
 def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
     """Return the request whose stored layouts wrote most bytes, or None if none is stored."""
-    stored = stored_requests(files, layouts)
+    stored = find_requests(files, layouts)
     return next((request for request in stored if request is not None), None)
 
 
-def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:
+def find_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:
     """Yield the request of each layout that wrote files, those of most bytes first.
 
     Args:
@@ -161,4 +161,4 @@ def stored_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request |
         # of layouts that did not last, the request alone is stored, under its own id
         stored = (layouts.get(name) for name in (*ids, ids[0][: len(ids[0]) // 2]))
         layout = next((layout for layout in stored if layout is not None), None)
-        yield None if layout is None else usual(layout.request)
+        yield None if layout is None else request_of_table(layout.request)

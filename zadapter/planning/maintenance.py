@@ -12,11 +12,11 @@ import pyarrow as pa
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import Request
 from zadapter.planning.candidates import Candidates, candidates
-from zadapter.planning.file_groups import Root, by_partition
+from zadapter.planning.file_groups import Root, sort_by_partition
 from zadapter.planning.file_groups import parts as pieces
-from zadapter.planning.file_size import of_cold
-from zadapter.planning.merges import Due, Reason, Renewal, Rewrite
-from zadapter.planning.parts import Facts, Part, cold_parts, parts_of
+from zadapter.planning.file_size import request_for_cold
+from zadapter.planning.merges import Reason, Renewal, RequiredFiles, Rewrite
+from zadapter.planning.partition_parts import FileArrays, PartitionPart, cold_parts, parts_of
 from zadapter.planning.reading import Mask
 from zadapter.planning.tiers import Tier, Tiers
 from zadapter.table import file_stats
@@ -90,21 +90,21 @@ def maintenance(
         tiers: Which files are left alone or become larger, by their age; None: neither.
     """
     every, renewal = files, renewal or Renewal()
-    files = every if renewal.every else file_stats.unowned(every)
-    due = Due.of(files, renewal)
-    facts = Facts.of(files, request, due.worn | due.every)
+    files = every if renewal.every else file_stats.exclude_owned(every)
+    due = RequiredFiles.of(files, renewal)
+    facts = FileArrays.of(files, request, due.worn | due.every)
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
-    parts = [Part(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
+    parts = [PartitionPart(root=None, at=several, whole=0, reason=Reason.MIXED, due=True)]
     for root, at in _partitions(facts, partition_columns, ~mixed & (tier == Tier.WARM)):
         parts += parts_of(facts, root, at, limits.job_bytes)
     found = _choice(facts, parts, due, limits)
     chosen, too_large, declined = found.chosen, found.too_large, found.declined
     if cold.any():
         warm = files.select(["partition"]).filter(pa.array(~mixed & ~cold))
-        others = set(by_partition(warm, partition_columns)[0])
-        cold_facts = Facts.of(files, of_cold(request), due.worn)
+        others = set(sort_by_partition(warm, partition_columns)[0])
+        cold_facts = FileArrays.of(files, request_for_cold(request), due.worn)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.job_bytes))
         more = _choice(cold_facts, parts, replace(due, every=False), limits)
@@ -121,7 +121,7 @@ def maintenance(
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _Selection:
     """What pays in some parts, regardless of the limits of this run."""
 
     chosen: list[Rewrite]
@@ -130,10 +130,12 @@ class _Choice:
     anew: list[Rewrite]
 
 
-def _choice(facts: Facts, parts: Sequence[Part], due: Due, limits: Limits) -> _Choice:
+def _choice(
+    facts: FileArrays, parts: Sequence[PartitionPart], due: RequiredFiles, limits: Limits
+) -> _Selection:
     """Choose what to rewrite in each part."""
     judged = np.array([not part.due and facts.is_clustered(part.at) for part in parts])
-    found = _found(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
+    found = _find_candidates(facts, [parts[number] for number in np.flatnonzero(judged).tolist()])
     best, later, others = _best(found, limits)
     rewrite_of = cache(found.rewrite)
     chosen, too_large, declined = list[Rewrite](), list[Rewrite](), list[Rewrite]()
@@ -157,10 +159,10 @@ def _choice(facts: Facts, parts: Sequence[Part], due: Due, limits: Limits) -> _C
         elif number in others:
             declined.append(rewrite_of(others[number]))
     anew = [rewrite_of(number) for number in np.flatnonzero(found.is_last).tolist()]
-    return _Choice(chosen, too_large, declined, anew)
+    return _Selection(chosen, too_large, declined, anew)
 
 
-def _reason(due: Due, at: Ints) -> Reason:
+def _reason(due: RequiredFiles, at: Ints) -> Reason:
     """Return why a partition without clustered files is rewritten."""
     if due.every:
         return Reason.ANEW
@@ -192,12 +194,12 @@ def _best(
 
 
 def _partitions(
-    facts: Facts, partition_columns: Sequence[str], within: Mask
+    facts: FileArrays, partition_columns: Sequence[str], within: Mask
 ) -> Iterator[tuple[Root, Ints]]:
     """Yield partitions that are not a single run, and the indices of their files."""
     at = np.flatnonzero(within)
     files = facts.files.select(["partition"]).filter(pa.array(within))
-    roots, order, edges = by_partition(files, partition_columns)
+    roots, order, edges = sort_by_partition(files, partition_columns)
     at = at[order]
     layout = facts.layout[at]
     lowest = np.minimum.reduceat(layout, edges[:-1])
@@ -208,7 +210,7 @@ def _partitions(
             yield roots[number], at[start:stop]
 
 
-def _found(facts: Facts, parts: Sequence[Part]) -> Candidates:
+def _find_candidates(facts: FileArrays, parts: Sequence[PartitionPart]) -> Candidates:
     """Return what could be rewritten; of some of the parts, what it brings is read off boxes."""
     is_box = np.array([part.is_box for part in parts], np.bool_)
     weights = np.array(
@@ -224,7 +226,9 @@ def _found(facts: Facts, parts: Sequence[Part]) -> Candidates:
     return candidates(facts, parts, by_boxes)
 
 
-def _split(facts: Facts, part: Part, at: Ints, reason: Reason, limits: Limits) -> Iterator[Rewrite]:
+def _split(
+    facts: FileArrays, part: PartitionPart, at: Ints, reason: Reason, limits: Limits
+) -> Iterator[Rewrite]:
     """Yield raw files in consecutive pieces that the limits hold, or of one file each."""
     for piece in pieces(facts.sizes[at], limits.size, limits.files):
         members = at[piece]

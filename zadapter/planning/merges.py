@@ -23,7 +23,7 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.layout import ID
 from zadapter.layout.predict import Floats
 from zadapter.layout.trunk import Trunk
-from zadapter.planning.file_groups import Group, Root
+from zadapter.planning.file_groups import FileGroup, Root
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 
@@ -70,7 +70,7 @@ def worn(files: pa.Table) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class RequiredFiles:
     """Files that are rewritten whether that pays or not."""
 
     worn: Mask
@@ -81,7 +81,7 @@ class Due:
     """Whether all files are rewritten."""
 
     @classmethod
-    def of(cls, files: pa.Table, renewal: Renewal) -> "Due":
+    def of(cls, files: pa.Table, renewal: Renewal) -> "RequiredFiles":
         """Find the worn files, and those to renew."""
         request_of = pc.utf8_slice_codeunits(files["layout"], 0, ID)
         among = pc.is_in(request_of, pa.array(sorted(renewal.outdated), pa.string()))
@@ -159,14 +159,14 @@ def pays(saved: Floats, read: Floats, fresh: Floats, merged: Floats) -> Mask:
     return np.asarray((saved > LEAST * read) & (worth(saved, read, fresh, merged) > 0))
 
 
-def groups_of(rewrites: Sequence[Rewrite]) -> list[Group]:
+def groups_of(rewrites: Sequence[Rewrite]) -> list[FileGroup]:
     """Return the files of rewrites of one file table as groups."""
     if not rewrites:
         return []
     files = rewrites[0].table.take(pa.array(np.concatenate([each.members for each in rewrites])))
     stops = np.cumsum([len(each.members) for each in rewrites]).tolist()
     return [
-        Group(
+        FileGroup(
             root=each.root,
             files=files.slice(stop - len(each.members), len(each.members)),
             cut_into=each.cut_into,

@@ -10,15 +10,14 @@ from numbers import Integral, Real
 from os import PathLike, fspath
 from typing import Any
 
-from zadapter.base.ages import age
 from zadapter.base.commit_attempts import Backoff
-from zadapter.base.sizes import parse
+from zadapter.base.quantities import age, parse
 from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve
 from zadapter.planning.cost import GivenPrices, Prices
 from zadapter.planning.maintenance import Limits
-from zadapter.planning.tier_ages import GivenTiers, TierAges, tier_ages
+from zadapter.planning.tiers import GivenTiers, TierAges, tier_ages
 
 AUTO = "auto"
 """Value of ``target_file_size=`` that chooses a size from the table, and of ``by=`` that chooses
@@ -42,7 +41,7 @@ Check = Callable[[Any, str], object]
 """Raises :class:`UsageError` if no table can have a value; the text is the option's name."""
 
 
-def named(table: object) -> str:
+def check_table(table: object) -> str:
     """Return the name of a table as text.
 
     Raises:
@@ -152,7 +151,7 @@ def _check_backoff(given: object, name: str) -> None:
         raise UsageError(f"{name}= must be a zadapter.Backoff, not {given!r}")
 
 
-def _listed(given: Any, argument: str) -> list[str]:
+def _check_columns(given: Any, argument: str) -> list[str]:
     if hasattr(given, "best"):
         raise UsageError(f"{argument}= takes column names or the best of an advice; pass its .best")
     names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
@@ -168,7 +167,7 @@ def _listed(given: Any, argument: str) -> list[str]:
 def _weights(by: Any, argument: str = "by") -> Mapping[str, float]:
     stated = by.weights if isinstance(by, Keys) else by
     if not isinstance(stated, Mapping):
-        stated = dict.fromkeys(_listed(stated, argument), 1.0)
+        stated = dict.fromkeys(_check_columns(stated, argument), 1.0)
     if not stated:
         raise UsageError("no key columns; pass one to four columns that filters use")
     return {name: _weight(name, weight) for name, weight in stated.items()}
@@ -236,7 +235,7 @@ class Options:
     bloom_filters: Sequence[str] | None = _option(
         None,
         "Columns with a Bloom filter in each row group. Defaults to the table's.",
-        _listed,
+        _check_columns,
         "COLUMNS",
         syntax="Comma-separated; repeatable; '' for none.",
     )
@@ -340,7 +339,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        named(self.table)
+        check_table(self.table)
         for name in OPTIONS:
             check_option(name, getattr(self, name))
         if self.queries is not None and self.by != AUTO:
@@ -360,7 +359,7 @@ class Options:
                 "and tiers="
             )
 
-    def advised(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":
+    def with_advice(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":
         """Return the options with what a query log asks for, instead of the log.
 
         Args:
@@ -384,7 +383,7 @@ class Options:
     @property
     def name(self) -> str:
         """The table's path or identifier, as text."""
-        return named(self.table)
+        return check_table(self.table)
 
     @cached_property
     def file_bytes(self) -> int | None:
@@ -427,7 +426,7 @@ class Options:
         return (
             ()
             if self.bloom_filters is None
-            else tuple(_listed(self.bloom_filters, "bloom_filters"))
+            else tuple(_check_columns(self.bloom_filters, "bloom_filters"))
         )
 
     @cached_property

@@ -12,11 +12,11 @@ from zadapter.base.ranks import Ints
 from zadapter.layout.box_rows import (
     A_CELL,
     Cells,
-    drawn,
+    draw_positions,
     levels_ahead,
     positions,
+    predict_cells,
     reads,
-    written,
 )
 from zadapter.layout.layout import Curve, Request
 from zadapter.layout.predict import Floats, queries
@@ -145,19 +145,19 @@ class ByBoxes:
             opening(request, np.float64(members.rows.sum()), np.float64(members.sizes.sum()))
         )
         self._low, self._high = low, high = positions(stats, members.rows)
-        self._rows_at = self._drawn(np.ones(len(low), np.bool_))
+        self._rows_at = self._draw_positions(np.ones(len(low), np.bool_))
         self._ranges = queries(self._rows_at, weights=filter_weights(request))
         files = np.ones(len(members.rows))
         groups = members.row_groups(request)
         cells = Cells(low, high, members.rows.astype(np.float64), files, groups)
         self.now = reads(request, cells, self._rows_at, self._ranges, self._opening)
 
-    def _drawn(self, taken: Mask) -> Ints:
+    def _draw_positions(self, taken: Mask) -> Ints:
         """Draw rows inside the *taken* files: some for each file to write."""
         low, high, members = self._low[taken], self._high[taken], self._members
         files = members.sizes[taken].sum() / self._request.target_file_size
         count = int(np.clip(A_CELL * (FEW_FILES + files), *DRAWN))
-        return drawn(low, high, members.rows[taken], count)
+        return draw_positions(low, high, members.rows[taken], count)
 
     def ahead(self, taken: Mask) -> tuple[int, ...]:
         """Return by how many levels the rows of the *taken* files are narrower in each column."""
@@ -165,9 +165,9 @@ class ByBoxes:
 
     def after(self, taken: Mask, cut_into: int, row_groups: int) -> float:
         """Return the cost of the *taken* files if they are rewritten together."""
-        inside, ahead = self._drawn(taken), self.ahead(taken)
+        inside, ahead = self._draw_positions(taken), self.ahead(taken)
         rows = int(self._members.rows[taken].sum())
-        cells = written(self._request, inside, ahead, rows, cut_into, row_groups)
+        cells = predict_cells(self._request, inside, ahead, rows, cut_into, row_groups)
         cost = reads(self._request, cells, self._rows_at, self._ranges, self._opening)
         return float(cost.sum())
 
@@ -188,7 +188,7 @@ def _shares_of_uniform(columns: int) -> tuple[Floats, Floats]:
         target_file_size=1,
     )
     low, high = np.ones((1, columns), np.int64), np.full((1, columns), 1 << 40)
-    rows_at = drawn(low, high, np.array([1]), UNIFORM)
+    rows_at = draw_positions(low, high, np.array([1]), UNIFORM)
     ranges = queries(rows_at)
     logs, one = np.arange(25), np.ones(1)
     shares = [

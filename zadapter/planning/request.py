@@ -3,10 +3,10 @@
 import pyarrow as pa
 
 from zadapter.base.key_types import is_key
-from zadapter.base.names import Parts, join, resolve, split
+from zadapter.base.names import NameParts, join, resolve, split
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.layout.layout import Curve, Request
-from zadapter.planning.file_size import chosen_file_size, kept_bloom_filters
+from zadapter.planning.file_size import choose_file_size, find_bloom_filters
 from zadapter.planning.options import AUTO, Options
 from zadapter.table.bloom_filters import refusal
 from zadapter.table.snapshot import Snapshot
@@ -22,7 +22,7 @@ _NO_KEYS = (
 )
 
 
-def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
+def key_columns(options: Options, snapshot: Snapshot) -> tuple[NameParts, ...]:
     """Return the key columns as the table's schema spells them.
 
     Raises:
@@ -42,7 +42,7 @@ def key_columns(options: Options, snapshot: Snapshot) -> tuple[Parts, ...]:
 def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:
     """Resolve the options against a snapshot and its files, with the errors of `key_columns`."""
     columns, curve = key_columns(options, snapshot), Curve(options.curve)
-    size = options.file_bytes or chosen_file_size(
+    size = options.file_bytes or choose_file_size(
         files, snapshot.layouts, columns, curve, snapshot.target_file_size
     )
     return Request(
@@ -56,7 +56,7 @@ def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request
     )
 
 
-def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tuple[Parts, ...]:
+def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tuple[NameParts, ...]:
     """Return the columns with Bloom filters: the stated ones, or those of the table's layout.
 
     Raises:
@@ -64,11 +64,13 @@ def _bloom_filters(options: Options, snapshot: Snapshot, files: pa.Table) -> tup
         UsageError: A column cannot have one.
     """
     if options.bloom_filters is None:
-        return kept_bloom_filters(files, snapshot.layouts)
-    return tuple(sorted({_filtered(name, snapshot) for name in options.filtered_columns}))
+        return find_bloom_filters(files, snapshot.layouts)
+    return tuple(
+        sorted({_resolve_filter_column(name, snapshot) for name in options.filtered_columns})
+    )
 
 
-def _filtered(name: str, snapshot: Snapshot) -> Parts:
+def _resolve_filter_column(name: str, snapshot: Snapshot) -> NameParts:
     parts, type_ = resolve(split(name), snapshot.schema)
     reason = refusal(parts, type_, snapshot.physical)
     if parts[0] in snapshot.partition:
@@ -78,7 +80,7 @@ def _filtered(name: str, snapshot: Snapshot) -> Parts:
     return parts
 
 
-def _key(name: str, snapshot: Snapshot) -> Parts:
+def _key(name: str, snapshot: Snapshot) -> NameParts:
     parts, type_ = resolve(split(name), snapshot.schema)
     if parts[0] in snapshot.partition:
         raise UsageError(

@@ -39,14 +39,14 @@ def has_trunk(request: Request, size: int, limit: int) -> bool:
     return size > limit >= FEW * request.target_file_size and request.curve in TREES
 
 
-def unfitted(size: int, limit: int) -> Trunk:
+def create_trunk(size: int, limit: int) -> Trunk:
     """Return a trunk for a partition without clustered files, with room for its growth."""
     depth = int(np.ceil(np.log2(size / (ROOM * limit))))
     return Trunk(1 << min(DEEPEST, depth))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacedTrunk:
     """A trunk, and where the files are.
 
     Attributes:
@@ -66,7 +66,7 @@ def find(
     sizes: Ints,
     clustered: Mask,
     limit: int,
-) -> Found:
+) -> PlacedTrunk:
     """Find the trunk of a partition.
 
     Args:
@@ -96,7 +96,9 @@ def find(
         straddles = (bounds.high >= at) & ~right & (at > 0)
         node = np.where((node < 0) | straddles, NO_BOX, 2 * node + right)
         whole = np.stack([whole * (1 - best.right), whole * best.right], axis=1).ravel()
-    return Found(Trunk(int((whole > 0).sum()), tuple(levels)) if levels else None, node, known)
+    return PlacedTrunk(
+        Trunk(int((whole > 0).sum()), tuple(levels)) if levels else None, node, known
+    )
 
 
 @dataclass(frozen=True, slots=True)

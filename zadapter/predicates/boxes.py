@@ -11,7 +11,7 @@ from itertools import product
 import pyarrow as pa
 
 from zadapter.base.key_types import texts
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.base.ranks import rank
 from zadapter.layout import filters as layout
 from zadapter.predicates.predicate import (
@@ -36,12 +36,12 @@ LAST, FIRST_SURROGATE, AFTER_SURROGATES = "\U0010ffff", 0xD800, 0xE000
 _NEGATED = {"=": None, "<=>": None, "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _Range = tuple[pa.Scalar | None, pa.Scalar | None, bool, bool]
 """Lowest and highest value, and whether each of them belongs to the range."""
-_Box = dict[Parts, tuple[_Range, ...]]
+_Box = dict[NameParts, tuple[_Range, ...]]
 
 
 def boxes(predicate: Predicate) -> tuple[layout.Box, ...]:
     """Return boxes that contain all rows for which *predicate* is true; none if it never is."""
-    return tuple(map(_written, _boxes(predicate)))
+    return tuple(map(_to_layout_box, _boxes(predicate)))
 
 
 def _boxes(predicate: Predicate) -> list[_Box]:
@@ -52,7 +52,7 @@ def _boxes(predicate: Predicate) -> list[_Box]:
             found = [box for part in parts for box in _boxes(part)]
             return found if len(found) <= MANY and all(found) else [{}]
         case Not(part):
-            return _negated(part)
+            return _negate(part)
         case Constant(value):
             return [{}] if value else []
         case _:
@@ -64,9 +64,9 @@ def _ranges(leaf: Predicate) -> _Box | None:
     """Return the ranges of a predicate on one column; None: it has none."""
     match leaf:
         case Comparison(column, op, value):
-            return {column: (_compared(op, value),)}
+            return {column: (_comparison_range(op, value),)}
         case In(column, values) if values:
-            return {column: _listed(values)}
+            return {column: _list_ranges(values)}
         case StartsWith(column, prefix) if prefix:
             end = _after(prefix)
             return {column: ((pa.scalar(prefix), end and pa.scalar(end), True, False),)}
@@ -86,7 +86,7 @@ def _after(prefix: str) -> str | None:
     return stem[:-1] + chr(AFTER_SURROGATES if number == FIRST_SURROGATE else number)
 
 
-def _negated(part: Predicate) -> list[_Box]:
+def _negate(part: Predicate) -> list[_Box]:
     match part:
         case And(parts):
             return _boxes(Or(tuple(map(Not, parts))))
@@ -95,18 +95,18 @@ def _negated(part: Predicate) -> list[_Box]:
         case Not(inner):
             return _boxes(inner)
         case Comparison() | In():
-            return _excluded(part)
+            return _negate_leaf(part)
         case Constant(value):
             return [{}] if value is False else []
         case _:
             return [{}]
 
 
-def _excluded(leaf: Comparison | In) -> list[_Box]:
+def _negate_leaf(leaf: Comparison | In) -> list[_Box]:
     """Return boxes of the rows for which a comparison or a list is false."""
     match leaf:
         case Comparison(column, op, value) if _NEGATED[op]:
-            return [{column: (_compared(str(_NEGATED[op]), value),)}]
+            return [{column: (_comparison_range(str(_NEGATED[op]), value),)}]
         case Comparison(column, "=", value):
             return [{column: _others(value)}]
         case In(has_null=True):
@@ -119,16 +119,16 @@ def _excluded(leaf: Comparison | In) -> list[_Box]:
 
 def _others(value: pa.Scalar) -> tuple[_Range, ...]:
     """Return the ranges of all values but one; nulls are in none."""
-    return _compared("<", value), _compared(">", value)
+    return _comparison_range("<", value), _comparison_range(">", value)
 
 
-def _compared(op: str, value: pa.Scalar) -> _Range:
+def _comparison_range(op: str, value: pa.Scalar) -> _Range:
     low = value if op in {"=", "<=>", ">", ">="} else None
     high = value if op in {"=", "<=>", "<", "<="} else None
     return low, high, op != ">", op != "<"
 
 
-def _listed(values: Sequence[pa.Scalar]) -> tuple[_Range, ...]:
+def _list_ranges(values: Sequence[pa.Scalar]) -> tuple[_Range, ...]:
     if len(values) <= MANY:
         return tuple((value, value, True, True) for value in values)
     array = pa.array(values, values[0].type)
@@ -187,7 +187,7 @@ def _order(left: pa.Scalar, right: pa.Scalar) -> int:
     return int(first - second)
 
 
-def _written(box: _Box) -> layout.Box:
+def _to_layout_box(box: _Box) -> layout.Box:
     closed = {
         (True, True): "both",
         (True, False): "left",

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 
 OPERATORS = ("=", "<", "<=", ">", ">=", "<=>")
 """Operators of :class:`Comparison`; ``<=>`` is null-safe equality."""
@@ -20,7 +20,7 @@ OPERATORS = ("=", "<", "<=", ">", ">=", "<=>")
 class Comparison:
     """A column compared with a value, as in ``day >= DATE '2024-01-01'``."""
 
-    column: Parts
+    column: NameParts
     op: str
     """One of :data:`OPERATORS`."""
     value: pa.Scalar
@@ -39,7 +39,7 @@ class Comparison:
 class In:
     """A column equal to any of some values, as in ``country IN ('de', 'at')``."""
 
-    column: Parts
+    column: NameParts
     values: tuple[pa.Scalar, ...]
     """Never null, and of the column's own type."""
     has_null: bool = False
@@ -54,7 +54,7 @@ class In:
 class StartsWith:
     """A string column that starts with *prefix*, as in ``name LIKE 'Ab%'``."""
 
-    column: Parts
+    column: NameParts
     prefix: str
 
 
@@ -62,7 +62,7 @@ class StartsWith:
 class IsNull:
     """A test for null; its result is never null."""
 
-    column: Parts
+    column: NameParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ class Unknown:
 Predicate: TypeAlias = Comparison | In | StartsWith | IsNull | And | Or | Not | Constant | Unknown
 
 
-def columns(predicate: Predicate) -> frozenset[Parts]:
+def columns(predicate: Predicate) -> frozenset[NameParts]:
     """Return the columns that *predicate* compares, except those in :class:`Unknown` parts."""
-    leaf_columns: set[Parts] = set()
+    leaf_columns: set[NameParts] = set()
     pending = [predicate]
     while pending:
         match pending.pop():

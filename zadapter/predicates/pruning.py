@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.key_types import has_nan
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.predicates.predicate import (
     And,
     Comparison,
@@ -128,7 +128,7 @@ class _Leaves:
     """Evaluator of predicates on single columns over one file table."""
 
     files: pa.Table
-    gathered: dict[tuple[Parts, pa.DataType | None], Evidence] = field(default_factory=dict)
+    gathered: dict[tuple[NameParts, pa.DataType | None], Evidence] = field(default_factory=dict)
 
     def may(self, leaf: _Leaf) -> May:
         match leaf:
@@ -139,15 +139,15 @@ class _Leaves:
                 return _starting(prefix.encode(), self._evidence(column, None))
             case In(column, values):
                 type_ = values[0].type if values else None
-                return _listed(leaf, self._evidence(column, type_))
+                return _evaluate_list(leaf, self._evidence(column, type_))
             case Comparison(column, _, value):
-                return _compared(leaf, self._evidence(column, value.type))
+                return _evaluate_comparison(leaf, self._evidence(column, value.type))
             case Constant(value):
                 return May(*(self._all(of=value is truth) for truth in (True, False, None)))
             case Unknown():
                 return May(*(self._all(of=True) for _ in range(3)))
 
-    def _evidence(self, column: Parts, type_: pa.DataType | None) -> Evidence:
+    def _evidence(self, column: NameParts, type_: pa.DataType | None) -> Evidence:
         key = column, type_
         if key not in self.gathered:
             self.gathered[key] = gather(self.files, column, type_)
@@ -157,14 +157,14 @@ class _Leaves:
         return np.full(self.files.num_rows, of, dtype=np.bool_)
 
 
-def _compared(leaf: Comparison, evidence: Evidence) -> May:
+def _evaluate_comparison(leaf: Comparison, evidence: Evidence) -> May:
     if _is_nan(leaf.value):
         of_nan = leaf.op in {"=", "<=>", "<=", ">="}
         yes = np.full_like(evidence.null, leaf.op in {"<", "<="})
         no = ~yes
     else:
         of_nan = leaf.op in {">", ">="}
-        yes, no = _bounded(leaf.op, leaf.value, evidence)
+        yes, no = _compare_bounds(leaf.op, leaf.value, evidence)
     true = evidence.regular & yes | evidence.nan & of_nan
     false = evidence.regular & no | evidence.nan & (not of_nan)
     if leaf.op == "<=>":
@@ -172,7 +172,7 @@ def _compared(leaf: Comparison, evidence: Evidence) -> May:
     return May(true, false, evidence.null)
 
 
-def _bounded(op: str, value: pa.Scalar, evidence: Evidence) -> tuple[Mask, Mask]:
+def _compare_bounds(op: str, value: pa.Scalar, evidence: Evidence) -> tuple[Mask, Mask]:
     """Return whether *op* may be true, and whether it may be false, for a regular value."""
     low, high = evidence.low, evidence.high
     match op:
@@ -196,7 +196,7 @@ def _holds(compare: Callable[..., pa.Array], bound: pa.Array, value: pa.Scalar) 
     return mask(compare(bound, value), default=True)
 
 
-def _listed(leaf: In, evidence: Evidence) -> May:
+def _evaluate_list(leaf: In, evidence: Evidence) -> May:
     values = [value for value in leaf.values if not _is_nan(value)]
     has_nan = len(values) < len(leaf.values)
     yes, no = _among(values, evidence)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from zadapter.base.names import split
 from zadapter.base.ranks import Ints
 from zadapter.table.column_bounds import gather
-from zadapter.table.file_stats import Bounds, child, replaced, structs
+from zadapter.table.file_stats import Bounds, child, replace_column, structs
 from zadapter.table.footers import Footer, file_table
 from zadapter.table.snapshot import Snapshot
 
@@ -52,13 +52,13 @@ def groups_of(
     table = file_table(snapshot, numbered, names)
     theirs = files.take(pa.array(file_of))
     values = theirs["partition"].combine_chunks()
-    table = replaced(table, files.schema.field("partition"), values)
+    table = replace_column(table, files.schema.field("partition"), values)
     field = table.schema.field("stats")
-    stats = [_inherited(table, theirs, column.name) for column in field.type]
-    return Groups(replaced(table, field, structs(stats, field.type, table.num_rows)), file_of)
+    stats = [_inherit_stats(table, theirs, column.name) for column in field.type]
+    return Groups(replace_column(table, field, structs(stats, field.type, table.num_rows)), file_of)
 
 
-def _inherited(groups: pa.Table, files: pa.Table, name: str) -> pa.StructArray:
+def _inherit_stats(groups: pa.Table, files: pa.Table, name: str) -> pa.StructArray:
     """Return the stats of a column of row groups; where they are unknown, those of the files."""
     own = child(groups["stats"], name)
     assert own is not None  # noqa: S101 - a column of this very table

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from zadapter.base.key_types import BINARY, BOOLEAN, has_nan, has_zone, is_text, kind_of
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.predicates.predicate import (
     And,
     Comparison,
@@ -26,12 +26,14 @@ from zadapter.predicates.predicate import (
     StartsWith,
     Unknown,
 )
-from zadapter.predicates.spark_literals import in_type, scalar_of
 from zadapter.table.spark_schema import arrow_type
 
 Node = Mapping[str, Any]
+
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+
 _FLIPPED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
 _OPERATORS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -40,9 +42,13 @@ _OPERATORS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
+
 _WILDCARDS = "%_"
+
 _FUNCTION = "a function whose results bounds do not limit"
+
 _COMPARISON = "a comparison of a column with something that is not a constant of its type"
+
 _WHY = {
     "Cast": "a cast of a column, whose order bounds do not keep",
     **dict.fromkeys((*_OPERATORS, "In", "InSet"), _COMPARISON),
@@ -68,7 +74,7 @@ class Expressions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    parts: Parts
+    parts: NameParts
     type: pa.DataType
     spark_type: Any
     """The type in Spark's JSON notation."""
@@ -149,11 +155,11 @@ def predicate(nodes: Sequence[Node], schema: pa.Schema, expressions: Expressions
         node = nodes[number]
         children = tuple(stack.pop() for _ in range(node["num-children"]))
         context = _NodeContext(node, number, children, schema, expressions)
-        stack.append(_READERS.get(context.name, _unknown)(context))
+        stack.append(_READERS.get(context.name, _read_unknown)(context))
     return context.truth(stack.pop())
 
 
-def _unknown(context: _NodeContext) -> _Read:
+def _read_unknown(context: _NodeContext) -> _Read:
     return context.unknown
 
 
@@ -171,7 +177,7 @@ def _not(context: _NodeContext) -> _Read:
 
 def _attribute(context: _NodeContext) -> _Read:
     name, spark_type = context.node["name"], context.node["dataType"]
-    field = _named(name, context.schema)
+    field = _find_field(name, context.schema)
     if field is None:
         return context.unknown
     return _Column((field.name,), field.type, spark_type)
@@ -182,13 +188,13 @@ def _field(context: _NodeContext) -> _Read:
     if not isinstance(child, _Column) or not pa.types.is_struct(child.type):
         return context.unknown
     spark_field = child.spark_type["fields"][context.node["ordinal"]]
-    field = _named(spark_field["name"], child.type)
+    field = _find_field(spark_field["name"], child.type)
     if field is None:
         return context.unknown
     return _Column((*child.parts, field.name), field.type, spark_field["type"])
 
 
-def _named(name: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
+def _find_field(name: str, fields: pa.Schema | pa.StructType) -> pa.Field | None:
     """Return a field by name, ignoring case if needed: Spark keeps the condition's spelling."""
     same = [field for field in fields if field.name == name]
     same = same or [field for field in fields if field.name.lower() == name.lower()]
@@ -226,7 +232,7 @@ def _in(context: _NodeContext) -> _Read:
     if len(values) < len(listed):
         return context.unknown
     scalars = [in_type(value.scalar, column.type) for value in values if not value.is_null]
-    return _listed(column, scalars, has_null=len(scalars) < len(values)) or context.unknown
+    return _build_list(column, scalars, has_null=len(scalars) < len(values)) or context.unknown
 
 
 def _in_set(context: _NodeContext) -> _Read:
@@ -236,10 +242,12 @@ def _in_set(context: _NodeContext) -> _Read:
         return context.unknown
     texts, has_null = members
     scalars = [scalar_of(text, column.type) for text in texts]
-    return _listed(column, scalars, has_null=has_null) or context.unknown
+    return _build_list(column, scalars, has_null=has_null) or context.unknown
 
 
-def _listed(column: _Column, scalars: Sequence[pa.Scalar | None], *, has_null: bool) -> In | None:
+def _build_list(
+    column: _Column, scalars: Sequence[pa.Scalar | None], *, has_null: bool
+) -> In | None:
     """Return the list as a predicate, or None if a value has no match in Arrow."""
     converted = tuple(scalar for scalar in scalars if scalar is not None)
     return In(column.parts, converted, has_null) if len(converted) == len(scalars) else None
@@ -298,3 +306,16 @@ _READERS: Mapping[str, Callable[[_NodeContext], _Read]] = {
     "IsNaN": _is_nan,
     **dict.fromkeys(_OPERATORS, _comparison),
 }
+
+
+def scalar_of(text: Any, type_: pa.DataType) -> pa.Scalar | None:
+    """Convert a Spark value to an Arrow scalar; None for types and values without a match."""
+    kind = kind_of(type_)
+    return None if kind is None else kind.text.literal(text, type_)
+
+
+def in_type(scalar: pa.Scalar, type_: pa.DataType) -> pa.Scalar | None:
+    """Return a value in a column's type, or None unless Spark compares both without a cast."""
+    if is_text(scalar.type) and is_text(type_):
+        return scalar.cast(type_)
+    return scalar if scalar.type == type_ else None

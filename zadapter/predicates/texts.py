@@ -32,16 +32,16 @@ def text(predicate: Predicate) -> str:
     """Return a predicate as text that resembles SQL; long values and lists are cut."""
     match predicate:
         case And() | Or() | Not():
-            return _combined(predicate)
+            return _format_combination(predicate)
         case Constant(value):
             return "NULL" if value is None else str(value).lower()
         case Unknown(sql):
             return _cut(sql)
         case leaf:
-            return f"{join(leaf.column)} {_compared(leaf)}"
+            return f"{join(leaf.column)} {_format_comparison(leaf)}"
 
 
-def _combined(predicate: And | Or | Not) -> str:
+def _format_combination(predicate: And | Or | Not) -> str:
     match predicate:
         case And(parts) | Or(parts):
             word = " AND " if isinstance(predicate, And) else " OR "
@@ -52,7 +52,7 @@ def _combined(predicate: And | Or | Not) -> str:
             return f"NOT {_inner(part)}"
 
 
-def _compared(leaf: Comparison | In | StartsWith | IsNull) -> str:
+def _format_comparison(leaf: Comparison | In | StartsWith | IsNull) -> str:
     match leaf:
         case Comparison(_, op, value):
             return f"{op} {literal(value)}"
@@ -110,7 +110,7 @@ def causes(predicate: Predicate) -> list[str]:
     return list(
         dict.fromkeys(
             _cut(found.why) if found.why else f"{_cut(found.sql)}, which is evaluated with the rows"
-            for found in _unknown(predicate)
+            for found in _find_unknown(predicate)
         )
     )
 
@@ -119,7 +119,7 @@ def _cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
 
 
-def _unknown(predicate: Predicate) -> Iterator[Unknown]:
+def _find_unknown(predicate: Predicate) -> Iterator[Unknown]:
     pending = [predicate]
     while pending:
         match pending.pop():

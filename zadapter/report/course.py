@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.phases import LOGGER
-from zadapter.base.secrets import masked
-from zadapter.base.sizes import show, show_part
+from zadapter.base.quantities import show, show_part
+from zadapter.base.secrets import mask_secrets
 
 _MINUTE, _HOUR = 60, 3600
 _SOON = 100
@@ -69,7 +69,7 @@ class Course:
         }
 
     def _log(self, kind: str, text: str, facts: dict[str, str | int | float | None]) -> None:
-        table = masked(self.table)
+        table = mask_secrets(self.table)
         extra = {"phase": kind, "table": table, **facts}
         with ignoring_errors():  # of handlers of the log
             LOGGER.info("%s %s: %s", kind, table, text, extra=extra)

@@ -37,7 +37,7 @@ class Listing:
     @property
     def texts(self) -> list[tuple[str, ...]]:
         """The rows that are shown, as texts."""
-        return [tuple(map(shown, row)) for row in self.rows[:SHOWN]]
+        return [tuple(map(format_cell, row)) for row in self.rows[:SHOWN]]
 
 
 class Facts:
@@ -62,8 +62,8 @@ class Facts:
         return dict(json_value(self, files=files))
 
     def __str__(self) -> str:
-        parts = [aligned(self.facts())]
-        parts += [_aligned_listing(listing) for listing in self.listings() if listing.rows]
+        parts = [align_facts(self.facts())]
+        parts += [_align_listing(listing) for listing in self.listings() if listing.rows]
         return "\n\n".join(parts)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython's
@@ -73,19 +73,19 @@ class Facts:
         return html(self)
 
 
-def titled(table: str, format_: str, version: int | None) -> str:
+def describe_table(table: str, format_: str, version: int | None) -> str:
     """Return a table with its format and version as text; a version of None is none yet."""
     shown_version = "no version yet" if version is None else f"version {version}"
     return f"{table} ({format_}, {shown_version})"
 
 
-def aligned(facts: Mapping[str, str]) -> str:
+def align_facts(facts: Mapping[str, str]) -> str:
     """Format facts as text that any terminal can print, one per line, with aligned values."""
     width = max(len(name) for name in facts)
     return printable("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
 
 
-def shown(value: object) -> str:
+def format_cell(value: object) -> str:
     """Return a cell of a listing as text."""
     if value is None:
         return ""
@@ -99,8 +99,8 @@ def shown(value: object) -> str:
 def html(result: Facts) -> str:
     """Return a result as HTML without styles of its own: one table of facts, and the listings."""
     cells = "".join(
-        f'<tr><th style="text-align:left">{_escaped(name)}</th>'
-        f'<td style="text-align:left">{_escaped(value)}</td></tr>'
+        f'<tr><th style="text-align:left">{_escape(name)}</th>'
+        f'<td style="text-align:left">{_escape(value)}</td></tr>'
         for name, value in result.facts().items()
     )
     return f"<table>{cells}</table>" + "".join(map(_html_listing, result.listings()))
@@ -109,20 +109,20 @@ def html(result: Facts) -> str:
 def _html_listing(listing: Listing) -> str:
     if not listing.rows:
         return ""
-    head = "".join(f"<th>{_escaped(name)}</th>" for name in listing.columns)
+    head = "".join(f"<th>{_escape(name)}</th>" for name in listing.columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in row) + "</tr>"
         for row in listing.texts
     )
-    title = _escaped(listing.heading)
+    title = _escape(listing.heading)
     return f"<h4>{title}</h4><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(printable(text))
 
 
-def _aligned_listing(listing: Listing) -> str:
+def _align_listing(listing: Listing) -> str:
     rows = [listing.columns, *listing.texts]
     widths = [max(len(row[at]) for row in rows) for at in range(len(listing.columns))]
     right = [

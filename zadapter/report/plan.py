@@ -16,7 +16,7 @@ from zadapter.report.pictures.figures import clusters, with_bounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from zadapter.report.report import Report
+    from zadapter.report.optimize_report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,34 @@
 """Plans as text: facts by name, and one line beside other tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from zadapter.base.printable import listed
-from zadapter.base.sizes import show
+from zadapter.base.printable import abridge
+from zadapter.base.quantities import show
 from zadapter.planning.cost import show_sum
 from zadapter.planning.merges import Reason
-from zadapter.report.facts import titled
-from zadapter.report.hints import WORTH_NAMING, of_alike, of_effect
+from zadapter.report.facts import describe_table
 from zadapter.table.file_stats import live_rows
 
 if TYPE_CHECKING:
     from zadapter.report.plan import Plan
 
 _NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
+
 _YOUNG = "all files are too young"
+
 _NO_GAIN = "nothing to gain"
+
+WORTH_NAMING = 0.05
+"""Minimum share of the reads that a rewrite saves, or adds, to be named."""
+
+_LEAST = 0.001
+"""Difference between two shares that counts as none, however small they are."""
+
+_AS_MUCH = "filters read about as much as before"
+
+_HALF = 2
+"""A rewrite joins files if it writes at most one for this number of files."""
 
 
 class Summary(NamedTuple):
@@ -30,24 +42,24 @@ class Summary(NamedTuple):
 
 def facts(plan: "Plan") -> Mapping[str, str]:
     """Return a plan as readable facts, by name."""
-    named = {"table": titled(plan.table, plan.format, plan.version)}
+    named = {"table": describe_table(plan.table, plan.format, plan.version)}
     if plan.nothing_to_do:
         name, reason = _idle(plan)
         rest = {} if name == _NO_GAIN else _rest(plan)
-        return named | {name: reason} | noted(plan, plan.share_after) | rest
+        return named | {name: reason} | note_effect(plan, plan.share_after) | rest
     found = {
         **named,
         "layout": _layout(plan),
-        "files": counted(plan, plan.files_rewritten, plan.files_written),
+        "files": describe_files(plan, plan.files_rewritten, plan.files_written),
         "why": ", ".join(f"{reason}: {files}" for reason, files in plan.reasons.items()),
         "bytes": show(plan.bytes_rewritten),
         "rows": "unknown" if plan.rows is None else f"{plan.rows:,}",
     }
     if plan.columns:
-        found["data scanned"] = f"{by_file(plan, plan.share_after)}, predicted"
-    if groups := by_row_group(plan):
+        found["data scanned"] = f"{describe_file_shares(plan, plan.share_after)}, predicted"
+    if groups := describe_row_group_shares(plan):
         found["by row group"] = groups
-    found |= noted(plan, plan.share_after)
+    found |= note_effect(plan, plan.share_after)
     found["cost"] = f"{plan.cost}, estimated"
     if plan.prices is not None:
         found["price"] = f"{show_sum(plan.price)}, estimated"
@@ -59,28 +71,28 @@ def facts(plan: "Plan") -> Mapping[str, str]:
 def summary(plan: "Plan") -> Summary:
     """Return a plan as a line."""
     if plan.nothing_to_do:
-        note = noted(plan, plan.share_after).values()
+        note = note_effect(plan, plan.share_after).values()
         return Summary("", "", "; ".join([": ".join(_idle(plan)), *note]))
-    predicted = f"{by_file(plan, plan.share_after)}, predicted" if plan.columns else ""
+    predicted = f"{describe_file_shares(plan, plan.share_after)}, predicted" if plan.columns else ""
     price = "" if plan.prices is None else f"; price {show_sum(plan.price)}, estimated"
     return Summary(
-        files=counted(plan, plan.files_rewritten, plan.files_written),
+        files=describe_files(plan, plan.files_rewritten, plan.files_written),
         read=read(plan, predicted, plan.share_after),
         outcome=f"planned{price}",
     )
 
 
-def counted(plan: "Plan", removed: int, added: int) -> str:
+def describe_files(plan: "Plan", removed: int, added: int) -> str:
     """Return the numbers of replaced files, of all files, and of added files."""
     return f"{removed} of {plan.files_before} -> {added}"
 
 
-def by_file(plan: "Plan", share_after: float) -> str:
+def describe_file_shares(plan: "Plan", share_after: float) -> str:
     """Return the shares of the rows that filters read, by file."""
     return f"{plan.share_before:.1%} of the rows -> {share_after:.1%}"
 
 
-def by_row_group(plan: "Plan") -> str:
+def describe_row_group_shares(plan: "Plan") -> str:
     """Return the predicted shares by row group; empty: unknown."""
     if plan.row_group_share_before is None or plan.row_group_share_after is None:
         return ""
@@ -89,7 +101,7 @@ def by_row_group(plan: "Plan") -> str:
     return f"{shares}{'' if all_files else ' of the rows of the files to rewrite'}, predicted"
 
 
-def noted(plan: "Plan", share_after: float) -> dict[str, str]:
+def note_effect(plan: "Plan", share_after: float) -> dict[str, str]:
     """Return a sentence on an effect that may surprise as a fact; none: no effect does.
 
     Args:
@@ -98,20 +110,20 @@ def noted(plan: "Plan", share_after: float) -> dict[str, str]:
     """
     if not plan.columns or (plan.nothing_to_do and _nothing(plan)):
         return {}
-    note = _nothing(plan) or of_alike(plan.alike, plan.columns)
+    note = _nothing(plan) or describe_constant(plan.alike, plan.columns)
     if not note and not plan.nothing_to_do:
         before, after = plan.row_group_share_before, plan.row_group_share_after
         groups = None if before is None or after is None else (before, after)
         files = plan.files_rewritten, plan.files_written
         anew = Reason.ANEW.value in plan.reasons
-        note = of_effect((plan.share_before, share_after), groups, *files, anew=anew)
+        note = describe_effect((plan.share_before, share_after), groups, *files, anew=anew)
     return {"note": note} if note else {}
 
 
 def read(plan: "Plan", shares: str, share_after: float) -> str:
     """Return the data scanned as one text: by file, by row group, and a note."""
-    groups = by_row_group(plan)
-    parts = [shares, groups and f"by row group {groups}", *noted(plan, share_after).values()]
+    groups = describe_row_group_shares(plan)
+    parts = [shares, groups and f"by row group {groups}", *note_effect(plan, share_after).values()]
     return "; ".join(part for part in parts if part)
 
 
@@ -144,9 +156,9 @@ def _layout(plan: "Plan") -> str:
     size = f"files of {show(plan.target_file_size)}"
     if not plan.columns:
         return f"{size}, compacted; {_NOT_CLUSTERED}"
-    blooms = f", Bloom filters on {listed(plan.bloom_filters)}" * bool(plan.bloom_filters)
+    blooms = f", Bloom filters on {abridge(plan.bloom_filters)}" * bool(plan.bloom_filters)
     learned = f", learned from {plan.filters:,} filters" * bool(plan.filters)
-    return f"{plan.curve} by {listed(plan.columns)}{learned}, {size}{blooms}"
+    return f"{plan.curve} by {abridge(plan.columns)}{learned}, {size}{blooms}"
 
 
 def _rest(plan: "Plan") -> dict[str, str]:
@@ -188,3 +200,63 @@ def _shares(plan: "Plan") -> str:
         groups = f"{plan.row_group_share_before:.1%} -> {plan.row_group_share_after:.1%}"
         shares = f"{shares}, by row group {groups}"
     return f"range filters scan {shares}, predicted"
+
+
+def describe_constant(alike: Sequence[str], columns: Sequence[str]) -> str:
+    """Explain key columns without different values; empty: all have some.
+
+    Args:
+        alike: The key columns of which all rows have one value, or null.
+        columns: All key columns.
+    """
+    if not alike:
+        return ""
+    names = abridge(alike)
+    if len(alike) == len(columns):
+        return (
+            f"all rows have the same value of {names}, or null, so filters on it skip no file; "
+            "choose other key columns"
+        )
+    return f"all rows have the same value of {names}, or null; leave it out of the key columns"
+
+
+def describe_effect(
+    by_file: tuple[float, float],
+    by_row_group: tuple[float, float] | None,
+    files_before: int,
+    files_after: int,
+    *,
+    anew: bool,
+) -> str:
+    """Explain the shares that filters read before and after; empty: they need no note.
+
+    Args:
+        by_file: Shares of the rows in files that filters read.
+        by_row_group: Shares of the rows in row groups; None: unknown.
+        files_before: Number of files to be replaced.
+        files_after: Number of files to be written.
+        anew: Whether files that are clustered get new cuts.
+    """
+    files = _compute_change(*by_file)
+    groups = None if by_row_group is None else _compute_change(*by_row_group)
+    if not files and not groups:
+        if _HALF * files_after <= files_before:
+            return f"{_AS_MUCH}, from fewer files"
+        return f"{_AS_MUCH}: new cuts do not make these files better" if anew else ""
+    if files >= 0:
+        worse = groups is not None and groups < 0
+        return "filters skip more files, but read more row groups of the others" if worse else ""
+    number = f"{files_after:,} file{'s' * (files_after != 1)}"
+    if groups is None:
+        return f"by file, filters read more: the rows are in {number}; row groups are not judged"
+    if groups > 0:
+        return (
+            f"by file, filters read more, since the rows are in {number}; readers skip row groups "
+            "within a file, and by row group they read less"
+        )
+    return "filters read more than before, by file and not less by row group"
+
+
+def _compute_change(before: float, after: float) -> float:
+    """Return what filters read less, negative if more, or 0 if it is not worth a word."""
+    return before - after if abs(after - before) > max(WORTH_NAMING * before, _LEAST) else 0.0

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.phases import Amounts, Phase, observing
-from zadapter.base.sizes import show_part
+from zadapter.base.quantities import show_part
 from zadapter.report.course import seconds_left, show_seconds
 
 POLL = 0.5
@@ -51,7 +51,7 @@ def progress(console: Console | None = None) -> Iterator[None]:
     bar = Progress(*columns, console=console, transient=True)
 
     @contextmanager
-    def shown(step: Phase) -> Iterator[None]:
+    def show_phase(step: Phase) -> Iterator[None]:
         observer = nullcontext() if step.call is not None else observing(_Call(bar, step).show)
         with observer:
             yield
@@ -59,7 +59,7 @@ def progress(console: Console | None = None) -> Iterator[None]:
     with _harmless():
         bar.start()
     try:
-        with observing(shown):
+        with observing(show_phase):
             yield
     finally:
         with _harmless():
@@ -95,7 +95,7 @@ class _Call:
             if step.expected is None or task is None:
                 yield
             else:
-                with self._measured(task, step, step.expected):
+                with self._measure_write(task, step, step.expected):
                     yield
         finally:
             if task is not None:
@@ -103,7 +103,7 @@ class _Call:
                     self.bar.remove_task(task)
 
     @contextmanager
-    def _measured(self, task: TaskID, step: Phase, expected: int) -> Iterator[None]:
+    def _measure_write(self, task: TaskID, step: Phase, expected: int) -> Iterator[None]:
         """Show the bytes of a write, which another thread measures until the write ends."""
 
         def update(amounts: Amounts) -> None:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zadapter.base.printable import listed
-from zadapter.base.secrets import masked
+from zadapter.base.printable import abridge
+from zadapter.base.secrets import mask_secrets
 from zadapter.report.facts import Facts, Listing
 
 
-def shown_versions(versions: Sequence[int | None]) -> str:
+def format_versions(versions: Sequence[int | None]) -> str:
     """Return committed versions as text."""
     named = ["unknown" if version is None else str(version) for version in versions]
-    return f"version {listed(named)}" if named else "nothing"
+    return f"version {abridge(named)}" if named else "nothing"
 
 
 def shown_seconds(seconds: Mapping[str, float]) -> str:
@@ -42,7 +42,7 @@ class WriteResult(Facts):
     """Seconds by phase, such as plan, write, verify and commit, and in total."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", masked(self.table))
+        object.__setattr__(self, "table", mask_secrets(self.table))
 
     @property
     def version(self) -> int | None:
@@ -71,7 +71,7 @@ class WriteResult(Facts):
             "files": f"{self.files_removed:,} removed, {self.files_added:,} added",
             "rows": f"{self.rows_removed:,} removed, {self.rows_added:,} added",
             "seconds": shown_seconds(self.seconds),
-            "committed": shown_versions(self.versions),
+            "committed": format_versions(self.versions),
         }
 
 
@@ -103,7 +103,7 @@ class Cleanup(WriteResult):
     def facts(self) -> Mapping[str, str]:
         """Return the result as readable facts, by name."""
         would = "that can be deleted" if self.dry_run else "deleted"
-        committed = shown_versions(self.versions)
+        committed = format_versions(self.versions)
         return {"table": self.table, f"files {would}": f"{len(self.paths):,}"} | (
             {} if self.dry_run else {"committed": committed}
         )

@@ -27,7 +27,7 @@ _TASK_OF = re.compile(r"(\d+)[^/]*\Z")
 _FILE, _TASK, _COUNT = "file", "task", "count"
 
 
-def matches(rows: DataFrame, where: str) -> dict[str, int]:
+def count_matches(rows: DataFrame, where: str) -> dict[str, int]:
     """Return the number of rows for which *where* is true, by file.
 
     Args:

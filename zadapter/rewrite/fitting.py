@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.backend.contract import Backend
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.base.ranks import Ints
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
-from zadapter.planning.file_size import of_cold
+from zadapter.planning.file_size import request_for_cold
 from zadapter.spark.sample import ROWS_A_FILE, SHARED_ROWS, files_to_read, sample, sample_size
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
@@ -54,7 +54,7 @@ class PlannedJob:
         return assign.files(self.layout, self.leaf_of, np.arange(len(self.leaf_of)))
 
 
-def fitted(
+def fit_jobs(
     backend: Backend, snapshot: Snapshot, request: Request, jobs_to_fit: Sequence[Job]
 ) -> tuple[PlannedJob, ...]:
     """Sample the jobs and fit their layouts.
@@ -63,23 +63,22 @@ def fitted(
     are enough for predictions.
     """
     trunks = _trunks(backend, snapshot, request, jobs_to_fit)
-    partition: list[Parts] = [(name,) for name in snapshot.partition]
+    partition: list[NameParts] = [(name,) for name in snapshot.partition]
     step = -(-ROWS_A_FILE * sum(map(_file_count, jobs_to_fit)) // SHARED_ROWS)
     planned = list[PlannedJob]()
     for batch in _batches(jobs_to_fit):
-        drawn = _drawn(backend, snapshot, request, batch, sum(map(_file_count, batch)))
+        drawn = _draw_sample(backend, snapshot, request, batch, sum(map(_file_count, batch)))
         for job in batch:
-            asked = of_cold(request) if job.cold else request
+            asked = request_for_cold(request) if job.cold else request
             if not job.roots:
                 planned.append(_fit_mixed(job, asked, drawn))
                 continue
             trunk = trunks.get((job.roots[0], job.cold), job.groups[0].trunk)
-            planned.append(_thinned(_fit(job, asked, drawn, partition, trunk), step))
+            planned.append(_thin_sample(_fit(job, asked, drawn, partition, trunk), step))
     return tuple(planned)
 
 
 def _file_count(job: Job) -> int:
-    """Return the number of files that a job writes."""
     return sum(group.cut_into for group in job.groups)
 
 
@@ -98,9 +97,9 @@ def _trunks(
     trunks: dict[tuple[Root, bool], Trunk] = {}
     for key, some in parts.items():
         trunk = some[0].groups[0].trunk or Trunk(1)
-        drawn = _drawn(backend, snapshot, request, some, trunk.boxes)
+        drawn = _draw_sample(backend, snapshot, request, some, trunk.boxes)
         keys = [drawn[join(parts)].combine_chunks() for parts in request.columns]
-        trunks[key] = trunk.fitted(request, keys)
+        trunks[key] = trunk.fit(request, keys)
     return trunks
 
 
@@ -125,7 +124,7 @@ def _batches(jobs_to_fit: Sequence[Job]) -> Iterator[list[Job]]:
         yield batch
 
 
-def _drawn(
+def _draw_sample(
     backend: Backend, snapshot: Snapshot, request: Request, some: Sequence[Job], cut_into: int
 ) -> pa.Table:
     """Sample the rows of some jobs, to cut them into a number of parts.
@@ -137,7 +136,7 @@ def _drawn(
         [files_to_read(group.files, request.columns) for job in some for group in job.groups]
     )
     fraction = sample_size(cut_into) / max(1, int(row_counts(read).sum()))
-    partition: list[Parts] = [(name,) for name in snapshot.partition]
+    partition: list[NameParts] = [(name,) for name in snapshot.partition]
     rows = backend.read(snapshot, read)
     return sample(rows, [*request.columns, *partition], min(1.0, fraction))
 
@@ -172,7 +171,7 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
 
 
 def _fit(
-    job: Job, request: Request, drawn: pa.Table, partition: Sequence[Parts], trunk: Trunk | None
+    job: Job, request: Request, drawn: pa.Table, partition: Sequence[NameParts], trunk: Trunk | None
 ) -> PlannedJob:
     values = [drawn[join(parts)].combine_chunks() for parts in partition]
     roots = job.roots if job.kept is None else list(job.kept.roots)
@@ -185,7 +184,7 @@ def _fit(
     files = [group.cut_into for group in job.groups]
     if job.kept is not None:
         file_counts = dict(zip(job.roots, files, strict=True))
-        layout = job.kept.regrained([file_counts.get(root, 0) for root in roots])
+        layout = job.kept.regrain([file_counts.get(root, 0) for root in roots])
         return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
     if trunk is None:
         layout = fit(request, keys, roots, among, files, job.groups[0].ahead)
@@ -199,7 +198,7 @@ def _fit(
     return PlannedJob(job=job, layout=replace(layout, run=uuid4().hex), keys=keys, root_of=among)
 
 
-def _thinned(planned: PlannedJob, step: int) -> PlannedJob:
+def _thin_sample(planned: PlannedJob, step: int) -> PlannedJob:
     """Keep every *step*-th sampled row."""
     if step <= 1:
         return planned

@@ -6,23 +6,22 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from zadapter.backend.commit import publish
-from zadapter.backend.recoverable import is_recoverable
+from zadapter.backend.commit import commit_change
+from zadapter.backend.contract import is_recoverable
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.phases import job, phase
 from zadapter.errors import ConflictError, VerificationError
 from zadapter.layout.layout import Layout
-from zadapter.planning.file_groups import Group, find_roots
+from zadapter.planning.file_groups import FileGroup, find_roots
 from zadapter.planning.options import Options
 from zadapter.report.course import Course
-from zadapter.rewrite.compaction import CompactionPlan, JoiningJob, write_joined
+from zadapter.rewrite.compaction_plan import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.rewrite.planner import RewritePlan
-from zadapter.rewrite.recovery.notes import Driver, Run, begun
-from zadapter.rewrite.shuffle import Clustered
+from zadapter.rewrite.recovery.notes import Driver, Run, begin_run
 from zadapter.rewrite.tally import Tally
-from zadapter.rewrite.verify import check_contents, check_rows, staged
-from zadapter.rewrite.write import Aim, write
+from zadapter.rewrite.verify import check_contents, check_rows, stage_and_check
+from zadapter.rewrite.write import Aim, ClusteredRows, write
 from zadapter.spark.files import discard, discarding
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
@@ -47,7 +46,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class RewriteContext:
     """A call of optimize that has planned its jobs."""
 
     plan: AnyPlan
@@ -58,7 +57,9 @@ class Call:
     course: Course
 
     @classmethod
-    def begun(cls, plan: AnyPlan, options: Options, spark: SparkSession, run: str) -> "Call":
+    def begin(
+        cls, plan: AnyPlan, options: Options, spark: SparkSession, run: str
+    ) -> "RewriteContext":
         """Begin the jobs of a plan.
 
         Args:
@@ -75,7 +76,7 @@ class Call:
             jobs=plan.jobs,
             options=options,
             spark=spark,
-            run=begun(side_files, plan.snapshot, Driver.of(spark), run, len(sizes)),
+            run=begin_run(side_files, plan.snapshot, Driver.of(spark), run, len(sizes)),
             course=Course(run=run, table=options.name, sizes=sizes),
         )
 
@@ -88,41 +89,43 @@ class Call:
         return self.course.name(self.number(planned))
 
 
-def rewrite(call: Call, planned: AnyJob, tally: Tally) -> ConflictError | None:
+def rewrite(call: RewriteContext, planned: AnyJob, tally: Tally) -> ConflictError | None:
     """Write, verify and commit one job; return the conflict that stopped it, if any."""
     try:
-        ready = prepared(call, planned, tally)
+        ready = prepare_job(call, planned, tally)
     except ConflictError as error:
-        return skipped(call, planned, error, tally)
-    return landed(call, ready, tally)
+        return record_conflict(call, planned, error, tally)
+    return commit_job(call, ready, tally)
 
 
-def skipped(call: Call, planned: AnyJob, error: ConflictError, tally: Tally) -> ConflictError:
+def record_conflict(
+    call: RewriteContext, planned: AnyJob, error: ConflictError, tally: Tally
+) -> ConflictError:
     """Record a job that another writer has stopped, and return the conflict."""
     tally.stale.append(str(error))
     call.course.end(call.number(planned), "lost to another writer")
     return error
 
 
-def prepared(call: Call, planned: AnyJob, tally: Tally) -> Ready:
+def prepare_job(call: RewriteContext, planned: AnyJob, tally: Tally) -> Ready:
     """Write and verify one job; nothing stays if that fails."""
     with job(call.name(planned)):
-        return _prepared(call, planned, tally)
+        return _write_and_verify(call, planned, tally)
 
 
-def _prepared(call: Call, planned: AnyJob, tally: Tally) -> Ready:
+def _write_and_verify(call: RewriteContext, planned: AnyJob, tally: Tally) -> Ready:
     layout = None if isinstance(planned, JoiningJob) else planned.layout.id
     write = StagedWrite(id=new_id(), layout=layout)
     call.run.start(write)
     output = written, _ = _write(call, planned, write.id, tally)
     with discarding(call.spark, [written]):
-        staged_files, exchanges = _verified(call, planned, output, tally)
+        staged_files, exchanges = _verify_files(call, planned, output, tally)
     return Ready(
         planned=planned, write=write, written=written, staged=staged_files, exchanges=exchanges
     )
 
 
-def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
+def commit_job(call: RewriteContext, ready: Ready, tally: Tally) -> ConflictError | None:
     """Commit one job; return the conflict that stopped it, if any."""
     plan = call.plan
     change = Change(
@@ -130,7 +133,7 @@ def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
         operation=Operation.OPTIMIZE,
         exchanges=ready.exchanges,
         staged=(ready.staged,),
-        layouts=_stored(plan, ready.planned),
+        layouts=_layouts_to_store(plan, ready.planned),
     )
     facts = file_stats.totals([ready.staged.files])
     attempts = Attempts(call.options.backoff)
@@ -141,10 +144,10 @@ def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
             call.run.sending(ready.write, attempts),
             phase("commit", call.options.name, tally.seconds) as step,
         ):
-            done = publish(plan.backend, change, attempts)
+            done = commit_change(plan.backend, change, attempts)
             step.note(version=done.version, **({} if done.stale else facts))
     except ConflictError as error:
-        return skipped(call, ready.planned, error, tally)
+        return record_conflict(call, ready.planned, error, tally)
     if done.stale and not done.doubtful:
         discard(call.spark, _only(ready.staged, done.stale))
     tally.note(done, ready.exchanges)
@@ -152,10 +155,12 @@ def landed(call: Call, ready: Ready, tally: Tally) -> ConflictError | None:
     return None
 
 
-def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Written, Clustered]:
+def _write(
+    call: RewriteContext, planned: AnyJob, write_id: str, tally: Tally
+) -> tuple[Written, ClusteredRows]:
     size, options = file_stats.total(planned.job.files, "size"), call.options
     with phase("write", options.name, tally.seconds, expected=size) as step:
-        written, shuffled = _written(call, planned, write_id)
+        written, shuffled = _write_files(call, planned, write_id)
         step.note(
             files=len(written.paths), bytes=size, rows=file_stats.live_rows(planned.job.files)
         )
@@ -164,7 +169,9 @@ def _write(call: Call, planned: AnyJob, write_id: str, tally: Tally) -> tuple[Wr
     return written, shuffled
 
 
-def _written(call: Call, planned: AnyJob, write_id: str) -> tuple[Written, Clustered]:
+def _write_files(
+    call: RewriteContext, planned: AnyJob, write_id: str
+) -> tuple[Written, ClusteredRows]:
     plan = call.plan
     if isinstance(planned, JoiningJob):
         return write_joined(plan.backend, plan.snapshot, planned, write_id)
@@ -174,17 +181,17 @@ def _written(call: Call, planned: AnyJob, write_id: str) -> tuple[Written, Clust
     return write(plan.backend, plan.snapshot, planned, call.spark, aim)
 
 
-def _verified(
-    call: Call, planned: AnyJob, output: tuple[Written, Clustered], tally: Tally
+def _verify_files(
+    call: RewriteContext, planned: AnyJob, output: tuple[Written, ClusteredRows], tally: Tally
 ) -> tuple[Staged, tuple[Exchange, ...]]:
     plan, options = call.plan, call.options
     written, shuffled = output
     contents = options.verify == "checksum" or shuffled.untested is not None
     with phase("verify", options.name, tally.seconds) as step:
-        staged_files = staged(plan.backend, plan.snapshot, written, call.spark)
+        staged_files = stage_and_check(plan.backend, plan.snapshot, written, call.spark)
         exchanges = _exchanges(plan, planned, staged_files)
         if contents:
-            files, observed = planned.job.files, shuffled.observed()
+            files, observed = planned.job.files, shuffled.read_totals()
             twice = check_contents(plan.backend, plan.snapshot, files, staged_files, observed)
             tally.read_twice |= twice
             tally.bytes_read += file_stats.total(staged_files.files, "size")
@@ -217,13 +224,13 @@ def _exchanges(plan: AnyPlan, planned: AnyJob, staged_files: Staged) -> tuple[Ex
     return tuple(exchanges)
 
 
-def _rows_in(plan: AnyPlan, group: Group) -> int:
+def _rows_in(plan: AnyPlan, group: FileGroup) -> int:
     """Return the live rows of the replaced files; count them where the log has no row count."""
     rows = file_stats.live_rows(group.files)
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
-def _stored(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
+def _layouts_to_store(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
     """Return the layout, if any; its cuts last if it places a large part of the table."""
     if isinstance(planned, JoiningJob):
         return ()

@@ -7,17 +7,17 @@ from functools import partial
 import pyarrow as pa
 
 from zadapter.backend.contract import Backend
-from zadapter.base.names import Parts, split
+from zadapter.base.names import NameParts, split
 from zadapter.base.phases import phase
 from zadapter.errors import StaleRewriteError
 from zadapter.layout.layout import Request
 from zadapter.planning.options import Options
 from zadapter.planning.request import request_of
-from zadapter.rewrite.intent import followed
+from zadapter.rewrite.file_selection import follow_layout
 from zadapter.rewrite.job import AnyPlan
 from zadapter.rewrite.planner import RewritePlan, with_stats
 from zadapter.table import file_stats
-from zadapter.table.snapshot import Snapshot, chosen, keys
+from zadapter.table.snapshot import Snapshot, keys, select_paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class KeptPlan:
             StaleRewriteError: It does not.
         """
         to_rewrite = {key for each in planned for key in keys(each)}
-        alive = keys(chosen(files, {path for path, _ in to_rewrite}))
+        alive = keys(select_paths(files, {path for path, _ in to_rewrite}))
         if gone := to_rewrite - alive:
             raise _stale(plan.snapshot, sorted(path for path, _ in gone))
         if self._request(plan) != (plan.request if isinstance(plan, RewritePlan) else None):
@@ -87,7 +87,7 @@ class KeptPlan:
 
     def _request(self, plan: AnyPlan) -> Request | None:
         """Return the layout that the call asks for now; None: the table has none to follow."""
-        options = followed(self.options, plan.backend, plan.snapshot)
+        options = follow_layout(self.options, plan.backend, plan.snapshot)
         return None if options is None else request_of(options, plan.snapshot, plan.files)
 
     def _collecting(self, plan: AnyPlan) -> Snapshot:
@@ -109,5 +109,5 @@ def _table(snapshot: Snapshot) -> tuple[str, str]:
     return snapshot.id, snapshot.definition
 
 
-def _columns_with_stats(files: pa.Table) -> list[Parts]:
+def _columns_with_stats(files: pa.Table) -> list[NameParts]:
     return [split(each.name) for each in files.schema.field("stats").type]

@@ -8,11 +8,11 @@ from functools import cached_property
 import pyarrow as pa
 
 from zadapter.backend.contract import Backend
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.base.phases import phase
 from zadapter.errors import MissingStatsError, UsageError
 from zadapter.layout.layout import Request
-from zadapter.planning.effect import Effect, by_row_group, saved
+from zadapter.planning.effect import Effect, compute_gain, row_group_shares
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Maintenance, maintenance
@@ -23,14 +23,13 @@ from zadapter.planning.request import key_columns, request_of
 from zadapter.planning.tiers import Tiers
 from zadapter.predicates.predicate import Predicate
 from zadapter.report.plan import Plan
-from zadapter.rewrite.asked import Asked, asked, predicate_of
-from zadapter.rewrite.compaction import CompactionPlan, compaction_plan, ordering_columns
-from zadapter.rewrite.fitting import PlannedJob, fitted
-from zadapter.rewrite.intent import followed
-from zadapter.rewrite.shares import effect, share_now, share_then
+from zadapter.rewrite.compaction_plan import CompactionPlan, compaction_plan, ordering_columns
+from zadapter.rewrite.file_selection import SelectedFiles, follow_layout, predicate_of, select_files
+from zadapter.rewrite.fitting import PlannedJob, fit_jobs
+from zadapter.rewrite.shares import effect, predict_share, share_now
 from zadapter.table import file_stats
-from zadapter.table.overlap.alike import alike
-from zadapter.table.snapshot import Snapshot, chosen, without
+from zadapter.table.file_stats import find_constant
+from zadapter.table.snapshot import Snapshot, select_paths, without
 
 PREDICTED = 16
 """Maximum number of jobs for which the effect is predicted though they are run anyway."""
@@ -52,7 +51,7 @@ class RewritePlan:
 
     backend: Backend
     snapshot: Snapshot
-    asked: Asked
+    asked: SelectedFiles
     """The files, with stats of the key columns, and those that may be rewritten."""
     request: Request
     maintenance: Maintenance
@@ -103,11 +102,13 @@ class RewritePlan:
             path for planned in self._predicted for path in planned.job.files["path"].to_pylist()
         }
         kept = without(self.files, removed_paths)
-        removed = chosen(self.files, removed_paths if self.jobs else set())
-        groups = by_row_group(self.effects)
+        removed = select_paths(self.files, removed_paths if self.jobs else set())
+        groups = row_group_shares(self.effects)
         before = self.share_read(self.files)
-        after = share_then(self.request, self._predicted, kept)
-        gain = saved(self.effects, before, after, int(file_stats.row_counts(self.files).sum()))
+        after = predict_share(self.request, self._predicted, kept)
+        gain = compute_gain(
+            self.effects, before, after, int(file_stats.row_counts(self.files).sum())
+        )
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
@@ -129,7 +130,7 @@ class RewritePlan:
             rows=file_stats.live_rows(removed),
             share_before=before,
             share_after=after,
-            alike=tuple(join(parts) for parts in alike(self.files, self.request.columns)),
+            alike=tuple(join(parts) for parts in find_constant(self.files, self.request.columns)),
             gain=gain if self.jobs else 0.0,
             row_group_share_before=None if groups is None else groups[0],
             row_group_share_after=None if groups is None else groups[1],
@@ -143,7 +144,7 @@ class RewritePlan:
             bytes_left=sum(rewrite.bytes for rewrite in self.maintenance.left),
             bytes_anew=sum(rewrite.bytes for rewrite in self._anew),
             saved_anew=self._saved_anew,
-            files=self.files if self.tiers is None else self.tiers.named(self.files),
+            files=self.files if self.tiers is None else self.tiers.add_tier(self.files),
         )
 
     @property
@@ -188,7 +189,7 @@ def prepare(
         snapshot = snapshot or backend.snapshot(options.name)
         snapshot.check_rewritable()
         predicate = predicate_of(options.where, backend, snapshot)
-        keyed = followed(options, backend, snapshot)
+        keyed = follow_layout(options, backend, snapshot)
         if keyed is None:
             compacting = _compacting(options, backend, snapshot, predicate)
             step.note(version=snapshot.version, **compacting.replaced)
@@ -198,14 +199,14 @@ def prepare(
         tiers = None if ages is None else ages.at(now, snapshot)
         columns = columns if tiers is None else tiers.with_column(columns, snapshot.partition)
         snapshot = with_stats(backend, snapshot, columns, options, write=write)
-        found = asked(options, backend, snapshot, columns, predicate)
+        found = select_files(options, backend, snapshot, columns, predicate)
         request = request_of(options, snapshot, found.files)
-        maintained = _maintained(options, snapshot, found.candidates, request, tiers)
+        maintained = _plan_maintenance(options, snapshot, found.candidates, request, tiers)
         jobs_to_fit = jobs(groups_of(maintained.rewrites), request, max_job_bytes=options.job_bytes)
         replaced = file_stats.totals(job.files for job in jobs_to_fit)
         step.note(version=snapshot.version, **replaced)
     with phase("fit", options.name, seconds) as step:
-        judged = _judged(backend, snapshot, request, jobs_to_fit, force=options.force)
+        judged = _judge_jobs(backend, snapshot, request, jobs_to_fit, force=options.force)
         plan = RewritePlan(
             backend=backend,
             snapshot=snapshot,
@@ -230,11 +231,11 @@ def _compacting(
     for argument, given in (("tiers", options.tiers), ("bloom_filters", options.bloom_filters)):
         if given:
             raise UsageError(f"{snapshot.table} is not clustered; pass by= (--by) with {argument}=")
-    found = asked(options, backend, snapshot, ordering_columns(snapshot), predicate)
+    found = select_files(options, backend, snapshot, ordering_columns(snapshot), predicate)
     return compaction_plan(options, backend, snapshot, found)
 
 
-def _maintained(
+def _plan_maintenance(
     options: Options,
     snapshot: Snapshot,
     files: pa.Table,
@@ -251,7 +252,7 @@ def _maintained(
 def with_stats(
     backend: Backend,
     snapshot: Snapshot,
-    columns: tuple[Parts, ...],
+    columns: tuple[NameParts, ...],
     options: Options,
     *,
     write: bool,
@@ -267,7 +268,7 @@ def with_stats(
     return backend.collect_stats(snapshot, missing) if missing and write else snapshot
 
 
-def _judged(
+def _judge_jobs(
     backend: Backend,
     snapshot: Snapshot,
     request: Request,
@@ -276,7 +277,7 @@ def _judged(
     force: bool,
 ) -> tuple[Judged, ...]:
     """Fit the jobs, and predict the effect of those that run only if they pay."""
-    planned = fitted(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
+    planned = fit_jobs(backend, snapshot, request, jobs_to_fit) if jobs_to_fit else ()
     judged = []
     for each in planned:
         optional = not force and _is_optional(each, request)

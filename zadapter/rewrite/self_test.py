@@ -18,12 +18,12 @@ from zadapter.backend.plugins import load
 from zadapter.base.outcome import stating
 from zadapter.errors import SessionError
 from zadapter.planning.options import Options
-from zadapter.rewrite.job import Call, rewrite
+from zadapter.rewrite.job import RewriteContext, rewrite
 from zadapter.rewrite.planner import prepare
 from zadapter.rewrite.tally import Tally
-from zadapter.rewrite.verify import staged
-from zadapter.spark.builds import untested
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.spark.clone import scratch
+from zadapter.spark.library_builds import describe_untested
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation, Source
 from zadapter.table.spec import Definition, plain
@@ -47,7 +47,7 @@ def before_writing(form: Format, spark: SparkSession) -> None:
         SessionError: The self-test has failed; nothing was written.
     """
     key = str(spark.sparkContext.applicationId), form.name
-    if key in _begun or (reason := untested(spark, form)) is None:
+    if key in _begun or (reason := describe_untested(spark, form)) is None:
         return
     if not str(spark.sparkContext.master).startswith("local"):
         _begun.add(key)
@@ -79,7 +79,7 @@ def passes(factory: Factory, spark: SparkSession) -> bool:
         _create(backend, path, rows, clone)
         options = Options(table=path, by="id", target_file_size="2KB", force=True)
         plan, tally = prepare(options, backend, {}, write=True), Tally()
-        call = Call.begun(plan, options, clone, new_id())
+        call = RewriteContext.begin(plan, options, clone, new_id())
         errors = [rewrite(call, job, tally) for job in call.jobs]
         snapshot = backend.snapshot(path)
         found = backend.read(snapshot, backend.files(snapshot)).select(*rows.columns)
@@ -88,12 +88,11 @@ def passes(factory: Factory, spark: SparkSession) -> bool:
 
 
 def _create(backend: MigrationBackend, path: str, rows: DataFrame, spark: SparkSession) -> None:
-    """Create a table of a few files."""
     fields = json.loads(rows.schema.json())["fields"]
     definition = backend.accept(Definition(columns=plain(fields)))
     pending = backend.pending(path, definition, _SOURCE)
     written = backend.write(pending, rows.repartition(4), None, Encoding())
-    new = staged(backend, pending, written, spark)
+    new = stage_and_check(backend, pending, written, spark)
     exchange = Exchange(removed=new.files.slice(0, 0), added=new.files)
     backend.commit(
         Change(

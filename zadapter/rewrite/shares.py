@@ -11,9 +11,9 @@ from zadapter.layout import assign, predict
 from zadapter.layout.filters import rank_filters
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect
-from zadapter.planning.file_size import stored_requests
+from zadapter.planning.file_size import find_requests
 from zadapter.rewrite.fitting import PlannedJob
-from zadapter.spark.footers import few, known_row_groups
+from zadapter.spark.footer_reader import pick_files, read_row_groups
 from zadapter.table import file_stats
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
@@ -28,16 +28,16 @@ Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
 
 def share_now(request: Request, planned: Sequence[PlannedJob], files: pa.Table) -> float:
     """Return the mean share of the rows of *files* that a range filter on the sample reads."""
-    if not _sampled(planned):
+    if not _has_sample(planned):
         return 0.0
-    ranked, boxes = _ranked(request, planned, files)
+    ranked, boxes = _rank_sample(request, planned, files)
     return _share(request, ranked, boxes)
 
 
 def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
     """Return the predicted boxes of the files that *planned* will write."""
     boxes = predict.boxes_of_rows(ranks, planned.file_of, planned.layout.files)
-    return _weighted(boxes, planned.job.files)
+    return _scale_rows(boxes, planned.job.files)
 
 
 def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
@@ -46,10 +46,10 @@ def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
     group_of = assign.row_groups(
         planned.layout, planned.leaf_of, planned.file_of, planned.row_groups
     )
-    return _weighted(predict.boxes_of_rows(ranks, group_of, count), planned.job.files)
+    return _scale_rows(predict.boxes_of_rows(ranks, group_of, count), planned.job.files)
 
 
-def share_then(
+def predict_share(
     request: Request,
     planned: Sequence[PlannedJob],
     kept: pa.Table,
@@ -63,15 +63,15 @@ def share_then(
         kept: Files that are not replaced.
         predicted: Returns what a job writes.
     """
-    if not _sampled(planned):
+    if not _has_sample(planned):
         return 0.0
-    ranked, boxes = _ranked(request, planned, kept)
+    ranked, boxes = _rank_sample(request, planned, kept)
     ranks, parts, at = _of_rows(ranked), [boxes], 0
     for each in planned:
         rows = len(each.root_of)
         parts.append(predicted(each, ranks[at : at + rows]))
         at += rows
-    return _share(request, ranked, predict.joined(parts))
+    return _share(request, ranked, predict.concat_boxes(parts))
 
 
 def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: PlannedJob) -> Effect:
@@ -80,31 +80,31 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
     before = share_now(request, [planned], files)
-    picked = few(snapshot, files, FOOTERS, request.row_groups)
-    row_groups = known_row_groups(backend, snapshot, picked, request.columns)
+    picked = pick_files(snapshot, files, FOOTERS, request.row_groups)
+    row_groups = read_row_groups(backend, snapshot, picked, request.columns)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         # the picked files may overlap less or more than all files do
         within = share_now(request, [planned], row_groups)
         are_all = picked.num_rows == files.num_rows
         of_picked = before if are_all else share_now(request, [planned], picked)
         groups_before = before * (within / of_picked if of_picked else 1.0)
-        groups_after = share_then(request, [planned], files.slice(0, 0), row_groups_of)
+        groups_after = predict_share(request, [planned], files.slice(0, 0), row_groups_of)
     return Effect(
         rows=int(row_counts(files).sum()),
         files_before=files.num_rows,
         files_after=count,
         clustered=any(
             stored is None or stored.columns != request.columns
-            for stored in stored_requests(files, snapshot.layouts)
+            for stored in find_requests(files, snapshot.layouts)
         ),
         share_before=before,
-        share_after=share_then(request, [planned], files.slice(0, 0)),
+        share_after=predict_share(request, [planned], files.slice(0, 0)),
         row_group_share_before=groups_before,
         row_group_share_after=groups_after,
     )
 
 
-def _sampled(planned: Sequence[PlannedJob]) -> bool:
+def _has_sample(planned: Sequence[PlannedJob]) -> bool:
     return any(len(each.root_of) for each in planned)
 
 
@@ -121,18 +121,17 @@ def _of_rows(ranked: Sequence[Ranked]) -> Ints:
     return np.stack([each.ranks for each in ranked], axis=1)
 
 
-def _ranked(
+def _rank_sample(
     request: Request, planned: Sequence[PlannedJob], files: pa.Table
 ) -> tuple[list[Ranked], predict.Boxes]:
     parts = [each.keys for each in planned]
     sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
     some = file_stats.spread(files, predict.BOXES)
     stats = [file_stats.column(some, parts) for parts in request.columns]
-    ranked, boxes = predict.ranked_with_stats(sample, stats, row_counts(some))
-    return ranked, _weighted(boxes, files)
+    ranked, boxes = predict.rank_with_stats(sample, stats, row_counts(some))
+    return ranked, _scale_rows(boxes, files)
 
 
-def _weighted(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:
-    """Scale the rows of *boxes* to those of *files*."""
+def _scale_rows(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:
     scale = row_counts(files).sum() / max(1, boxes.rows.sum())
     return predict.Boxes(boxes.low, boxes.high, np.rint(boxes.rows * scale).astype(np.int64))

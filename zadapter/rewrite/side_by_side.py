@@ -18,12 +18,19 @@ from pyspark.sql import SparkSession
 from zadapter.backend.contract import Backend, Factory
 from zadapter.base.interrupts import Interrupted, ignoring_errors
 from zadapter.errors import ConflictError, UnknownOutcomeError
-from zadapter.rewrite.job import AnyJob, Call, Ready, landed, prepared, skipped
+from zadapter.rewrite.job import (
+    AnyJob,
+    Ready,
+    RewriteContext,
+    commit_job,
+    prepare_job,
+    record_conflict,
+)
 from zadapter.rewrite.tally import Tally
 from zadapter.spark.clone import scratch
 from zadapter.spark.files import discard
 from zadapter.spark.jvm.gateway import scala_context
-from zadapter.spark.jvm.spark_classes import activated
+from zadapter.spark.jvm.spark_classes import activate
 
 Place = tuple[SparkSession, Backend]
 Prepared = tuple[Ready, Tally]
@@ -33,7 +40,7 @@ Prepared = tuple[Ready, Tally]
 class Threads:
     """Threads that write jobs, each with a session and a backend of its own."""
 
-    call: Call
+    call: RewriteContext
     pool: ThreadPoolExecutor = field(repr=False)
     places: "SimpleQueue[Place]" = field(repr=False)
     properties: Any = field(repr=False)
@@ -41,22 +48,24 @@ class Threads:
 
     def start(self, job: AnyJob) -> "Future[Prepared]":
         """Start a job in one of the threads."""
-        return self.pool.submit(copy_context().run, self._prepared, job)
+        return self.pool.submit(copy_context().run, self._prepare, job)
 
-    def _prepared(self, job: AnyJob) -> Prepared:
+    def _prepare(self, job: AnyJob) -> Prepared:
         spark, backend = place = self.places.get()
         try:
-            with activated(spark):
+            with activate(spark):
                 scala = scala_context(spark.sparkContext)
                 scala.setLocalProperties(self.properties.clone())
                 plan, tally = replace(self.call.plan, backend=backend), Tally()
-                return prepared(replace(self.call, plan=plan, spark=spark), job, tally), tally
+                return prepare_job(replace(self.call, plan=plan, spark=spark), job, tally), tally
         finally:
             self.places.put(place)
 
 
 @contextmanager
-def threads(call: Call, user_session: SparkSession, factory: Factory) -> Iterator[Threads]:
+def threads(
+    call: RewriteContext, user_session: SparkSession, factory: Factory
+) -> Iterator[Threads]:
     """Open a session and a backend for each of the jobs that may run side by side."""
     count = call.options.max_concurrent_jobs
     with ExitStack() as opened:
@@ -64,7 +73,7 @@ def threads(call: Call, user_session: SparkSession, factory: Factory) -> Iterato
         for _ in range(count):
             clone = opened.enter_context(scratch(user_session))
             places.put((clone, opened.enter_context(closing(factory(clone)))))
-        opened.enter_context(activated(call.spark))
+        opened.enter_context(activate(call.spark))
         properties = scala_context(call.spark.sparkContext).getLocalProperties()
         pool = opened.enter_context(ThreadPoolExecutor(count))
         yield Threads(call=call, pool=pool, places=places, properties=properties)
@@ -129,9 +138,9 @@ class _Flow:
         try:
             ready, own = done.result()
             self.tally.add(own)
-            error = landed(call, ready, self.tally)
+            error = commit_job(call, ready, self.tally)
         except ConflictError as conflict:
-            error = skipped(call, job, conflict, self.tally)
+            error = record_conflict(call, job, conflict, self.tally)
         except (Exception, Interrupted) as failure:  # noqa: BLE001 - raised when all have landed
             self.failures.append(failure)
             return

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from zadapter.backend.commit import Landed
 from zadapter.base.phases import Amounts
-from zadapter.base.printable import listed
+from zadapter.base.printable import abridge
 from zadapter.errors import ZadapterError
 from zadapter.planning.cost import Cost
+from zadapter.report.optimize_report import Verification
 from zadapter.report.plan import Plan
-from zadapter.report.report import Verification
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Exchange
 
@@ -94,7 +94,7 @@ class Tally:
         try:
             yield
         except Exception as error:
-            committed = f"Versions committed by this call: [{listed(self.versions)}]"
+            committed = f"Versions committed by this call: [{abridge(self.versions)}]"
             if self.versions and isinstance(error, ZadapterError):
                 error.args = (f"{error}. {committed}",)
             elif self.versions:

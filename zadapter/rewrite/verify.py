@@ -11,18 +11,20 @@ from zadapter.backend.contract import Backend
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.key_types import has_nan
-from zadapter.base.names import Parts, join, quote, split
+from zadapter.base.names import NameParts, join, quote, split
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
-from zadapter.planning.file_groups import Group
-from zadapter.spark.checksum import Totals, whole
-from zadapter.spark.footers import read
+from zadapter.planning.file_groups import FileGroup
+from zadapter.spark.checksum import RowTotals, compute_totals
+from zadapter.spark.footer_reader import read
 from zadapter.table.file_stats import column
-from zadapter.table.footers import Footer, file_table, typed
+from zadapter.table.footers import Footer, file_table, to_array
 from zadapter.table.snapshot import Snapshot, Staged, Written
 
 
-def staged(backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession) -> Staged:
+def stage_and_check(
+    backend: Backend, snapshot: Snapshot, written: Written, spark: SparkSession
+) -> Staged:
     """Stage *written* with stats from the footers, and check the result against them.
 
     Args:
@@ -70,7 +72,7 @@ def check_files(snapshot: Snapshot, staged_files: Staged, footers: Mapping[str, 
         _verify_bounds(snapshot, files, ordered, split(child.name))
 
 
-def check_rows(group: Group, written: int, live: int) -> None:
+def check_rows(group: FileGroup, written: int, live: int) -> None:
     """Refuse a rewrite that would lose or duplicate rows.
 
     Args:
@@ -95,7 +97,7 @@ def check_contents(
     snapshot: Snapshot,
     files: pa.Table,
     staged_files: Staged,
-    observed: Totals | None,
+    observed: RowTotals | None,
 ) -> bool:
     """Refuse a rewrite that would change a value, by checksums of the rows read and written.
 
@@ -117,7 +119,7 @@ def check_contents(
         VerificationError: The checksums differ, or a staged file cannot be read.
     """
     try:
-        after = whole(_columns(snapshot, backend.read_staged(snapshot, staged_files)))
+        after = compute_totals(_columns(snapshot, backend.read_staged(snapshot, staged_files)))
     except Exception as error:
         reraise(error)
         raise VerificationError(
@@ -126,7 +128,7 @@ def check_contents(
         ) from error
     if after == observed:
         return False
-    before = whole(_columns(snapshot, backend.read(snapshot, files)))
+    before = compute_totals(_columns(snapshot, backend.read(snapshot, files)))
     if after != before:
         raise VerificationError(
             f"{snapshot.table}: the rows written differ from the rows read: {before.rows} rows of "
@@ -143,15 +145,15 @@ def _columns(snapshot: Snapshot, rows: DataFrame) -> DataFrame:
 
 
 def _verify_bounds(
-    snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer], parts: Parts
+    snapshot: Snapshot, files: pa.Table, footers: Sequence[Footer], parts: NameParts
 ) -> None:
     stats = column(files, parts)
     if stats is None:
         return
     at = _path_in_file(snapshot, parts)
     footer_stats = [footer.columns.get(at) for footer in footers]
-    lows = typed([f.min if f else None for f in footer_stats], stats.type["min"].type)
-    highs = typed([f.max if f else None for f in footer_stats], stats.type["max"].type)
+    lows = to_array([f.min if f else None for f in footer_stats], stats.type["min"].type)
+    highs = to_array([f.max if f else None for f in footer_stats], stats.type["max"].type)
     if lows is None or highs is None:
         return
     low, high = pc.struct_field(stats, "min"), pc.struct_field(stats, "max")
@@ -169,7 +171,7 @@ def _verify_bounds(
         )
 
 
-def _path_in_file(snapshot: Snapshot, parts: Parts) -> str:
+def _path_in_file(snapshot: Snapshot, parts: NameParts) -> str:
     return ".".join(snapshot.physical.get(parts, parts))
 
 

@@ -24,7 +24,7 @@ _SHIFTS = (0, 21, 42)
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class RowTotals:
     """Totals of rows: counts and a checksum.
 
     Attributes:
@@ -38,7 +38,7 @@ class Totals:
     matches: tuple[int, ...]
 
 
-def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Totals]:
+def sum_by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, RowTotals]:
     """Return the totals of the rows of each file, by the file name that Spark reports.
 
     Args:
@@ -55,12 +55,12 @@ def by_file(rows: DataFrame, conditions: Sequence[Column]) -> Mapping[str, Total
     return {str(name): _totals(sums) for name, *sums in collected}
 
 
-def whole(rows: DataFrame) -> Totals:
+def compute_totals(rows: DataFrame) -> RowTotals:
     """Return the totals of all rows."""
     return _totals(rows.select(_hash(rows).alias("hash")).agg(*_sums("hash")).collect()[0])
 
 
-def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
+def observe_totals(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
     """Return *rows* with an observation of the totals of *columns*, and the observation's name.
 
     Spark 4.1 counts the rows of a task again whenever it reruns a stage after the loss of its
@@ -73,7 +73,7 @@ def watched(rows: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, str]:
     return observed.drop(hashed), name
 
 
-def observed(rows: DataFrame, name: str) -> Totals | None:
+def read_observation(rows: DataFrame, name: str) -> RowTotals | None:
     """Return the observation *name* of the executed plan of *rows*, or None if there is none."""
     metrics = query_execution(rows).observedMetrics().get(name)
     if metrics.isEmpty():
@@ -96,17 +96,17 @@ def _sums(name: str) -> list[Column]:
     return [F.count(F.lit(1)), F.bit_xor(hashed), *map(F.sum, parts)]
 
 
-def _totals(sums: Sequence[Any]) -> Totals:
+def _totals(sums: Sequence[Any]) -> RowTotals:
     count, mixed, *others = sums
     parts, matches = others[: len(_SHIFTS)], others[len(_SHIFTS) :]
     total = sum((part or 0) << shift for part, shift in zip(parts, _SHIFTS, strict=True))
-    return Totals(count, _text(total, mixed or 0), tuple(matches))
+    return RowTotals(count, _text(total, mixed or 0), tuple(matches))
 
 
-def together(parts: Sequence[Totals], conditions: int) -> Totals:
+def add_totals(parts: Sequence[RowTotals], conditions: int) -> RowTotals:
     """Return the sum of *parts*, with matches of the given number of conditions."""
     numbers = [_numbers(part.checksum) for part in parts]
-    return Totals(
+    return RowTotals(
         rows=sum(part.rows for part in parts),
         checksum=_text(sum(n for n, _ in numbers), reduce(xor, (m for _, m in numbers), 0)),
         matches=tuple(sum(part.matches[i] for part in parts) for i in range(conditions)),

@@ -15,13 +15,13 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.interrupts import ignoring_errors
-from zadapter.spark.compat import rebase_settings
+from zadapter.spark.compat import spark_api
 from zadapter.spark.compat.spark_api import error_loggers
 from zadapter.spark.jvm import spark_names
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import add_all, module
-from zadapter.spark.jvm.spark_classes import activated, dataset
+from zadapter.spark.jvm.spark_classes import activate, dataset
 from zadapter.table.snapshot import Snapshot
 
 SAFE = {
@@ -94,19 +94,19 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     # PySpark binds RDD.toDF to the session that was created last
     RDD.toDF = to_df  # type: ignore[method-assign]
     spark_names.follow(spark, clone)  # Spark clones settings and views, but not USE
-    user_values = {key: str(spark.conf.get(key)) for key in rebase_settings.MOVING}
+    user_values = {key: str(spark.conf.get(key)) for key in spark_api.MOVING}
     _reset(clone, expressions=expressions)
-    kept = {rebase_settings.USER_PREFIX + key: value for key, value in user_values.items()}
+    kept = {spark_api.USER_PREFIX + key: value for key, value in user_values.items()}
     set_all(clone, SAFE | kept)
     builtin = module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
     registry = java_clone.sessionState().functionRegistry()
     add_all(registry.functionBuilders(), builtin.functionBuilders())
-    with activated(clone), _unlogged():
+    with activate(clone), _silence_errors():
         yield clone
 
 
 @contextmanager
-def _unlogged() -> Iterator[None]:
+def _silence_errors() -> Iterator[None]:
     """Keep PySpark from printing errors with Java's stack: zadapter raises them as its own."""
     loggers = error_loggers()
     before = [logger.disabled for logger in loggers]
@@ -145,14 +145,14 @@ def refresh(user_session: SparkSession, changed: Snapshot) -> None:
             user_session.sql(f"REFRESH TABLE {changed.identifier}")
 
 
-def planned(spark: SparkSession, plan: Any) -> DataFrame:
+def to_rows(spark: SparkSession, plan: Any) -> DataFrame:
     """Return a logical plan as a DataFrame that *spark* plans under its settings."""
     jvm = java_classes(spark)
     return DataFrame(dataset(jvm, java_session(spark), plan), spark)
 
 
 @contextmanager
-def switched_off(spark: SparkSession, key: str) -> Iterator[None]:
+def switch_off(spark: SparkSession, key: str) -> Iterator[None]:
     """Temporarily disable a boolean setting."""
     before = spark.conf.get(key) or "false"
     spark.conf.set(key, "false")

@@ -32,13 +32,13 @@ def call(
         spark: A session; the caller's description of jobs is restored.
         seconds: Gets the duration as ``total``.
     """
-    observer = partial(described, spark.sparkContext)
+    observer = partial(describe_jobs, spark.sparkContext)
     with phases.observing(observer), phases.call(name, table, seconds) as whole:
         yield whole
 
 
 @contextmanager
-def grouped(spark: SparkSession, run: str) -> Iterator[None]:
+def group_jobs(spark: SparkSession, run: str) -> Iterator[None]:
     """Put the Spark jobs of a run into a group of its id, unless the caller has set a group.
 
     Args:
@@ -58,7 +58,7 @@ def grouped(spark: SparkSession, run: str) -> Iterator[None]:
 
 
 @contextmanager
-def described(context: Any, step: Phase) -> Iterator[None]:
+def describe_jobs(context: Any, step: Phase) -> Iterator[None]:
     """Describe the Spark jobs of a phase, such as ``zadapter: write t, job 2 of 5``; measure them.
 
     Errors do not reach the call: see ``zadapter.base.phases``.
@@ -72,7 +72,7 @@ def described(context: Any, step: Phase) -> Iterator[None]:
     context.addJobTag(tag)
     part = f", {step.job}" if step.job else ""
     context.setLocalProperty(_DESCRIPTION, f"zadapter: {step.name} {step.table}{part}")
-    step.measure = partial(processed, context, tag)
+    step.measure = partial(read_amounts, context, tag)
     try:
         yield
     finally:
@@ -80,7 +80,7 @@ def described(context: Any, step: Phase) -> Iterator[None]:
         context.setLocalProperty(_DESCRIPTION, before)
 
 
-def processed(context: Any, tag: str) -> Amounts:
+def read_amounts(context: Any, tag: str) -> Amounts:
     """Return what the jobs of *tag* have processed, from Spark's metrics.
 
     Reads are counted by tasks: Spark knows no bytes of reads that bypass Hadoop's statistics.
@@ -115,7 +115,7 @@ def _attempts(context: Any, store: Any, last: Any) -> list[Any]:
 
 
 @contextmanager
-def measured(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
+def measure_phases(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
     """Measure what the phases of calls in this thread take; see :func:`call`.
 
     Args:

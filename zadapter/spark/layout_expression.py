@@ -31,7 +31,7 @@ from zadapter.base.key_types import (
     to_integers,
     values,
 )
-from zadapter.base.names import Parts, quote
+from zadapter.base.names import NameParts, quote
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
@@ -41,7 +41,7 @@ _DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class KeyedRows:
     """Rows with additional integer columns, whose names contain a random token.
 
     Attributes:
@@ -68,7 +68,7 @@ def integers(numbers: Sequence[int | None], type_: str = "int") -> Column:
     return constant([None if n is None else str(n) for n in numbers], type_)
 
 
-def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Keyed:
+def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> KeyedRows:
     """Add to each row the position of its leaf along the curve, and its file.
 
     Args:
@@ -84,7 +84,7 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
     rows = rows.withColumn(position, _root(rows, layout, partition))
     keys = comparable(rows, layout.request.columns)
-    numbered = _numbered([level for level in layout.levels if level.others], keys)
+    numbered = _to_integers([level for level in layout.levels if level.others], keys)
     numbers = f"numbers-{token}"
     if numbered:
         rows = rows.withColumn(numbers, F.array(*(each.numbers for each in numbered.values())))
@@ -106,11 +106,11 @@ def keyed(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         target = target + F.pmod(F.col(salt), width).cast("int")
         # the place alone does not determine a salted file number, so it is shuffled with the rows
         rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
-    return Keyed(rows, target, position, (position, file) if shared else (position,))
+    return KeyedRows(rows, target, position, (position, file) if shared else (position,))
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbered:
+class _IntegerColumn:
     """A column's values as integers in their order.
 
     Attributes:
@@ -133,7 +133,9 @@ class _Numbered:
         return list(to_integers(cuts).cast(pa.int64()).to_pylist())
 
 
-def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> dict[int, _Numbered]:
+def _to_integers(
+    levels: Sequence[Level], keys: Sequence[tuple[Column, str]]
+) -> dict[int, _IntegerColumn]:
     """Return the columns of some levels as integers; *keys* are all columns and their types."""
     cuts: dict[int, list[pa.Array]] = {}
     for level in levels:
@@ -144,10 +146,10 @@ def _numbered(levels: Sequence[Level], keys: Sequence[tuple[Column, str]]) -> di
         column, type_ = keys[at]
         whole = _whole(column, type_, found[0].type)
         if whole is not None:
-            numbered[at] = _Numbered(whole, None)
+            numbered[at] = _IntegerColumn(whole, None)
         else:
             codes = rank(pa.concat_arrays(found)).distinct
-            numbered[at] = _Numbered(ranked(column, codes, type_).cast("bigint"), codes)
+            numbered[at] = _IntegerColumn(rank_column(column, codes, type_).cast("bigint"), codes)
     return numbered
 
 
@@ -166,7 +168,7 @@ def _whole(column: Column, spark_type: str, type_: pa.DataType) -> Column | None
 
 
 def _right_by_number(
-    level: Level, numbered: Mapping[int, _Numbered], numbers: Column, node: Column
+    level: Level, numbered: Mapping[int, _IntegerColumn], numbers: Column, node: Column
 ) -> Column:
     """Return whether rows go right at a level of several columns.
 
@@ -187,11 +189,11 @@ def _right_by_number(
     return number >= F.get(integers(cuts, "bigint"), node)
 
 
-def ranked(column: Column, distinct: pa.Array, type_: str) -> Column:
+def rank_column(column: Column, distinct: pa.Array, type_: str) -> Column:
     """Return 0 for null and r for the r-th of the ascending *distinct* values, by binary search."""
     position: Column = F.lit(0)
     for cuts in search_levels(texts(distinct)):
-        position = descended(column, cuts, type_, position)
+        position = descend(column, cuts, type_, position)
     return position
 
 
@@ -204,7 +206,7 @@ def search_levels(written: Sequence[str | None]) -> Iterator[list[str | None]]:
         yield [written[p - 1] if p <= len(written) else None for p in at]
 
 
-def descended(column: Column, cuts: Sequence[str | None], type_: str, node: Column) -> Column:
+def descend(column: Column, cuts: Sequence[str | None], type_: str, node: Column) -> Column:
     """Return the node below *node* that the values of a column reach; nulls go left."""
     return _child(node, column >= F.get(constant(cuts, type_), node))
 
@@ -218,7 +220,7 @@ def _child(node: Column, right: Column) -> Column:
     return F.shiftleft(node, 1).bitwiseOR(step)
 
 
-def comparable(rows: DataFrame, columns: Sequence[Parts]) -> list[tuple[Column, str]]:
+def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[Column, str]]:
     """Return each column and the type of its constants; binary columns compare as hexadecimal."""
     picked = [F.col(quote(parts)) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
@@ -248,7 +250,7 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         for prefix, number in longer.items():
             table[numbers[prefix[:-1]] * len(ranks) + ranks[prefix[-1]]] = number
         root_index = F.get(
-            integers(table), root_index * len(ranks) + ranked(column, distinct, spark_type)
+            integers(table), root_index * len(ranks) + rank_column(column, distinct, spark_type)
         )
         numbers = longer
     return root_index

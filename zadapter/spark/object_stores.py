@@ -25,7 +25,7 @@ _PROVIDERS = (
 )
 
 
-def named(tables: Iterable[str]) -> list[str]:
+def find_stores(tables: Iterable[str]) -> list[str]:
     """Return the object stores of the paths among *tables*."""
     return [S3] if any(map(_S3.search, tables)) else []
 
@@ -48,10 +48,10 @@ def additions(stated: Mapping[str, str], stores: Iterable[str], hadoop: str) -> 
     if S3 not in stores:
         return {}
     added, connector = {}, s3a.connector(hadoop)
-    if not settings.has(stated, connector.packages[0]):
+    if not settings.has_package(stated, connector.packages[0]):
         lists = {settings.PACKAGES: connector.packages, settings.EXCLUDES: connector.excludes}
         added = {
-            key: settings.completed(stated, key, items) for key, items in lists.items() if items
+            key: settings.add_items(stated, key, items) for key, items in lists.items() if items
         }
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL"))
     options = {

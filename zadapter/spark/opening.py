@@ -12,7 +12,7 @@ from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.format import Format
 from zadapter.backend.plugins import formats, load, names
 from zadapter.base.interrupts import interruptible
-from zadapter.base.local_paths import check_local
+from zadapter.base.locations import check_local
 from zadapter.errors import (
     MissingBackendError,
     SessionError,
@@ -110,7 +110,7 @@ def session_for(
         return check_usable(spark)
     check_local(tables, {})
     form = None if backend is None else _factory(backend).format
-    return default({}, form, object_stores.named([*tables, *new]))
+    return default({}, form, object_stores.find_stores([*tables, *new]))
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def open_in(
     See :func:`open_table`.
     """
     if backend is None:
-        table = _detected(name, session, clone)
+        table = _detect_backend(name, session, clone)
     else:
         factory = _factory(backend)
         ensure_format(session, factory.format, name)
@@ -154,7 +154,7 @@ def _factory(backend: str | Factory) -> Factory:
     return backend
 
 
-def _detected(table: str, session: SparkSession, clone: SparkSession) -> OpenTable:
+def _detect_backend(table: str, session: SparkSession, clone: SparkSession) -> OpenTable:
     """Open the table by the backend that finds it, of those whose jars the session has.
 
     Raises:
@@ -169,7 +169,7 @@ def _detected(table: str, session: SparkSession, clone: SparkSession) -> OpenTab
     reasons: list[ZadapterError] = []
     for factory in (each for each in factories if each.format.name in supported):
         try:
-            result = _tried(factory, table, session, clone)
+            result = _try_backend(factory, table, session, clone)
         except UnsupportedError as error:
             # the folder may belong to a table whose format the session does not support
             owners = (form for form in lacking if form.name == error.table_format)
@@ -215,7 +215,7 @@ def _reason(
     )
 
 
-def _tried(
+def _try_backend(
     factory: Factory, table: str, session: SparkSession, clone: SparkSession
 ) -> OpenTable | ZadapterError:
     """Return the table if a backend finds it, or else the reason; then its backend is closed."""

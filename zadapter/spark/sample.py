@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.key_types import has_zone
-from zadapter.base.names import Parts, join, quote
+from zadapter.base.names import NameParts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.spark.compat.spark_api import to_arrow, valid_text
 from zadapter.table.file_stats import column, spread
@@ -34,7 +34,7 @@ def sample_size(files: int) -> int:
     return int(min(MAX_ROWS, max(MIN_ROWS, ROWS_A_FILE * files)))
 
 
-def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
+def files_to_read(files: pa.Table, keys: Sequence[NameParts]) -> pa.Table:
     """Choose files whose rows represent all files, by their stats.
 
     If every two files overlap in every key column, a few evenly spread files represent the table.
@@ -46,7 +46,7 @@ def files_to_read(files: pa.Table, keys: Sequence[Parts]) -> pa.Table:
     return spread(files, max(MIN_FILES, -(-files.num_rows // SHARE_OF_FILES)))
 
 
-def _alike(files: pa.Table, parts: Parts) -> bool:
+def _alike(files: pa.Table, parts: NameParts) -> bool:
     stats = column(files, parts)
     if stats is None:
         return False
@@ -56,7 +56,7 @@ def _alike(files: pa.Table, parts: Parts) -> bool:
     return bool((lows > 0).all() and (highs > 0).all() and lows.max() <= highs.min())
 
 
-def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Table:
+def sample(rows: DataFrame, columns: Sequence[NameParts], fraction: float) -> pa.Table:
     """Sample rows of *columns*, each with probability *fraction*, with a fixed seed.
 
     Returns:
@@ -65,11 +65,11 @@ def sample(rows: DataFrame, columns: Sequence[Parts], fraction: float) -> pa.Tab
     picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
-    truncated = [_shortened(picked, name) for name in picked.columns]
+    truncated = [_truncate(picked, name) for name in picked.columns]
     return _in_utc(to_arrow(picked.select(*truncated)))
 
 
-def _shortened(rows: DataFrame, name: str) -> Column:
+def _truncate(rows: DataFrame, name: str) -> Column:
     """Truncate long values, to save memory on the driver; a cut can be any value."""
     type_, column = rows.schema[name].dataType, F.col(quote((name,)))
     if isinstance(type_, T.StringType):

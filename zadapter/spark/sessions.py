@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from zadapter.backend import plugins
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError, UsageError
-from zadapter.spark import builds, object_stores, settings
+from zadapter.spark import library_builds, object_stores, settings
 from zadapter.spark.jvm.gateway import is_stopped, jvm_of
 from zadapter.spark.launch.ivy import UnresolvedError
 from zadapter.spark.launch.start import (
     NO_CONNECT,
+    is_supported,
     refuse_connect,
     start,
-    supported,
 )
 from zadapter.spark.settings import CATALOG, EXTENSIONS, PACKAGES
 
@@ -67,7 +67,7 @@ def session(
         )
     required = [available[name] for name in formats or ()]
     if formats is None:
-        required = [form for form in installed(available) if supported(form)]
+        required = [form for form in list_installed(available) if is_supported(form)]
     if unknown := set(stores) - {object_stores.S3}:
         raise UsageError(f"unknown store {min(unknown)!r}; expected one of: {object_stores.S3}")
     active = running()
@@ -99,7 +99,7 @@ def ensure(spark: SparkSession | None, table_format: str, table: str = "") -> Sp
 
 def ensure_format(spark: SparkSession | None, form: Format, table: str) -> SparkSession:
     """Return a session that supports a format, as :func:`ensure` does."""
-    stores = object_stores.named([table])
+    stores = object_stores.find_stores([table])
     chosen = spark or default({}, form, stores)
     _check(chosen, form)
     for name in stores:
@@ -123,7 +123,7 @@ def default(conf: Mapping[str, str], form: Format | None, stores: Sequence[str])
     if active := running():
         _apply(active, conf)
         return active
-    others = [each for each in installed(plugins.formats()) if supported(each)]
+    others = [each for each in list_installed(plugins.formats()) if is_supported(each)]
     own = [] if form is None else [form]
     alone = form is not None and not any(_is_installed(each) for each in others)
     every = own if alone else own + [each for each in others if each not in own]
@@ -157,8 +157,12 @@ def _start_without(
 
 def loadable(spark: SparkSession, formats: Iterable[Format]) -> list[Format]:
     """Return the formats whose jars a session has, or that need none."""
-    jvm = jvm_of(_checked(spark))
-    return [form for form in formats if form.library is None or builds.loaded(jvm, form.library)]
+    jvm = jvm_of(_check_running(spark))
+    return [
+        form
+        for form in formats
+        if form.library is None or library_builds.is_loaded(jvm, form.library)
+    ]
 
 
 def check(spark: SparkSession, table_format: str) -> None:
@@ -178,7 +182,7 @@ def check_usable(spark: SparkSession) -> SparkSession:
     Raises:
         SessionError: It is a Spark Connect session or stopped, or Spark is too old.
     """
-    builds.refuse_old(_checked(spark).version)
+    library_builds.refuse_old(_check_running(spark).version)
     return spark
 
 
@@ -186,15 +190,17 @@ def _check(spark: SparkSession, form: Format) -> None:
     check_usable(spark)
     if form.library is not None:
         _refuse_lacking(spark, form, form.library)
-    builds.refuse_untested(spark, form)
+    library_builds.refuse_untested(spark, form)
 
 
 def _refuse_lacking(spark: SparkSession, form: Format, library: Library) -> None:
-    has_jar = builds.loaded(jvm_of(spark), library)
+    has_jar = library_builds.is_loaded(jvm_of(spark), library)
     if not has_jar:
         _refuse_databricks(form)
-        builds.refuse_missing(form, spark.version)
-    if missing := _missing(spark, builds.fitted(library, spark.version), loaded=has_jar):
+        library_builds.refuse_missing(form, spark.version)
+    if missing := _missing(
+        spark, library_builds.select_build(library, spark.version), loaded=has_jar
+    ):
         raise SessionError(
             f"this Spark session does not support {form.name}: it lacks {', '.join(missing)}. "
             "Spark reads these settings at startup: in a new process, set in the builder, or with "
@@ -212,7 +218,7 @@ def _refuse_databricks(form: Format) -> None:
         )
 
 
-def _checked(spark: SparkSession) -> SparkSession:
+def _check_running(spark: SparkSession) -> SparkSession:
     if not isinstance(spark, SparkSession):
         raise SessionError(NO_CONNECT)
     if is_stopped(spark.sparkContext):
@@ -230,7 +236,7 @@ def _missing(spark: SparkSession, library: Library, *, loaded: bool) -> dict[str
     return {key: lacking[key] for key in keys if key in lacking}
 
 
-def installed(formats: Mapping[str, Format]) -> list[Format]:
+def list_installed(formats: Mapping[str, Format]) -> list[Format]:
     """Return the formats that need no Python package, or whose package is installed."""
     return [form for form in formats.values() if _is_installed(form)]
 
@@ -239,7 +245,7 @@ def _is_installed(form: Format) -> bool:
     if form.library is None:
         return False
     package = form.library.python_package
-    return package is None or builds.version(package) is not None
+    return package is None or library_builds.version(package) is not None
 
 
 def running() -> SparkSession | None:

@@ -50,13 +50,13 @@ def additions(stated: Mapping[str, str], libraries: Sequence[Library]) -> dict[s
     A package is not added if *stated* has its artifact, in any version, in ``spark.jars.packages``
     or as a file in ``spark.jars``. A configured ``spark_catalog`` is not replaced.
     """
-    packages = [p for library in libraries for p in library.packages if not has(stated, p)]
+    packages = [p for library in libraries for p in library.packages if not has_package(stated, p)]
     excludes = [e for library in libraries for e in library.excludes] if packages else []
     catalogs = (library.catalog for library in libraries if library.catalog)
     merged = {
-        PACKAGES: completed(stated, PACKAGES, packages),
-        EXCLUDES: completed(stated, EXCLUDES, excludes),
-        EXTENSIONS: completed(stated, EXTENSIONS, [library.extension for library in libraries]),
+        PACKAGES: add_items(stated, PACKAGES, packages),
+        EXCLUDES: add_items(stated, EXCLUDES, excludes),
+        EXTENSIONS: add_items(stated, EXTENSIONS, [library.extension for library in libraries]),
         CATALOG: stated.get(CATALOG) or next(iter(catalogs), ""),
     }
     return {key: value for key, value in merged.items() if value != stated.get(key, "")}
@@ -95,7 +95,7 @@ def _java_options(stated: Mapping[str, str]) -> list[str]:
     return options
 
 
-def stated_outside() -> dict[str, str]:
+def read_user_settings() -> dict[str, str]:
     """Return the user's configuration from files, variables and ``spark-submit``.
 
     It is read from the JVM if there is one, otherwise from the sources that the JVM will read.
@@ -122,7 +122,7 @@ def config_lines(settings: Mapping[str, str]) -> str:
     return "\n".join(f'    .config("{key}", "{value}")' for key, value in settings.items())
 
 
-def completed(stated: Mapping[str, str], key: str, required: Sequence[str]) -> str:
+def add_items(stated: Mapping[str, str], key: str, required: Sequence[str]) -> str:
     """Return the list setting *key* with the missing items of *required* added."""
     items = _items(stated, key)
     lacking = [item for item in required if item not in items]
@@ -133,7 +133,7 @@ def _items(stated: Mapping[str, str], key: str) -> Sequence[str]:
     return [item.strip() for item in stated.get(key, "").split(",") if item.strip()]
 
 
-def has(stated: Mapping[str, str], package: str) -> bool:
+def has_package(stated: Mapping[str, str], package: str) -> bool:
     """Return whether *stated* has the artifact of *package*, in any version, or its jar."""
     artifact, _, _ = package.rpartition(":")
     jar = f"{artifact.partition(':')[2]}-"

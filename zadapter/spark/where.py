@@ -1,6 +1,8 @@
 """Analysis of the caller's condition by a Spark session."""
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,23 +12,70 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.backend.contract import Backend
 from zadapter.base.java_errors import first_line
+from zadapter.base.key_types import DATE, TIMESTAMP, kind_of
 from zadapter.base.names import leaves
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.planning.options import check_where
+from zadapter.predicates import spark_tree
 from zadapter.predicates.predicate import And, Constant, Predicate, Unknown
-from zadapter.spark.clock import calls_clock, reads_clock, without_clock
-from zadapter.spark.clone import planned
-from zadapter.spark.conditions import predicate_of, unknown_rows
-from zadapter.spark.jvm.functions import is_replaced
-from zadapter.spark.jvm.gateway import Py4JJavaError, analyzed, java_session, query_execution
+from zadapter.spark.clone import to_rows
+from zadapter.spark.jvm.gateway import (
+    Py4JJavaError,
+    analyzed_plan,
+    java_rows,
+    java_session,
+    query_execution,
+)
 from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.spark_classes import column, is_replaced
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 
 JavaObject = Any
+
 _CALL = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
+
 _ALIAS = "Alias"
+
 _SHOWN = 60
+
+_WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b|\$\{""", re.IGNORECASE)
+
+_TIMES = re.compile(r"""['"]\s*T?\d{1,2}:""", re.IGNORECASE)
+
+_SEPARATOR = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Expressions:
+    """Nodes of an expression tree in the JVM."""
+
+    tree: JavaObject
+
+    def value(self, number: int) -> Any:
+        """Return the internal value of a literal."""
+        return self.tree.apply(number).value()
+
+    def members(self, number: int) -> tuple[list[str], bool] | None:
+        """Return the non-null values of an ``InSet``, and whether it contains null.
+
+        The values cross to Python as one string, since there may be a million of them. The result
+        is None if a value contains the separator.
+        """
+        values = self.tree.apply(number).hset()
+        has_null = bool(values.contains(None))
+        if has_null:
+            values = getattr(values, "$minus")(None)
+        texts = str(values.mkString(_SEPARATOR)).split(_SEPARATOR)
+        return (texts, has_null) if len(texts) == values.size() else None
+
+    def escape(self, number: int) -> str:
+        """Return the escape character of a ``Like``."""
+        return str(self.tree.apply(number).escapeChar())
+
+    def sql(self, number: int) -> str:
+        """Return a node as SQL."""
+        return str(self.tree.apply(number).sql())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +127,10 @@ def _where(rows: DataFrame, text: str) -> DataFrame:
         if str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
             name = (error.getMessageParameters() or {}).get("objectName", "")
             raise UnknownColumnError(name.replace("`", ""), rows.columns) from error
-        raise _rejected(text, error) from error
+        raise _to_usage_error(text, error) from error
     except (PySparkException, Py4JJavaError) as error:
         if "StackOverflowError" not in str(error):
-            raise _rejected(text, error) from error
+            raise _to_usage_error(text, error) from error
         raise UsageError(
             f"the condition {_short(text)} is nested too deeply; remove the parentheses around "
             "chains of AND or OR, and use IN (...) for lists"
@@ -93,7 +142,7 @@ def _check_complete(text: str, spark: SparkSession) -> None:
 
     Spark takes them for the name of a column.
     """
-    tree = _parsed(text, spark)
+    tree = _parse_condition(text, spark)
     if str(tree.nodeName()) == _ALIAS:
         raise UsageError(
             f"the condition {_short(text)} ends in {tree.name()!r}, which is no part of it; "
@@ -104,7 +153,7 @@ def _check_complete(text: str, spark: SparkSession) -> None:
 def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) -> Predicate:
     """Optimise the condition with Spark, and convert the optimised plan."""
     session = rows.sparkSession
-    unknown = unknown_rows(rows)
+    unknown = hide_rows(rows)
     try:
         filtered = unknown.where(text)
     except AnalysisException:  # it references metadata columns, which only file relations have
@@ -115,21 +164,21 @@ def _predicate(text: str, rows: DataFrame, schema: pa.Schema, *, later: bool) ->
         if kept is None:
             return Unknown(text)
         filtered = kept
-    return _optimised(_optimised_plan(filtered, text), schema)
+    return _convert_filters(_optimise(filtered, text), schema)
 
 
-def _optimised_plan(rows: DataFrame, text: str) -> JavaObject:
+def _optimise(rows: DataFrame, text: str) -> JavaObject:
     try:
         return _plan(rows).optimizedPlan()
     except (PySparkException, Py4JJavaError) as error:  # by ANSI, a constant has no value
-        raise _rejected(text, error) from error
+        raise _to_usage_error(text, error) from error
 
 
 def _plan(rows: DataFrame) -> JavaObject:
     return query_execution(rows)
 
 
-def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
+def _convert_filters(plan: JavaObject, schema: pa.Schema) -> Predicate:
     """Convert the filters of an optimised plan; an empty relation means a false condition."""
     parts = []
     while plan.nodeName() == "Filter":
@@ -144,8 +193,8 @@ def _optimised(plan: JavaObject, schema: pa.Schema) -> Predicate:
 def without_rows(backend: Backend, snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     """Return the columns of a table, without rows, in the session that evaluates conditions."""
     no_files = file_stats.empty({}, snapshot.partition)
-    analysed = analyzed(backend.read(snapshot, no_files))
-    return planned(spark, analysed)
+    analysed = analyzed_plan(backend.read(snapshot, no_files))
+    return to_rows(spark, analysed)
 
 
 def check_functions(where: str | None, spark: SparkSession) -> None:
@@ -162,7 +211,7 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
     """
     if not isinstance(where, str):
         return
-    tree = _parsed(where, spark)
+    tree = _parse_condition(where, spark)
     jvm = java_classes(spark)
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     if not tree.containsPattern(patterns.UNRESOLVED_FUNCTION()):
@@ -176,19 +225,88 @@ def check_functions(where: str | None, spark: SparkSession) -> None:
             )
 
 
-def _parsed(text: str, spark: SparkSession) -> JavaObject:
+def _parse_condition(text: str, spark: SparkSession) -> JavaObject:
     """Return a condition as Spark parses it, which resolves no name."""
     session: Any = java_session(spark)
     try:
         return session.sessionState().sqlParser().parseExpression(text)
     except ParseException as error:
-        raise _rejected(text, error) from error
+        raise _to_usage_error(text, error) from error
 
 
-def _rejected(text: str, error: Exception) -> UsageError:
+def _to_usage_error(text: str, error: Exception) -> UsageError:
     """Return the error for a condition that Spark rejects, with Spark's reason."""
     return UsageError(f"condition {_short(text)}: {first_line(error)}")
 
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def reads_clock(text: str, types: list[pa.DataType]) -> bool:
+    """Return whether Spark may read a constant in a condition by the clock.
+
+    Spark converts ``'now'``, ``'today'`` and times without a date, such as ``'12:00'``, when it
+    parses or optimises a condition. The converted constants do not show that, and neither does the
+    text where a variable is replaced.
+
+    Args:
+        text: The condition.
+        types: Types of the columns that the condition references.
+    """
+    return bool(
+        _WORDS.search(text)
+        or (any(kind_of(type_) in {DATE, TIMESTAMP} for type_ in types) and _TIMES.search(text))
+    )
+
+
+def calls_clock(spark: SparkSession, tree: JavaObject) -> bool:
+    """Return whether an analysed plan or expression calls a function such as ``current_date``."""
+    jvm = java_classes(spark)
+    return bool(
+        tree.containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE())
+    )
+
+
+def without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame | None:
+    """Filter rows by the conjuncts that do not call such functions.
+
+    Args:
+        rows: The rows that *analysed* filters.
+        analysed: The analysed plan of the condition; None is returned if it is no plain filter.
+    """
+    if analysed.nodeName() != "Filter":
+        return None
+    jvm = java_classes(rows.sparkSession)
+    java = java_rows(rows)
+    for part in _conjuncts(analysed.condition()):
+        if not calls_clock(rows.sparkSession, part):
+            java = java.where(column(jvm, part))
+    return DataFrame(java, rows.sparkSession)
+
+
+def _conjuncts(expression: JavaObject) -> Iterator[JavaObject]:
+    pending = [expression]
+    while pending:
+        part = pending.pop()
+        if part.nodeName() == "And":
+            pending += (part.right(), part.left())
+        else:
+            yield part
+
+
+def hide_rows(rows: DataFrame) -> DataFrame:
+    """Return a relation with the columns of *rows*, whose rows the optimiser does not know.
+
+    The contents of a table so do not simplify the conditions that are planned over it.
+    """
+    session = rows.sparkSession
+    java: Any = java_session(session)
+    no_rows = java.emptyDataFrame().queryExecution().toRdd()
+    converted = java.internalCreateDataFrame(no_rows, java_rows(rows).schema(), False)  # noqa: FBT003
+    return DataFrame(converted, session)
+
+
+def predicate_of(condition: JavaObject, schema: pa.Schema) -> Predicate:
+    """Convert an optimised Catalyst condition on columns of *schema* to a predicate."""
+    return spark_tree.predicate(json.loads(condition.toJSON()), schema, _Expressions(condition))

@@ -72,9 +72,9 @@ def zvalue(
     typed = zip(columns, keys, strict=True)
     ordinals = [words(key, _type_of(rows, name, key), width) for name, key in typed]
     if nulls is None:
-        return F.unhex(F.concat(*_interleaved(ordinals)))
+        return F.unhex(F.concat(*_interleave(ordinals)))
     total = [[Word(F.coalesce(value, F.lit(0)), size) for value, size in o] for o in ordinals]
-    return F.unhex(F.concat(*_class_bytes(keys, nulls), *_interleaved(total)))
+    return F.unhex(F.concat(*_class_bytes(keys, nulls), *_interleave(total)))
 
 
 def _type_of(rows: DataFrame, name: str, column: Column) -> types.DataType:
@@ -91,19 +91,19 @@ def _class_bytes(columns: Sequence[Column], nulls: Nulls) -> list[Column]:
     absent = null_bit(nulls)
     bits = [F.when(column.isNull(), absent).otherwise(1 - absent) for column in columns]
     padded = [F.lit(0)] * (-len(bits) % 8) + bits
-    return [_hex(reduce(_shifted_in, padded[i : i + 8]), 1) for i in range(0, len(padded), 8)]
+    return [_hex(reduce(_shift_in, padded[i : i + 8]), 1) for i in range(0, len(padded), 8)]
 
 
-def _shifted_in(bits: Column, bit: Column) -> Column:
+def _shift_in(bits: Column, bit: Column) -> Column:
     return bits * 2 + bit
 
 
-def _interleaved(ordinals: Sequence[Sequence[Word]]) -> list[Column]:
+def _interleave(ordinals: Sequence[Sequence[Word]]) -> list[Column]:
     """Return the z-value in parts of eight bytes, as hexadecimal text."""
     columns = [list(chain.from_iterable(map(_bytes, ordinal))) for ordinal in ordinals]
     order = bit_order([len(column) for column in columns])
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
-    return [_hex(_combined(columns, chunk), len(chunk) // 8) for chunk in chunks]
+    return [_hex(_combine_bits(columns, chunk), len(chunk) // 8) for chunk in chunks]
 
 
 def _bytes(word: Word) -> list[Column]:
@@ -111,7 +111,7 @@ def _bytes(word: Word) -> list[Column]:
     return [F.shiftrightunsigned(word.value, shift).bitwiseAND(255) for shift in shifts]
 
 
-def _combined(columns: Sequence[Sequence[Column]], chunk: Sequence[tuple[int, int]]) -> Column:
+def _combine_bits(columns: Sequence[Sequence[Column]], chunk: Sequence[tuple[int, int]]) -> Column:
     """Return the BIGINT of one part; *chunk* lists the sources of its bits."""
     spread = [
         F.get(_constant(table), columns[column][byte])
@@ -166,10 +166,10 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
     if row.kind is FLOAT:
         return [_float(column, type_, size, _FRACTION_BITS[size])]
     integer = _INTEGERS[row.name](column)
-    return [Word(integer, size) if row.kind is BOOLEAN else _signed(integer, size)]
+    return [Word(integer, size) if row.kind is BOOLEAN else _flip_sign(integer, size)]
 
 
-def _signed(value: Column, size: int) -> Word:
+def _flip_sign(value: Column, size: int) -> Word:
     return Word(value.bitwiseXOR(F.lit(-1 << (8 * size - 1))), size)
 
 
@@ -220,7 +220,7 @@ def _float(number: Column, type_: types.DataType, size: int, fraction_bits: int)
     # in this order, since NaN is above infinity; neither condition is true for null
     above = F.when(magnitude <= largest, 0).when(magnitude <= float("inf"), 1)
     beyond = above.when(F.isnan(magnitude), one // 2 + 1)
-    return _signed((bits + beyond).bitwiseXOR(_flips(number, type_)), size)
+    return _flip_sign((bits + beyond).bitwiseXOR(_flips(number, type_)), size)
 
 
 def _flips(number: Column, type_: types.DataType) -> Column:
@@ -234,16 +234,16 @@ def _decimal(number: Column, type_: types.DecimalType) -> list[Word]:
     # by text, since products, abs() and minus are rounded beyond 38 digits
     text = F.format_number(number, type_.scale)
     if size <= _WORD:
-        return [_signed(F.translate(text, ",.", "").cast("bigint"), size)]
+        return [_flip_sign(F.translate(text, ",.", "").cast("bigint"), size)]
     # the bits of a negative number are the flipped bits of a natural number
     flips = _flips(number, type_)
     natural = F.translate(text, ",.-", "").cast("decimal(38,0)") + flips
     upper = F.call_function("div", natural, F.lit(Decimal(1 << 64)))
-    lower = _signed_number((natural % F.lit(Decimal(1 << 64))).cast("string"), base=10)
-    return [_signed(upper.bitwiseXOR(flips), _WORD), Word(lower.bitwiseXOR(flips), _WORD)]
+    lower = _parse_unsigned((natural % F.lit(Decimal(1 << 64))).cast("string"), base=10)
+    return [_flip_sign(upper.bitwiseXOR(flips), _WORD), Word(lower.bitwiseXOR(flips), _WORD)]
 
 
-def _signed_number(digits: Column, base: int) -> Column:
+def _parse_unsigned(digits: Column, base: int) -> Column:
     """Convert the digits of an unsigned 64-bit number to the BIGINT with the same bits."""
     return F.conv(digits, base, -10).cast("bigint")
 
@@ -254,4 +254,4 @@ def _text(binary: Column, width: int) -> list[Word]:
 
 def _slice(binary: Column, start: int, size: int) -> Word:
     digits = F.rpad(F.hex(F.substring(binary, start + 1, size)), 2 * size, "0")
-    return Word(_signed_number(digits, base=16), size)
+    return Word(_parse_unsigned(digits, base=16), size)

@@ -10,7 +10,7 @@ from math import log
 import pyarrow as pa
 
 from zadapter.base.key_types import DECIMAL, UNLIKE, kind_of
-from zadapter.base.names import Parts, join, leaves
+from zadapter.base.names import NameParts, join, leaves
 
 FPP = 0.01
 """Share of the row groups without a value that a reader opens nevertheless, at most. It is the
@@ -20,7 +20,9 @@ _DIGITS = 18
 """Digits of a decimal that Parquet's writers store as a number; others are bytes."""
 
 
-def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -> str | None:
+def refusal(
+    parts: NameParts, type_: pa.DataType, physical: Mapping[NameParts, NameParts]
+) -> str | None:
     """Return why a column cannot have a Bloom filter, or None if it can.
 
     Args:
@@ -42,8 +44,8 @@ def refusal(parts: Parts, type_: pa.DataType, physical: Mapping[Parts, Parts]) -
 
 
 def writable(
-    columns: Sequence[Parts], schema: pa.Schema, physical: Mapping[Parts, Parts]
-) -> frozenset[Parts]:
+    columns: Sequence[NameParts], schema: pa.Schema, physical: Mapping[NameParts, NameParts]
+) -> frozenset[NameParts]:
     """Return the columns that exist and can have a Bloom filter.
 
     A table may have lost a column since its layout was requested, or have another one of its name.

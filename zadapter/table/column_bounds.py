@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.key_types import has_nan, kind_of
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.table.file_stats import Bounds, child
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -35,7 +35,7 @@ class Evidence:
     """Whether null may occur."""
 
 
-def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> Evidence:
+def gather(files: pa.Table, column: NameParts, type_: pa.DataType | None = None) -> Evidence:
     """Return the possible values of *column* from partition values or, without them, from stats.
 
     Args:
@@ -49,16 +49,16 @@ def gather(files: pa.Table, column: Parts, type_: pa.DataType | None = None) -> 
     """
     if len(column) == 1 and (values := child(files["partition"], column[0])) is not None:
         if type_ not in {None, values.type}:
-            return unknown(len(files))
+            return unknown_evidence(len(files))
         return _of_partition(values, mixed=mask(files["partition"].is_null(), default=True))
     name = join(column)
     low, high = child(files["stats"], name, "min"), child(files["stats"], name, "max")
     if low is None or high is None or type_ not in {None, low.type}:
-        return unknown(len(files))
+        return unknown_evidence(len(files))
     return _of_stats(files, name, low, high)
 
 
-def unknown(length: int) -> Evidence:
+def unknown_evidence(length: int) -> Evidence:
     """Return evidence that excludes nothing: any value may occur in any file."""
     everywhere = np.ones(length, dtype=np.bool_)
     return Evidence(pa.nulls(length), pa.nulls(length), everywhere, everywhere, everywhere)
@@ -80,7 +80,7 @@ def _of_partition(values: pa.Array, mixed: Mask) -> Evidence:
     """Return evidence from partition values: none for files with rows of several partitions."""
     null = mask(pc.is_null(values), default=True)
     nan = _is_nan(values)
-    value = _bound(values, ~nan & ~mixed)
+    value = _mask_bound(values, ~nan & ~mixed)
     return Evidence(value, value, ~null & ~nan | mixed, nan | mixed, null)
 
 
@@ -93,30 +93,30 @@ def _of_stats(files: pa.Table, name: str, low: pa.Array, high: pa.Array) -> Evid
     possible = (rows < 0) | (np.maximum(nulls, 0) + np.maximum(nans, 0) <= rows)
     only_nulls = possible & (nulls >= 0) & (nulls == rows)
     no_regular = possible & (nulls >= 0) & (nans >= 0) & (nulls + nans == rows)
-    trusted = possible & _ordered(low, high) & _claimed(files, name)
+    trusted = possible & _are_ordered(low, high) & _has_valid_bounds(files, name)
     return Evidence(
-        low=_bound(low, trusted & ~low_is_nan),
-        high=_bound(high, trusted & ~high_is_nan),
+        low=_mask_bound(low, trusted & ~low_is_nan),
+        high=_mask_bound(high, trusted & ~high_is_nan),
         regular=~only_nulls & ~no_regular,
         nan=~only_nulls & ((nans != 0) | low_is_nan | high_is_nan | ~possible),
         null=(nulls != 0) | ~possible,
     )
 
 
-def _claimed(files: pa.Table, name: str) -> Mask:
+def _has_valid_bounds(files: pa.Table, name: str) -> Mask:
     """Return which files have valid bounds, according to their stats."""
     bounds = counts(files, "stats", name, "bounds")
     return np.isin(bounds, (Bounds.EXACT, Bounds.WIDENED))
 
 
-def _ordered(low: pa.Array, high: pa.Array) -> Mask:
+def _are_ordered(low: pa.Array, high: pa.Array) -> Mask:
     """Return which files have a lower bound that is not above the upper one."""
     if not _comparable(low.type):
         return np.ones(len(low), dtype=np.bool_)
     return ~mask(pc.greater(low, high), default=False)
 
 
-def _bound(values: pa.Array, valid: Mask) -> pa.Array:
+def _mask_bound(values: pa.Array, valid: Mask) -> pa.Array:
     """Return *values* where *valid*, else null; of type null if they cannot be compared."""
     if not _comparable(values.type):
         return pa.nulls(len(values))

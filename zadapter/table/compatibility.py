@@ -19,7 +19,9 @@ from zadapter.table.spec import Json
 _END = re.compile(r"\.|\Z")
 
 
-def unfit(metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str]) -> str | None:
+def find_mismatch(
+    metadata: pq.FileMetaData, columns: Sequence[Json], partition: set[str]
+) -> str | None:
     """Return why a file cannot be read as *columns*, or None if it can.
 
     Args:
@@ -63,7 +65,7 @@ def _differing(leaves: Mapping[str, Any], name: str, type_: Any) -> str | None:
         if path not in leaves:
             return f"it lacks column {path}"
         if not _is(leaves[path], expected):
-            return f"its column {path} has type {_shown(leaves[path])}, not {expected}"
+            return f"its column {path} has type {_describe_type(leaves[path])}, not {expected}"
     return None
 
 
@@ -99,6 +101,6 @@ def _has(logical: Json, expected: Mapping[str, Any]) -> bool:
     return {key: logical.get(key) for key in expected} == expected
 
 
-def _shown(column: Any) -> str:
+def _describe_type(column: Any) -> str:
     logical = str(column.logical_type)
     return str(column.physical_type) if logical == "None" else f"{column.physical_type} {logical}"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints, rank
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.staged_files import new_id
@@ -33,9 +33,9 @@ class Encoding:
 
     row_group: int | None = None
     """Maximum rows in a row group; None: the format's default."""
-    plain: frozenset[Parts] = frozenset()
+    plain: frozenset[NameParts] = frozenset()
     """Columns written without a dictionary."""
-    bloom_filters: frozenset[Parts] = frozenset()
+    bloom_filters: frozenset[NameParts] = frozenset()
     """Columns with a Bloom filter in each row group. A row group whose values are all in a
     dictionary has none: readers look into the dictionary."""
     whole: bool = False
@@ -43,7 +43,7 @@ class Encoding:
     write: str = field(default_factory=new_id, compare=False)
     """Id of the one write that this is for. Its files' names contain it, or 16 characters of it."""
 
-    def settings(self, physical: Mapping[Parts, Parts]) -> dict[str, str]:
+    def settings(self, physical: Mapping[NameParts, NameParts]) -> dict[str, str]:
         """Return the settings of Spark's Parquet writer, as write options or session settings.
 
         Args:
@@ -65,7 +65,7 @@ class Encoding:
         return options
 
 
-def dictionary_given_up(footer: pq.FileMetaData) -> frozenset[str]:
+def find_abandoned_dictionaries(footer: pq.FileMetaData) -> frozenset[str]:
     """Return the columns for which the writer tried a dictionary and gave it up.
 
     Parquet's writers give up a dictionary after the first page if it has saved no bytes. Row groups
@@ -121,8 +121,8 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
     )
     rows = max(1, rows * len(valid) // len(values))
     distinct = distinct_values(counts, rows * groups) / groups
-    plain = _compressed(values.take(pa.array(valid)))
-    once = _compressed(values.take(pa.array(valid[np.sort(first)])))
+    plain = _measure_compressed(values.take(pa.array(valid)))
+    once = _measure_compressed(values.take(pa.array(valid[np.sort(first)])))
     index_bytes = np.log2(max(1.0, distinct)) / 8
     return bool(once * distinct / rows + index_bytes <= (1 - SAVED) * plain)
 
@@ -142,12 +142,12 @@ def distinct_values(counts: Ints, rows: int) -> float:
     return float(len(counts) + unseen * (1 - missed))
 
 
-def _compressed(values: pa.Array) -> float:
+def _measure_compressed(values: pa.Array) -> float:
     """Return compressed bytes per value, in the order in which values are written."""
-    return len(pa.compress(_stored(values), codec=_CODEC, asbytes=True)) / len(values)
+    return len(pa.compress(_encode_plain(values), codec=_CODEC, asbytes=True)) / len(values)
 
 
-def _stored(values: pa.Array) -> bytes:
+def _encode_plain(values: pa.Array) -> bytes:
     """Return numbers in Parquet's plain encoding, with at least 32 bits each (Encodings.md)."""
     type_ = values.type
     if kind_of(type_) is INTEGER and type_.bit_width < 32:  # noqa: PLR2004

@@ -38,10 +38,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.names import Parts, join
+from zadapter.base.key_types import has_nan
+from zadapter.base.names import NameParts, join
 
 DELETED, OWNER = "deleted", "owner"
+
 DELETED_SHARE, DELETE_FILES = "deleted_share", "delete_files"
+
 BYTES_A_ROW = 64
 """Assumed bytes per row of files whose log entry has no row count."""
 
@@ -114,7 +117,9 @@ def stats_of_values(low: Any, high: Any, nulls: Any, nans: Any) -> pa.StructArra
     )
 
 
-def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Schema:
+def schema(
+    columns: Mapping[NameParts, pa.DataType], partition: Mapping[str, pa.DataType]
+) -> pa.Schema:
     """Return the schema of a file table with stats of *columns*."""
     return pa.schema(
         [
@@ -129,12 +134,14 @@ def schema(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.Data
     )
 
 
-def empty(columns: Mapping[Parts, pa.DataType], partition: Mapping[str, pa.DataType]) -> pa.Table:
+def empty(
+    columns: Mapping[NameParts, pa.DataType], partition: Mapping[str, pa.DataType]
+) -> pa.Table:
     """Return a file table without files; the arguments are those of :func:`schema`."""
     return schema(columns, partition).empty_table()
 
 
-def unowned(files: pa.Table) -> pa.Table:
+def exclude_owned(files: pa.Table) -> pa.Table:
     """Return the files that no other implementation has clustered."""
     if OWNER not in files.schema.names or files[OWNER].null_count == files.num_rows:
         return files
@@ -158,7 +165,7 @@ def delete_files(files: pa.Table) -> npt.NDArray[np.int64]:
     return np.asarray(files[DELETE_FILES].fill_null(0).to_numpy(), np.int64)
 
 
-def column(files: pa.Table, parts: Parts) -> pa.StructArray | None:
+def column(files: pa.Table, parts: NameParts) -> pa.StructArray | None:
     """Return the stats of one column, or None if the table has none."""
     return child(files["stats"], join(parts))
 
@@ -237,7 +244,7 @@ def totals(tables: Iterable[pa.Table]) -> dict[str, int | None]:
     }
 
 
-def joined(parts: Iterable[pa.Table]) -> pa.Table:
+def concat_files(parts: Iterable[pa.Table]) -> pa.Table:
     """Return file tables as one, whose columns are not cut in pieces.
 
     Columns of the parts are copied, since views keep all of Spark's message, and freed one by one,
@@ -267,7 +274,7 @@ def _in_one(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([values.combine_chunks()], values.type)
 
 
-def narrowed(files: pa.Table, target_schema: pa.Schema) -> pa.Table:
+def select_stats(files: pa.Table, target_schema: pa.Schema) -> pa.Table:
     """Return *files* with the stats of *target_schema* only; missing stats become unknown."""
     typed_stats = [
         (child(files["stats"], f.name), f.type) for f in target_schema.field("stats").type
@@ -276,10 +283,10 @@ def narrowed(files: pa.Table, target_schema: pa.Schema) -> pa.Table:
         pa.nulls(files.num_rows, type_) if stats is None else stats for stats, type_ in typed_stats
     ]
     field = target_schema.field("stats")
-    return replaced(files, field, structs(children, field.type, files.num_rows))
+    return replace_column(files, field, structs(children, field.type, files.num_rows))
 
 
-def replaced(files: pa.Table, field: pa.Field, values: pa.Array) -> pa.Table:
+def replace_column(files: pa.Table, field: pa.Field, values: pa.Array) -> pa.Table:
     """Return *files* with *values* as the column *field*."""
     return files.set_column(files.schema.get_field_index(field.name), field, values)
 
@@ -295,3 +302,34 @@ def structs(
         valid = None if null is None else pc.invert(null.fill_null(False)).buffers()[1]  # noqa: FBT003
         return pa.Array.from_buffers(type_, rows, [valid], children=[])
     return pa.StructArray.from_arrays(list(children), fields=list(type_), mask=null)
+
+
+def find_constant(files: pa.Table, columns: Sequence[NameParts]) -> tuple[NameParts, ...]:
+    """Return the columns of which all live rows have one value, or only nulls, for certain.
+
+    Args:
+        files: The file table, with stats of the columns.
+        columns: The columns.
+    """
+    rows = live_rows(files)
+    return tuple(parts for parts in columns if rows and _is_alike(files, parts, rows))
+
+
+def _is_alike(files: pa.Table, parts: NameParts, rows: int) -> bool:
+    stats = column(files, parts)
+    if stats is None:
+        return False
+    low, high, nulls, nans = (
+        pc.struct_field(stats, name) for name in ("min", "max", "nulls", "nans")
+    )
+    if nulls.null_count:
+        return False
+    without = pc.sum(nulls).as_py() or 0
+    if without:
+        return bool(without == rows)
+    if has_nan(low.type) and (nans.null_count or pc.sum(nans).as_py()):
+        return False  # NaN is beyond the bounds
+    if low.null_count or high.null_count:
+        return False
+    # bounds may be too wide, so equal ones have one value between them
+    return len(pc.unique(pa.concat_arrays([low, high]))) == 1

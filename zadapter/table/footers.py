@@ -106,7 +106,7 @@ def file_table(
 
 
 def _stats(columns: Sequence[ColumnFooter], type_: pa.DataType) -> pa.StructArray:
-    low, high = typed([f.min for f in columns], type_), typed([f.max for f in columns], type_)
+    low, high = to_array([f.min for f in columns], type_), to_array([f.max for f in columns], type_)
     if low is None or high is None:
         low = high = pa.nulls(len(columns), type_)
     nulls = pa.array([f.nulls for f in columns], pa.int64())
@@ -124,7 +124,7 @@ def _whole(type_: pa.DataType, nans: pa.Array) -> pa.Array:
     return pa.array([not is_bytes(type_)] * len(nans))
 
 
-def typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+def to_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
     """Return values of a footer as an array, or None if the file has another type."""
     try:
         return pa.array(values, type_)
@@ -134,15 +134,15 @@ def typed(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
 
 def parse(size: int, metadata: pq.FileMetaData) -> Footer:
     """Convert the footer of a file of *size* bytes."""
-    return _parsed(size, metadata, range(metadata.num_row_groups))
+    return _parse_groups(size, metadata, range(metadata.num_row_groups))
 
 
 def row_groups(size: int, metadata: pq.FileMetaData) -> list[Footer]:
     """Convert the footer of a file of *size* bytes to one footer per row group."""
-    return [_parsed(size, metadata, [number]) for number in range(metadata.num_row_groups)]
+    return [_parse_groups(size, metadata, [number]) for number in range(metadata.num_row_groups)]
 
 
-def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Footer:
+def _parse_groups(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Footer:
     groups = [metadata.row_group(number) for number in numbers]
     rows = sum(group.num_rows for group in groups)
     columns: dict[str, ColumnFooter] = {}
@@ -151,7 +151,9 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
     for i in range(metadata.num_columns):
         column = metadata.schema.column(i)
         chunks = [(group.column(i).statistics, group.num_rows) for group in groups]
-        merged = _merged(chunks, nan_on_top=nan_is_largest and column.physical_type in _FLOATING)
+        merged = _merge_chunks(
+            chunks, nan_on_top=nan_is_largest and column.physical_type in _FLOATING
+        )
         if legacy and column.logical_type.type in _TIMES:
             merged = ColumnFooter(None, None, merged.nulls)
         # a dot within a name can make two paths equal: neither has known stats
@@ -159,7 +161,7 @@ def _parsed(size: int, metadata: pq.FileMetaData, numbers: Iterable[int]) -> Foo
     return Footer(size, rows, tuple(g.num_rows for g in groups), columns)
 
 
-def _merged(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFooter:
+def _merge_chunks(chunks: Sequence[tuple[Any, int]], *, nan_on_top: bool) -> ColumnFooter:
     counts = [s.null_count if s is not None and s.has_null_count else None for s, _ in chunks]
     bounds = list(_bounds(chunks, counts, nan_on_top=nan_on_top))
     nulls = _total(counts)

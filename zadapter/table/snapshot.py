@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.errors import StaleRewriteError, UnknownOutcomeError
 from zadapter.layout.layout import Layout, LayoutStore
 from zadapter.table import file_stats
@@ -34,12 +34,12 @@ class Source:
         """The version as logs store it: -1 if the table had no versions."""
         return -1 if self.version is None else self.version
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the source as logs store it."""
         return {**asdict(self), "version": self.number}
 
     @classmethod
-    def restored(cls, stored: Mapping[str, Any]) -> "Source":
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Source":
         """Return the source of a log's entry."""
         version = int(stored["version"])
         return cls(**{**stored, "version": None if version < 0 else version})
@@ -68,21 +68,21 @@ class Snapshot:
     definition: str
     """Identifies schema, partition spec and properties. A rewrite can be rebased iff it is
     unchanged."""
-    physical: Mapping[Parts, Parts]
+    physical: Mapping[NameParts, NameParts]
     """Names of columns in the files, where they differ from the logical names."""
-    field_ids: Mapping[Parts, int] = field(default_factory=dict[Parts, int])
+    field_ids: Mapping[NameParts, int] = field(default_factory=dict[NameParts, int])
     """Ids by which the format finds columns in files; empty: it finds them by name."""
-    without_stats: frozenset[Parts]
+    without_stats: frozenset[NameParts]
     """Leaf columns for which the table's log collects no stats."""
-    without_bounds: frozenset[Parts] = frozenset()
+    without_bounds: frozenset[NameParts] = frozenset()
     """Leaf columns of types for which the format keeps no usable min and max."""
-    stored_types: Mapping[Parts, str] = field(default_factory=dict[Parts, str])
+    stored_types: Mapping[NameParts, str] = field(default_factory=dict[NameParts, str])
     """Types of columns in the format, where Spark reads them as another type."""
     target_file_size: int | None = None
     """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
     sort_order: str = ""
     """Order in which the table's definition asks for rows to be written; empty if none."""
-    clustering: tuple[Parts, ...] = ()
+    clustering: tuple[NameParts, ...] = ()
     """Columns that the table's definition asks to cluster by, by their logical names."""
     applied: frozenset[str] = frozenset()
     """Ids of zadapter's commits since the requested version."""
@@ -163,12 +163,12 @@ class Change:
     @property
     def added(self) -> pa.Table:
         """File table of the added files."""
-        return _joined(self.base, [exchange.added for exchange in self.exchanges])
+        return _concat_files(self.base, [exchange.added for exchange in self.exchanges])
 
     @property
     def removed(self) -> pa.Table:
         """File table of the removed files."""
-        return _joined(self.base, [exchange.removed for exchange in self.exchanges])
+        return _concat_files(self.base, [exchange.removed for exchange in self.exchanges])
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -188,7 +188,7 @@ class Change:
         if pc.any(pc.is_in(live["path"], pa.array(staged, pa.string()))).as_py():
             raise UnknownOutcomeError(self.base.table, self.id)
 
-    def rebased(self, head: Snapshot, live: pa.Table) -> tuple["Change", tuple[Exchange, ...]]:
+    def rebase(self, head: Snapshot, live: pa.Table) -> tuple["Change", tuple[Exchange, ...]]:
         """Rebase the exchanges whose removed files are still live on *head*.
 
         Args:
@@ -205,7 +205,7 @@ class Change:
         self.check_not_live(live)
         if self.source is not None and head.source() != self.base.source():
             raise StaleRewriteError(self.base.table, ["the migrated version"])
-        alive = keys(chosen(live, {path for path, _ in keys(self.removed)}))
+        alive = keys(select_paths(live, {path for path, _ in keys(self.removed)}))
         same = head.definition == self.base.definition
         stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
         if len(stale) == len(self.exchanges):
@@ -219,7 +219,7 @@ class Change:
         return replace(self, base=head, exchanges=kept), stale
 
 
-def _joined(base: Snapshot, tables: Sequence[pa.Table]) -> pa.Table:
+def _concat_files(base: Snapshot, tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables) if tables else file_stats.empty({}, base.partition)
 
 
@@ -276,7 +276,7 @@ def keys(files: pa.Table) -> set[tuple[str, str | None]]:
     return set(zip(files["path"].to_pylist(), files["deletes"].to_pylist(), strict=True))
 
 
-def chosen(files: pa.Table, paths: set[str]) -> pa.Table:
+def select_paths(files: pa.Table, paths: set[str]) -> pa.Table:
     """Return the rows of a file table with one of *paths*."""
     return files.filter(_among(files, paths))
 

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any
 
 from zadapter.base.key_types import find_by_name
-from zadapter.base.names import Parts, join
-from zadapter.base.printable import listed
+from zadapter.base.names import NameParts, join
+from zadapter.base.printable import abridge
 from zadapter.base.secrets import mask_fields
 from zadapter.errors import UnsupportedError
 
@@ -49,7 +49,7 @@ class PartitionField:
     """
 
     name: str
-    source: Parts
+    source: NameParts
     transform: str = "identity"
 
 
@@ -131,7 +131,7 @@ def _plain_type(type_: Any) -> Any:
     return type_["sqlType"] if type_["type"] == "udt" else type_
 
 
-def retyped(definition: Definition, change: Callable[[str], str | None]) -> Definition:
+def convert_types(definition: Definition, change: Callable[[str], str | None]) -> Definition:
     """Convert each atomic type with *change*, and add notes on changed and refused types.
 
     Args:
@@ -152,7 +152,7 @@ def retyped(definition: Definition, change: Callable[[str], str | None]) -> Defi
             if new != old
         ]
         new_types = {old: new or old for old, new in types.items()}
-        columns.append(column | {"type": _changed(column["type"], new_types)})
+        columns.append(column | {"type": _convert_type(column["type"], new_types)})
     return replace(definition, columns=tuple(columns)).with_items(*items)
 
 
@@ -167,12 +167,16 @@ def atoms(type_: Any) -> Iterator[str]:
         yield from atoms(inner_type)
 
 
-def _changed(type_: Any, new_types: Mapping[str, str]) -> Any:
+def _convert_type(type_: Any, new_types: Mapping[str, str]) -> Any:
     if isinstance(type_, str):
         return new_types[type_]
-    changed = {name: _changed(type_[name], new_types) for name in _INSIDE.get(type_["type"], ())}
+    changed = {
+        name: _convert_type(type_[name], new_types) for name in _INSIDE.get(type_["type"], ())
+    }
     if "fields" in type_:
-        changed["fields"] = [f | {"type": _changed(f["type"], new_types)} for f in type_["fields"]]
+        changed["fields"] = [
+            f | {"type": _convert_type(f["type"], new_types)} for f in type_["fields"]
+        ]
     return type_ | changed
 
 
@@ -201,13 +205,17 @@ def without_partition(definition: Definition, dropped: set[str], reason: str) ->
     kept = tuple(f for f in definition.partition if f.name not in dropped)
     removed = [f for f in definition.partition if f.name in dropped]
     items = [
-        Note(f"partition field {_shown(f)}", Status.TRANSLATED, f"not a partition field: {reason}")
+        Note(
+            f"partition field {_describe_field(f)}",
+            Status.TRANSLATED,
+            f"not a partition field: {reason}",
+        )
         for f in removed
     ]
     return replace(definition, partition=kept).with_items(*items)
 
 
-def in_folders(definition: Definition) -> Definition:
+def adapt_to_folders(definition: Definition) -> Definition:
     """Return *definition* for formats whose writers name folders after partition values.
 
     Files do not contain the columns in folder names, but need at least one column.
@@ -227,7 +235,7 @@ def owner_of(key: str) -> str | None:
     return "Spark" if key in _OF_SPARK else None
 
 
-def reserved(key: str, owner: str | None) -> Note:
+def note_reserved(key: str, owner: str | None) -> Note:
     """Return the note that a property is not carried, because of its name."""
     return Note(f"property {key}", Status.LOST, f"its name is reserved by {owner}")
 
@@ -240,19 +248,19 @@ def with_users_properties(definition: Definition, owner: Callable[[str], str | N
         owner: Returns who reserves a name in the new format; common properties stay.
     """
     owners = {key: owner(key) for key in sorted(definition.properties.keys() - COMMON)}
-    notes = (reserved(key, by) for key, by in owners.items() if by is not None)
+    notes = (note_reserved(key, by) for key, by in owners.items() if by is not None)
     kept = {k: v for k, v in definition.properties.items() if owners.get(k) is None}
     return replace(definition, properties=kept).with_items(*notes)
 
 
-def stored(type_: str) -> str | None:
+def storage_type(type_: str) -> str | None:
     """Return the type that represents *type_* in files that Spark writes, or None."""
     if type_.startswith(("varchar", "char")):
         return "string"
     return type_ if find_by_name(type_) is not None else None
 
 
-def _shown(partition_field: PartitionField) -> str:
+def _describe_field(partition_field: PartitionField) -> str:
     source = join(partition_field.source)
     return (
         source
@@ -261,7 +269,7 @@ def _shown(partition_field: PartitionField) -> str:
     )
 
 
-def carried(before: Definition, definition: Definition) -> list[Note]:
+def note_carried(before: Definition, definition: Definition) -> list[Note]:
     """Return notes on the parts that are carried unchanged.
 
     Args:
@@ -275,7 +283,7 @@ def carried(before: Definition, definition: Definition) -> list[Note]:
     if commented:
         items.append(Note(f"{commented} column comments", Status.CARRIED))
     cut_by = [f for f in before.partition if f in definition.partition]
-    items += [Note(f"partition field {_shown(f)}", Status.CARRIED) for f in cut_by]
+    items += [Note(f"partition field {_describe_field(f)}", Status.CARRIED) for f in cut_by]
     lost = {item.what for item in definition.items}
     properties = [Note(f"property {key}", Status.CARRIED) for key in sorted(before.properties)]
     items += [item for item in properties if item.what not in lost]
@@ -289,5 +297,5 @@ def check(definition: Definition, table: str, format_: str) -> None:
         UnsupportedError: The format does not support some parts; the message lists the first ones.
     """
     if definition.refused:
-        reasons = listed([f"{item.what}: {item.how}" for item in definition.refused], "; ")
+        reasons = abridge([f"{item.what}: {item.how}" for item in definition.refused], "; ")
         raise UnsupportedError(f"{table} cannot be migrated to {format_}: {reasons}")

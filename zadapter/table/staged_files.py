@@ -25,7 +25,7 @@ class StagedWrite:
     """Id of the layout that placed the rows; None: no layout."""
 
     @classmethod
-    def restored(cls, stored: Any) -> "StagedWrite":
+    def from_dict(cls, stored: Any) -> "StagedWrite":
         """Return a stored write.
 
         Raises:

@@ -19,7 +19,6 @@ from zadapter.spark.jvm.gateway import java_rows
 from zadapter.table.file_stats import partition
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
-from zadapter_delta.calls import new
 from zadapter_delta.commits.rewrites import (
     COMMIT_TAG,
     as_new,
@@ -28,7 +27,7 @@ from zadapter_delta.commits.rewrites import (
     set_property,
     sizes,
 )
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import JavaObject, Jvm, new
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table import logs
 from zadapter_delta.table.lookup import Located, by_path, log_of
@@ -55,7 +54,7 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
             f"{table}: the target must be a folder, such as ./{table}; register it in a catalog "
             "with CREATE TABLE ... USING delta LOCATION"
         )
-    log = logs.updated(jvm, log_of(jvm, path), jvm.option())
+    log = logs.refresh(jvm, log_of(jvm, path), jvm.option())
     if log.tableExists():
         raise UsageError(f"{table} already exists; pass another target")
     properties = {**definition.properties, PROPERTY: text(source)}
@@ -190,12 +189,12 @@ def drop(jvm: Jvm, snapshot: Snapshot) -> None:
     Raises:
         ConflictError: The table has more versions, or another table replaced it.
     """
-    log = logs.updated(jvm, snapshot.handle.located.log, jvm.option())
+    log = logs.refresh(jvm, snapshot.handle.located.log, jvm.option())
     head = log.unsafeVolatileSnapshot()
     # another table may have been created at the same location
     if int(head.version()) > 0 or str(head.metadata().id()) != snapshot.id:
         raise ConflictError(f"{snapshot.table} was changed by another writer; it was not dropped")
     file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
     file_system.delete(log.logPath(), True)  # noqa: FBT003 - recursively
-    shared = logs.shared(jvm, log, jvm.option())
+    shared = logs.load_shared(jvm, log, jvm.option())
     shared.update(False, jvm.option(), jvm.option())  # noqa: FBT003

@@ -7,7 +7,7 @@ snapshot isolation: appends never conflict, and streams see no new rows.
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -21,12 +21,11 @@ from zadapter.spark.jvm.gateway import java_rows
 from zadapter.spark.jvm.removal import remove_named, removing
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot
-from zadapter_delta.calls import new
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import JavaObject, Jvm, new
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table import logs
 from zadapter_delta.table.clustering import is_clustered
-from zadapter_delta.table.commit_info import commit_info
+from zadapter_delta.table.logs import commit_info
 from zadapter_delta.table.side_files import prefix_of
 from zadapter_delta.table.snapshots import Handle
 from zadapter_delta.table.specs import CONSTRAINT, GENERATED
@@ -34,8 +33,11 @@ from zadapter_delta.table.specs import CONSTRAINT, GENERATED
 COMMIT_TAG = "zadapter.commitId"
 
 _FILE_NAME_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
+
 _ADD_FILE = "org.apache.spark.sql.delta.actions.AddFile"
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
@@ -58,7 +60,7 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool)
     transaction = log.startTransaction(located.catalog_table, jvm.option(base))
     if int(base.version()) < 0:
         transaction.updateMetadataForNewTable(base.metadata())
-    elif not checked and (unchecked := _unchecked(jvm, base.metadata())) is not None:
+    elif not checked and (unchecked := _drop_checks(jvm, base.metadata())) is not None:
         transaction.updateMetadata(unchecked, False)  # noqa: FBT003 - it is never committed
     root, prefix = str(log.dataPath()), prefix_of(write_id)
     # Delta declares it as a static setting, which Spark's public API cannot change
@@ -67,14 +69,14 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool)
     try:
         with removing(jvm.spark, partial(remove_named, jvm.spark, root, prefix)) as kept:
             found = transaction.writeFiles(java_rows(rows), jvm.option(), True, jvm.seq())  # noqa: FBT003
-            adds = [_encoded(jvm, add) for add in jvm.iterate(found)]
+            adds = [_encode_path(jvm, add) for add in jvm.iterate(found)]
             kept.update(add.path().rpartition("/")[2] for add in adds)
         return adds
     finally:
         settings.unsetConf(_FILE_NAME_PREFIX)
 
 
-def _unchecked(jvm: Jvm, metadata: JavaObject) -> JavaObject | None:
+def _drop_checks(jvm: Jvm, metadata: JavaObject) -> JavaObject | None:
     """Return *metadata* without CHECK constraints and generation expressions, if it has any."""
     fields = json.loads(metadata.json())["metaData"]
     schema = json.loads(fields["schemaString"])
@@ -86,7 +88,7 @@ def _unchecked(jvm: Jvm, metadata: JavaObject) -> JavaObject | None:
     return jvm.action(metaData=fields | {"schemaString": json.dumps(schema), "configuration": kept})
 
 
-def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
+def _encode_path(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with its path percent-encoded to ASCII (RFC 3986, section 2.1).
 
     Spark leaves non-ASCII characters in paths, while delta-rs encodes them in remove actions. Such
@@ -95,10 +97,10 @@ def _encoded(jvm: Jvm, add: JavaObject) -> JavaObject:
     path = str(add.path())
     if path.isascii():
         return add
-    return jvm.copied(add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
+    return jvm.copy_add(add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
 
 
-def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
+def tag_with_layout(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
     """Return *add* without data change, and with the layout's id and file number in its tags.
 
     Args:
@@ -111,24 +113,24 @@ def tagged(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> Jav
     number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
     tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     provider = {"clusteringProvider": PROVIDER} if clustered else {}
-    return jvm.copied(add, dataChange=False, tags=tags, **provider)
+    return jvm.copy_add(add, dataChange=False, tags=tags, **provider)
 
 
-def described(jvm: Jvm, add: JavaObject, stats: str) -> JavaObject:
+def replace_stats(jvm: Jvm, add: JavaObject, stats: str) -> JavaObject:
     """Return *add* with *stats*, a JSON string, and without data change."""
     if isinstance(add, dict):
         return add | {"stats": stats}
-    return jvm.copied(add, dataChange=False, stats=stats)
+    return jvm.copy_add(add, dataChange=False, stats=stats)
 
 
-def line(add: JavaObject) -> str:
+def format_line(add: JavaObject) -> str:
     """Return *add* as a line of the log."""
     return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
 
 
 def as_new(jvm: Jvm, add: JavaObject) -> JavaObject:
     """Return *add* with ``dataChange=true``, for rows that are new to the table."""
-    return jvm.copied(add, dataChange=True)
+    return jvm.copy_add(add, dataChange=True)
 
 
 def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> int:
@@ -171,13 +173,13 @@ def removals(jvm: Jvm, adds: JavaObject, time_: int) -> JavaObject:
     loops = jvm.loops
     remove = loops.method(_ADD_FILE, "removeWithTimestamp", "long", "boolean")
     changes_data = False
-    return loops.mapped(adds, loops.bound(remove, 1, time_, changes_data))
+    return loops.map_items(adds, loops.bind(remove, 1, time_, changes_data))
 
 
 def begin(jvm: Jvm, base: Handle) -> JavaObject:
     """Return a transaction on a version, with the lock that all threads' commits have."""
     located, snapshot = base
-    log = logs.shared(jvm, located.log, located.catalog_table)
+    log = logs.load_shared(jvm, located.log, located.catalog_table)
     return log.startTransaction(located.catalog_table, jvm.option(snapshot))
 
 
@@ -193,7 +195,7 @@ def refuse_another(jvm: Jvm, planned: Snapshot) -> None:
     located, base = planned.handle
     if logs.continues(jvm, located.log, base):
         return
-    head = logs.own(jvm, located.log).unsafeVolatileSnapshot()
+    head = logs.open_own(jvm, located.log).unsafeVolatileSnapshot()
     if str(head.metadata().id()) != planned.id or int(head.version()) < (planned.version or 0):
         raise ReplacedTableError(planned.table)
     raise ConflictError(
@@ -281,3 +283,39 @@ def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[
     conf = log.newDeltaHadoopConf()
     tags = (commit_info(jvm, log, conf, version).get("tags") or {} for version in versions)
     return frozenset(entry_tags[COMMIT_TAG] for entry_tags in tags if COMMIT_TAG in entry_tags)
+
+
+def commit_stats(
+    jvm: Jvm, snapshot: Snapshot, adds: list[Any], paths: Sequence[str], texts: Sequence[str]
+) -> int:
+    """Add live files once more, with other stats, and return the new version.
+
+    A log holds one AddFile action of each path and deletion vector, the last (PROTOCOL.md, "Action
+    Reconciliation"), so nothing is removed. A writer that removes one of the files meanwhile is a
+    conflict, since the file would be live again.
+
+    Args:
+        jvm: The session's JVM.
+        snapshot: The version in which the files are live.
+        adds: The files' AddFile actions as they are in the log.
+        paths: The files' paths.
+        texts: The new stats of these files, as JSON.
+
+    Raises:
+        ConflictError: Another writer changed one of the files; nothing was committed.
+        ReplacedTableError: The table was dropped and created again.
+    """
+    by_path = {str(add.path()): add for add in adds}
+    stated = [
+        replace_stats(jvm, by_path[path], text) for path, text in zip(paths, texts, strict=True)
+    ]
+    transaction = begin(jvm, snapshot.handle)
+    transaction.trackFilesRead(jvm.seq(adds))
+    operation = getattr(jvm.delta, "DeltaOperations$ComputeStats")(jvm.seq())
+    refuse_another(jvm, snapshot)
+    try:
+        return int(transaction.commit(jvm.seq(stated), operation))
+    except Exception as error:
+        if jvm.is_conflict(error):
+            raise ConflictError(f"{snapshot.table}: {first_line(error)}") from error
+        raise

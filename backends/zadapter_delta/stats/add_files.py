@@ -16,20 +16,36 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.key_types import DATE, TEXT, TIMESTAMP, has_nan, is_text, kind_of
-from zadapter.base.names import Parts, quote
+from zadapter.base.key_types import (
+    DATE,
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    has_nan,
+    is_text,
+    kind_of,
+)
+from zadapter.base.names import NameParts, quote
 from zadapter.spark.compat.spark_api import try_cast
 from zadapter.spark.jvm.spark_parts import arrow_parts
-from zadapter.table.file_stats import DELETED, OWNER, column_stats, joined, schema, structs
-from zadapter_delta.columns import with_bounds
+from zadapter.table.file_stats import DELETED, OWNER, column_stats, concat_files, schema, structs
 
 PROVIDER = "zadapter"
 """The name of zadapter in the field ``clusteringProvider`` of AddFile actions."""
+
 LAYOUT_TAG = "zadapter.layout"
+
 FILE_TAG = "zadapter.file"
 
 _CUT_TO_MILLISECONDS = 999
 """Microseconds by which a timestamp in the log may lie below the true value."""
+
+_PHYSICAL = "delta.columnMapping.physicalName"
+
+BOUNDED = frozenset({INTEGER, FLOAT, DECIMAL, DATE, TIMESTAMP, TEXT})
+"""Kinds of values that Delta stores bounds for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +60,8 @@ class Wanted:
         was_float: Whether the column was widened from float.
     """
 
-    parts: Parts
-    physical: Parts
+    parts: NameParts
+    physical: NameParts
     type: pa.DataType
     spark_type: T.DataType
     was_float: bool = False
@@ -57,7 +73,7 @@ def file_table(
     """Return the file table of *adds*, a DataFrame of about *about* AddFile actions."""
     usable = [column for column in wanted if with_bounds(column.type)]
     parts = arrow_parts(_flat(adds, usable, partition), about)
-    return joined(_of_part(flat, usable, partition) for flat in parts)
+    return concat_files(_of_part(flat, usable, partition) for flat in parts)
 
 
 def _of_part(flat: pa.Table, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> pa.Table:
@@ -109,14 +125,14 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
     for number, column in enumerate(usable):
         name = quote(column.physical)
         facts += [
-            _typed(f"stats.minValues.{name}", column).alias(f"min{number}"),
-            _typed(f"stats.maxValues.{name}", column).alias(f"max{number}"),
+            _cast_bound(f"stats.minValues.{name}", column).alias(f"min{number}"),
+            _cast_bound(f"stats.maxValues.{name}", column).alias(f"max{number}"),
             F.col(f"stats.nullCount.{name}").alias(f"nulls{number}"),
         ]
     return parsed.select(*facts)
 
 
-def _typed(name: str, target: Wanted) -> Column:
+def _cast_bound(name: str, target: Wanted) -> Column:
     return try_cast(name, target.spark_type) if _as_text(target) else F.col(name)
 
 
@@ -127,8 +143,8 @@ def _as_text(column: Wanted) -> bool:
 
 def _stats_schema(usable: Sequence[Wanted]) -> T.StructType:
     text = T.StringType()
-    bounds = _nested([(c.physical, text if _as_text(c) else c.spark_type) for c in usable])
-    counts = _nested([(c.physical, T.LongType()) for c in usable])
+    bounds = _nest_fields([(c.physical, text if _as_text(c) else c.spark_type) for c in usable])
+    counts = _nest_fields([(c.physical, T.LongType()) for c in usable])
     return T.StructType(
         [
             T.StructField("numRecords", T.LongType()),
@@ -140,13 +156,13 @@ def _stats_schema(usable: Sequence[Wanted]) -> T.StructType:
     )
 
 
-def _nested(leaves: Sequence[tuple[Parts, T.DataType]]) -> T.StructType:
-    children: dict[str, list[tuple[Parts, T.DataType]]] = {}
+def _nest_fields(leaves: Sequence[tuple[NameParts, T.DataType]]) -> T.StructType:
+    children: dict[str, list[tuple[NameParts, T.DataType]]] = {}
     for (first, *rest), type_ in leaves:
         children.setdefault(first, []).append((tuple(rest), type_))
     return T.StructType(
         [
-            T.StructField(name, _nested(below) if below[0][0] else below[0][1])
+            T.StructField(name, _nest_fields(below) if below[0][0] else below[0][1])
             for name, below in children.items()
         ]
     )
@@ -155,9 +171,9 @@ def _nested(leaves: Sequence[tuple[Parts, T.DataType]]) -> T.StructType:
 def _column(flat: pa.Table, number: int, column: Wanted, tight: Any, rows: Any) -> pa.StructArray:
     """Return one column's stats from its bounds and null count."""
     low = flat[f"min{number}"].combine_chunks().cast(column.type)
-    high = _raised(flat[f"max{number}"].combine_chunks().cast(column.type))
+    high = _raise_timestamps(flat[f"max{number}"].combine_chunks().cast(column.type))
     if column.was_float:
-        low, high = _rounded(low, high)
+        low, high = _widen_to_floats(low, high)
     nulls = flat[f"nulls{number}"].combine_chunks()
     return column_stats(
         (low, high),
@@ -183,14 +199,14 @@ def _nans(flat: pa.Table, low: Any, high: Any, nulls: Any) -> pa.Array:
     return pc.case_when(pc.make_struct(no_nan, only_nan), pa.scalar(0, pa.int64()), non_null)
 
 
-def _rounded(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
+def _widen_to_floats(low: Any, high: Any) -> tuple[pa.Array, pa.Array]:
     """Widen bounds to include their floats: Delta logs a float's shortest decimal text."""
     lows, highs = (bound.cast(pa.float32(), safe=False).cast(pa.float64()) for bound in (low, high))
     lowest = pc.min_element_wise(low, lows, skip_nulls=False)
     return lowest, pc.max_element_wise(high, highs, skip_nulls=False)
 
 
-def _raised(high: Any) -> pa.Array:
+def _raise_timestamps(high: Any) -> pa.Array:
     """Raise timestamp upper bounds to the end of their millisecond."""
     if kind_of(high.type) is not TIMESTAMP:
         return high
@@ -199,3 +215,26 @@ def _raised(high: Any) -> pa.Array:
     return pc.add(pc.min_element_wise(ticks, limit, skip_nulls=False), _CUT_TO_MILLISECONDS).cast(
         high.type
     )
+
+
+def physical_names(schema: T.StructType) -> dict[NameParts, NameParts]:
+    """Return the physical name of each column and struct (PROTOCOL.md, "Column Mapping")."""
+    names: dict[NameParts, NameParts] = {}
+    _collect(schema, (), (), names)
+    return names
+
+
+def _collect(
+    schema: T.StructType, logical: NameParts, physical: NameParts, names: dict[NameParts, NameParts]
+) -> None:
+    for field in schema:
+        name = (*logical, field.name)
+        stored = (*physical, (field.metadata or {}).get(_PHYSICAL, field.name))
+        names[name] = stored
+        if isinstance(field.dataType, T.StructType):
+            _collect(field.dataType, name, stored, names)
+
+
+def with_bounds(type_: pa.DataType) -> bool:
+    """Return whether Delta stores bounds for a type (``SkippingEligibleDataType``)."""
+    return kind_of(type_) in BOUNDED

@@ -12,19 +12,28 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import TIMESTAMP, has_nan, has_zone, is_text, kind_of
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts, leaves
+from zadapter.table.encoding import KEPT
 from zadapter.table.file_stats import both_zeros, column
-from zadapter_delta.columns import with_bounds
+from zadapter.table.snapshot import Snapshot
 from zadapter_delta.jvm import Jvm
+from zadapter_delta.stats.add_files import with_bounds
+from zadapter_delta.table.snapshots import prefix_length, read_stats_schema
 
 _HIGHEST = "\U0010ffff"
+
 _YEAR_1 = pa.scalar(-62_135_596_800_000_000, pa.timestamp("us"))
+
 _YEAR_10_000 = pa.scalar(253_402_300_800_000_000, pa.timestamp("us"))
+
 _LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
 
 
 def stats_json(
-    jvm: Jvm, files: pa.Table, columns: Mapping[Parts, Parts], prefix: Mapping[Parts, int]
+    jvm: Jvm,
+    files: pa.Table,
+    columns: Mapping[NameParts, NameParts],
+    prefix: Mapping[NameParts, int],
 ) -> list[str]:
     """Return the stats of each file as a JSON string.
 
@@ -34,7 +43,11 @@ def stats_json(
         columns: Physical names of the columns that the table collects stats for.
         prefix: Characters to keep of each column's string bounds.
     """
-    low, high, nulls = dict[Parts, pa.Array](), dict[Parts, pa.Array](), dict[Parts, pa.Array]()
+    low, high, nulls = (
+        dict[NameParts, pa.Array](),
+        dict[NameParts, pa.Array](),
+        dict[NameParts, pa.Array](),
+    )
     for parts, physical in columns.items():
         stats = column(files, parts)
         if stats is None:
@@ -43,13 +56,13 @@ def stats_json(
         if has_nan(highs.type):
             lows, highs = _with_nan(*both_zeros(lows, highs), files["rows"], nulls[physical], nans)
         if with_bounds(lows.type):
-            low[physical] = _lowered(lows, prefix[parts])
-            high[physical] = _raised(highs, prefix[parts])
+            low[physical] = _round_down(lows, prefix[parts])
+            high[physical] = _round_up(highs, prefix[parts])
     facts = {
         "numRecords": files["rows"].combine_chunks(),
-        "minValues": _nested(low),
-        "maxValues": _nested(high),
-        "nullCount": _nested(nulls),
+        "minValues": _nest_arrays(low),
+        "maxValues": _nest_arrays(high),
+        "nullCount": _nest_arrays(nulls),
     }
     table = pa.table({name: array for name, array in facts.items() if array is not None})
     struct = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
@@ -72,26 +85,26 @@ def _with_nan(
     return pc.if_else(only_nan, largest, low), pc.if_else(only_nan, largest, largest_number)
 
 
-def _nested(arrays: Mapping[Parts, pa.Array]) -> pa.Array | None:
+def _nest_arrays(arrays: Mapping[NameParts, pa.Array]) -> pa.Array | None:
     """Return arrays nested into structs by the parts of their names; None for no arrays."""
-    children: dict[str, dict[Parts, pa.Array]] = {}
+    children: dict[str, dict[NameParts, pa.Array]] = {}
     for (first, *rest), array in arrays.items():
         children.setdefault(first, {})[tuple(rest)] = array
-    fields = [below[()] if () in below else _nested(below) for below in children.values()]
+    fields = [below[()] if () in below else _nest_arrays(below) for below in children.values()]
     return pa.StructArray.from_arrays(fields, names=list(children)) if children else None
 
 
-def _lowered(low: pa.Array, prefix: int) -> pa.Array:
+def _round_down(low: pa.Array, prefix: int) -> pa.Array:
     """Truncate strings, and round timestamps down to milliseconds."""
     if is_text(low.type):
         return pc.utf8_slice_codeunits(low, 0, prefix)
     return _in_milliseconds(low, pc.floor_temporal) if kind_of(low.type) is TIMESTAMP else low
 
 
-def _raised(high: pa.Array, prefix: int) -> pa.Array:
+def _round_up(high: pa.Array, prefix: int) -> pa.Array:
     """Truncate strings to a larger string, and round timestamps up to milliseconds."""
     if is_text(high.type):
-        return pa.array(_truncated_up(high.to_pylist(), prefix), pa.string())
+        return pa.array(_truncate_up(high.to_pylist(), prefix), pa.string())
     return _in_milliseconds(high, pc.ceil_temporal) if kind_of(high.type) is TIMESTAMP else high
 
 
@@ -112,7 +125,7 @@ def _in_milliseconds(timestamps: pa.Array, rounded: Callable[..., pa.Array]) -> 
     )
 
 
-def _truncated_up(texts: Sequence[Any], prefix: int) -> list[str | None]:
+def _truncate_up(texts: Sequence[Any], prefix: int) -> list[str | None]:
     """Truncate strings after *prefix* characters and append the highest character.
 
     A string is truncated only before a lower character: one that continues with the highest
@@ -125,3 +138,14 @@ def _truncated_up(texts: Sequence[Any], prefix: int) -> list[str | None]:
             end += 1
         truncated.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
     return truncated
+
+
+def format_stats(
+    jvm: Jvm, snapshot: Snapshot, files: pa.Table, keys: Sequence[NameParts]
+) -> list[str]:
+    """Return the stats of *files* as JSON; texts of the *keys* keep longer prefixes."""
+    base = snapshot.handle.snapshot
+    columns = {parts: snapshot.physical[parts] for parts, _ in leaves(read_stats_schema(base))}
+    prefix = prefix_length(jvm, base)
+    prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
+    return stats_json(jvm, files, columns, prefixes)

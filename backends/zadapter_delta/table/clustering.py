@@ -6,7 +6,7 @@ OPTIMIZE FULL clusters them again.
 
 from collections.abc import Iterable, Mapping
 
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.errors import UnsupportedError
 from zadapter.table.snapshot import Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -18,8 +18,8 @@ def is_clustered(jvm: Jvm, snapshot: JavaObject) -> bool:
 
 
 def clustering(
-    jvm: Jvm, snapshot: JavaObject, physical: Mapping[Parts, Parts]
-) -> tuple[Parts, ...]:
+    jvm: Jvm, snapshot: JavaObject, physical: Mapping[NameParts, NameParts]
+) -> tuple[NameParts, ...]:
     """Return the logical names of the clustering columns; empty if there are none.
 
     Args:
@@ -32,8 +32,8 @@ def clustering(
     columns = _utilities(jvm).getClusteringColumnsOptional(snapshot)
     if columns.isEmpty():
         return ()
-    logical = {_folded(stored): parts for parts, stored in physical.items()}
-    names = [_folded(jvm.iterate(each.physicalName())) for each in jvm.iterate(columns.get())]
+    logical = {_fold_case(stored): parts for parts, stored in physical.items()}
+    names = [_fold_case(jvm.iterate(each.physicalName())) for each in jvm.iterate(columns.get())]
     return tuple(logical[name] for name in names)
 
 
@@ -53,7 +53,7 @@ def check(snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _folded(parts: Iterable[str]) -> Parts:
+def _fold_case(parts: Iterable[str]) -> NameParts:
     """Return a name in lower case: Delta resolves clustering columns regardless of case."""
     return tuple(part.lower() for part in parts)
 

@@ -69,6 +69,6 @@ def features(protocol: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(listed)
 
 
-def untested(protocol: Mapping[str, Any]) -> list[str]:
+def find_untested(protocol: Mapping[str, Any]) -> list[str]:
     """Return the features of a protocol that zadapter has not been tested with, sorted."""
     return sorted(features(protocol) - TESTED)

@@ -56,7 +56,7 @@ class LargeLog:
         later = F.col("version") > self._version
         self._later = actions.where(later & (_is("add") | _is("remove")))
         self._checkpoint = actions.where(~later & _is("add"))
-        touched = self._touched()
+        touched = self._find_touched()
         self._names = self._jvm.frame(touched.select(["name"]).group_by("name").aggregate([]))
         self._replayed = self._replay(touched) if touched.num_rows else None
 
@@ -64,7 +64,7 @@ class LargeLog:
         """Return the AddFile actions as a DataFrame."""
         if self._replayed is None:
             return self._adds(self._checkpoint)
-        here = _named(self._checkpoint.withColumn("canonical", self._canonical("add.path")))
+        here = _add_name(self._checkpoint.withColumn("canonical", self._canonical("add.path")))
         kept = here.join(F.broadcast(self._names), "name", "left_anti")
         added = self._jvm.session.createDataset(self._replayed, self._encoders.addFileEncoder())
         fields = self._adds(kept)
@@ -75,18 +75,18 @@ class LargeLog:
         typed = getattr(java_rows(rows), "as")(self._encoders.addFileEncoder())
         return typed.collectAsList()
 
-    def _touched(self) -> pa.Table:
+    def _find_touched(self) -> pa.Table:
         """Return the files that later commits add or remove."""
         path = F.coalesce("add.path", "remove.path")
         vector = F.coalesce("add.deletionVector", "remove.deletionVector")
         rows = self._later.select(path.alias("path"), vector.alias("vector"))
         rows = rows.withColumn("canonical", self._canonical("path"))
-        return to_arrow(_identified(rows, F.col("vector")))
+        return to_arrow(_select_identity(rows, F.col("vector")))
 
     def _replay(self, touched: pa.Table) -> JavaObject:
         """Return the AddFile actions that later commits leave of the files that they touch."""
         before = self._checkpoint.withColumn("canonical", self._canonical("add.path"))
-        same_name = _identified(before, F.col("add.deletionVector")).join(
+        same_name = _select_identity(before, F.col("add.deletionVector")).join(
             F.broadcast(self._names), "name", "left_semi"
         )
         # an action on the same path and deletion vector takes the place of the checkpoint's
@@ -98,8 +98,8 @@ class LargeLog:
         if rest.num_rows:
             paths = self._jvm.frame(rest.select(["canonical"]).group_by("canonical").aggregate([]))
             here = before.join(F.broadcast(paths), "canonical", "left_semi")
-            actions.addAll(self._collected(here))
-        actions.addAll(self._collected(self._later))
+            actions.addAll(self._collect_actions(here))
+        actions.addAll(self._collect_actions(self._later))
         replay = self._new_replay()
         replay.append(0, self._jvm.seq_of(actions).iterator())
         return replay.allFiles()
@@ -112,7 +112,7 @@ class LargeLog:
         values = [defaults[name] for name in types]
         return self._jvm.delta.actions.InMemoryLogReplay(*values)
 
-    def _collected(self, rows: DataFrame) -> JavaObject:
+    def _collect_actions(self, rows: DataFrame) -> JavaObject:
         """Return actions with the paths and stats that Delta takes, in the order of commits."""
         rows = rows.withColumn("canonical", self._canonical(F.coalesce("add.path", "remove.path")))
         add = (
@@ -126,7 +126,7 @@ class LargeLog:
         )
         typed = getattr(java_rows(rows), "as")(self._encoders.singleActionEncoder())
         unwrap = self._jvm.loops.method("org.apache.spark.sql.delta.actions.SingleAction", "unwrap")
-        return self._jvm.loops.mapped(typed.collectAsList(), unwrap)
+        return self._jvm.loops.map_items(typed.collectAsList(), unwrap)
 
     def _adds(self, rows: DataFrame) -> DataFrame:
         """Return the fields of AddFile actions that this release of Delta has."""
@@ -159,14 +159,14 @@ def _is(action: str) -> Column:
     return F.col(f"{action}.path").isNotNull()
 
 
-def _named(rows: DataFrame) -> DataFrame:
+def _add_name(rows: DataFrame) -> DataFrame:
     """Add a name that all spellings of one URI have: escapes may be in upper or lower case."""
     return rows.withColumn("name", F.lower("canonical"))
 
 
-def _identified(rows: DataFrame, vector: Column) -> DataFrame:
+def _select_identity(rows: DataFrame, vector: Column) -> DataFrame:
     """Return path and deletion vector of files (``DeletionVectorDescriptor.uniqueId``)."""
-    return _named(rows).select(
+    return _add_name(rows).select(
         "name",
         "canonical",
         F.concat(

@@ -46,12 +46,12 @@ class LiveFiles:
             adds = self._jvm.session.createDataset(self._few, adds.encoder())
         return DataFrame(adds.toDF(), self._jvm.spark)
 
-    def about(self, snapshot: JavaObject) -> int:
+    def estimate_count(self, snapshot: JavaObject) -> int:
         """Return about how many files there are, by the bytes of the log."""
         size = int(snapshot.deltaFileSizeInBytes()) + int(snapshot.checkpointSizeInBytes())
         return size // BYTES_A_FILE
 
-    def of(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
+    def find_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
         """Return the AddFile actions of *paths* as a ``java.util.List``.
 
         Raises:
@@ -59,7 +59,7 @@ class LiveFiles:
         """
         self._look_at(snapshot)
         if self._last[0] != paths:
-            adds = self._chosen(snapshot, paths)
+            adds = self._select_actions(snapshot, paths)
             if adds.size() != len(paths):
                 raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
             self._last = paths, adds
@@ -78,7 +78,7 @@ class LiveFiles:
         if (told.numFiles(), told.tableSizeBytes()) == (files.num_rows, total(files, "size")):
             return False
         self._large = None
-        self.few(snapshot)
+        self.keep_if_few(snapshot)
         return True
 
     def _look_at(self, snapshot: JavaObject) -> None:
@@ -89,9 +89,9 @@ class LiveFiles:
         if is_large(snapshot):
             self._large = LargeLog(self._jvm, snapshot)
             return
-        self.few(snapshot)
+        self.keep_if_few(snapshot)
 
-    def few(self, snapshot: JavaObject) -> None:
+    def keep_if_few(self, snapshot: JavaObject) -> None:
         """Keep the AddFile actions of Delta's state if there are few."""
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
@@ -100,7 +100,7 @@ class LiveFiles:
             self._few = adds
             self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}
 
-    def _chosen(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
+    def _select_actions(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
         if self._few is not None:
             known = self._by_path
             return self._jvm.list_of(known[path] for path in paths if path in known)

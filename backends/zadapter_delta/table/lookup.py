@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable, warehouse_not_created
+from zadapter.base.locations import reachable, remove_new_warehouse
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
 from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
 from zadapter.spark.jvm import spark_names
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
-from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, untested
+from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, find_untested
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>(?:[^`]|``)+)`\Z")
 _OF_PATHS = re.compile(r"[/\\:]")
@@ -25,7 +25,7 @@ class Located:
     """Log of a table, and its catalog entry if it has one.
 
     Attributes:
-        log: Delta's ``DeltaLog``, to read; commits go through :func:`logs.shared`.
+        log: Delta's ``DeltaLog``, to read; commits go through :func:`logs.load_shared`.
         catalog_table: Spark's ``Option[CatalogTable]``.
     """
 
@@ -40,7 +40,7 @@ def locate(jvm: Jvm, table: str) -> Located:
         UnknownTableError: There is no such table, or it is not a Delta table.
     """
     path = by_path(table)
-    with warehouse_not_created(jvm.spark):
+    with remove_new_warehouse(jvm.spark):
         located = None if path and _OF_PATHS.search(path) else _in_catalog(jvm, table)
     return _at_path(jvm, table, path or table) if located is None else located
 
@@ -54,7 +54,7 @@ def by_path(table: str) -> str | None:
 
 
 @contextmanager
-def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
+def _translate_errors(jvm: Jvm, table: str) -> Iterator[None]:
     """Translate Delta's refusals of a table.
 
     Raises:
@@ -80,10 +80,10 @@ def _translated_errors(jvm: Jvm, table: str) -> Iterator[None]:
 
 
 def _at_path(jvm: Jvm, table: str, path: str) -> Located:
-    with _translated_errors(jvm, table):
+    with _translate_errors(jvm, table):
         log = log_of(jvm, path)
         _refuse_elsewhere(jvm, table, log, jvm.path(reachable(jvm.root, jvm.session, path)))
-        log = logs.updated(jvm, log, jvm.option())
+        log = logs.refresh(jvm, log, jvm.option())
     if not log.tableExists():
         file_system = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
         state = "has no _delta_log" if file_system.exists(log.dataPath()) else "does not exist"
@@ -112,11 +112,11 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     provider = entry.provider().getOrElse(None) if entry.provider().isDefined() else "unknown"
     if str(provider).lower() != "delta":
         raise UnknownTableError(f"{table} is a {provider} table, not a Delta table")
-    with _translated_errors(jvm, table):
+    with _translate_errors(jvm, table):
         log = jvm.delta.DeltaLog.forTable(jvm.session, entry)
         # a catalog has an escaped URI
         _refuse_elsewhere(jvm, table, log, jvm.root.org.apache.hadoop.fs.Path(entry.location()))
-        log = logs.updated(jvm, log, jvm.option(entry))
+        log = logs.refresh(jvm, log, jvm.option(entry))
     if not log.tableExists():
         raise UnknownTableError(
             f"{table} is in the catalog, but {log.dataPath()} has no _delta_log",
@@ -125,10 +125,10 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
     return Located(log=log, catalog_table=jvm.option(entry))
 
 
-def again(jvm: Jvm, located: Located) -> Located:
+def reload(jvm: Jvm, located: Located) -> Located:
     """Look up a table once more: another one may have replaced it."""
-    log = logs.shared(jvm, located.log, located.catalog_table)
-    return replace(located, log=logs.updated(jvm, log, located.catalog_table))
+    log = logs.load_shared(jvm, located.log, located.catalog_table)
+    return replace(located, log=logs.refresh(jvm, log, located.catalog_table))
 
 
 def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
@@ -137,7 +137,7 @@ def current(jvm: Jvm, table: str, located: Located) -> JavaObject:
     Raises:
         UnsupportedError: The table's protocol or features forbid rewrites; the message names them.
     """
-    with _translated_errors(jvm, table):
+    with _translate_errors(jvm, table):
         snapshot = located.log.unsafeVolatileSnapshot()
         located.log.protocolWrite(snapshot.protocol())
     _refuse(table, snapshot)
@@ -163,7 +163,7 @@ def _refuse(table: str, snapshot: JavaObject) -> None:
         )
     if any(key.startswith(REDIRECT) for key in properties):
         raise UnsupportedError(f"{table} redirects to another table; pass that table")
-    if names := untested(stated):
+    if names := find_untested(stated):
         raise UnsupportedError(
             f"{table} has table features that zadapter was not tested with: {', '.join(names)}; "
             "use Delta's own OPTIMIZE, or drop a feature that the table does not need by ALTER "

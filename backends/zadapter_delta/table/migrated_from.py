@@ -11,7 +11,7 @@ from typing import Any
 from zadapter.base.java_errors import causes
 from zadapter.table.snapshot import Source
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.table.commit_info import commit_info
+from zadapter_delta.table.logs import commit_info
 
 PROPERTY = "zadapter.source"
 """Table property, and tag of the commits that load rows."""
@@ -29,7 +29,7 @@ def application(source: Source) -> str:
 
 def tag(source: Source) -> dict[str, str]:
     """Return the tag of a commit that loads rows from *source*."""
-    return {PROPERTY: json.dumps(source.stored())}
+    return {PROPERTY: json.dumps(source.to_dict())}
 
 
 def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
@@ -45,7 +45,7 @@ def source(jvm: Jvm, snapshot: JavaObject) -> Source | None:
             return None
         stored = (info.get("tags") or {}).get(PROPERTY)
         if stored is not None:
-            return Source.restored(json.loads(stored))
+            return Source.from_dict(json.loads(stored))
         version = _parent_version(info, version)
     return None
 

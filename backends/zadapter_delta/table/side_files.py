@@ -2,7 +2,7 @@
 
 from zadapter.base.java_errors import causes
 from zadapter.errors import CorruptLogError
-from zadapter.spark.jvm.removal import named, remove_named
+from zadapter.spark.jvm.removal import find_files, remove_named
 from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite
 from zadapter_delta.jvm import JavaObject, Jvm
 
@@ -41,7 +41,7 @@ class Store:
         finally:
             stream.close()
 
-    def listed(self, folder: str) -> dict[str, int]:
+    def list_modification_times(self, folder: str) -> dict[str, int]:
         """Return when each file in a folder was modified, by name; none if it does not exist."""
         try:
             found = self._files.listStatus(self._path(folder))
@@ -55,7 +55,7 @@ class Store:
         """Delete a file, if it exists."""
         self._files.delete(self._path(path), False)  # noqa: FBT003
 
-    def staged(self, write: StagedWrite) -> list[StagedFile]:
+    def list_staged(self, write: StagedWrite) -> list[StagedFile]:
         """Return the files of a write, which may lie in any partition's folder."""
         return [
             StagedFile(
@@ -63,7 +63,7 @@ class Store:
                 size=int(each.getLen()),
                 modified=int(each.getModificationTime()),
             )
-            for each in named(self._jvm.spark, self.root, prefix_of(write.id))
+            for each in find_files(self._jvm.spark, self.root, prefix_of(write.id))
         ]
 
     def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:

@@ -15,19 +15,18 @@ from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import causes
 from zadapter.base.key_types import is_text
-from zadapter.base.names import Parts, leaves, resolve
-from zadapter.base.sizes import parse
+from zadapter.base.names import NameParts, leaves, resolve
+from zadapter.base.quantities import parse
 from zadapter.errors import UnsupportedError, UsageError, VersionExpiredError
 from zadapter.layout.store import Layouts
 from zadapter.table.file_stats import partition as partition_values
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
-from zadapter_delta.calls import call
-from zadapter_delta.columns import physical_names, with_bounds
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import JavaObject, Jvm, call
 from zadapter_delta.stats import add_files
+from zadapter_delta.stats.add_files import physical_names, with_bounds
 from zadapter_delta.table.clustering import clustering
-from zadapter_delta.table.commit_info import rewritten
+from zadapter_delta.table.logs import find_rewrites
 from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
 from zadapter_delta.table.side_files import Store
@@ -51,7 +50,9 @@ class Handle(NamedTuple):
     """Delta's ``Snapshot``; a ``DummySnapshot`` if the table does not exist yet."""
 
 
-def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset()) -> Snapshot:
+def read_snapshot(
+    jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset()
+) -> Snapshot:
     """Return the snapshot of a version.
 
     Args:
@@ -82,7 +83,7 @@ def of(jvm: Jvm, table: str, handle: Handle, applied: frozenset[str] = frozenset
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
         source=lambda: source(jvm, snapshot),
-        rewritten=lambda since: rewritten(jvm, located.log, since, int(snapshot.version())),
+        rewritten=lambda since: find_rewrites(jvm, located.log, since, int(snapshot.version())),
         handle=handle,
     )
 
@@ -94,7 +95,7 @@ def _target_file_size(properties: Mapping[str, str]) -> int | None:
     return None
 
 
-def at(jvm: Jvm, table: str, version: int) -> Snapshot:
+def read_older(jvm: Jvm, table: str, version: int) -> Snapshot:
     """Return an older version of a table.
 
     Raises:
@@ -110,11 +111,11 @@ def at(jvm: Jvm, table: str, version: int) -> Snapshot:
             raise
         oldest = int(log.history().getEarliestReproducibleCommit())
         raise VersionExpiredError(table, version, oldest) from error
-    return of(jvm, table, Handle(located, snapshot))
+    return read_snapshot(jvm, table, Handle(located, snapshot))
 
 
-def _without_stats(snapshot: JavaObject, schema: pa.Schema) -> frozenset[Parts]:
-    with_stats = {parts for parts, _ in leaves(collected(snapshot))}
+def _without_stats(snapshot: JavaObject, schema: pa.Schema) -> frozenset[NameParts]:
+    with_stats = {parts for parts, _ in leaves(read_stats_schema(snapshot))}
     return frozenset(p for p, t in leaves(schema) if p not in with_stats or not with_bounds(t))
 
 
@@ -127,13 +128,13 @@ def prefix_length(jvm: Jvm, snapshot: JavaObject) -> int:
     return int(jvm.session.sessionState().conf().getConfString(_PREFIX_LENGTH))
 
 
-def collected(snapshot: JavaObject) -> pa.Schema:
+def read_stats_schema(snapshot: JavaObject) -> pa.Schema:
     """Return the columns that Delta collects stats for."""
     return arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
 
 
 def file_table(
-    snapshot: Snapshot, adds: DataFrame, columns: Sequence[Parts], about: int = 0
+    snapshot: Snapshot, adds: DataFrame, columns: Sequence[NameParts], about: int = 0
 ) -> pa.Table:
     """Return the file table of *adds*, a DataFrame of AddFile actions, with stats of *columns*.
 
@@ -171,7 +172,7 @@ def _json(scala_schema: JavaObject) -> dict[str, object]:
     return parsed
 
 
-def _column(snapshot: Snapshot, schema: T.StructType, parts: Parts) -> add_files.Wanted:
+def _column(snapshot: Snapshot, schema: T.StructType, parts: NameParts) -> add_files.Wanted:
     resolved, type_ = resolve(parts, snapshot.schema)
     spark_type: T.DataType = schema
     for part in resolved:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from zadapter.base.java_errors import first_line
-from zadapter.base.names import Parts, join, quote
-from zadapter.base.sizes import parse
+from zadapter.base.names import NameParts, join, quote
+from zadapter.base.quantities import parse
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
@@ -21,13 +21,13 @@ from zadapter.table.spec import (
     Note,
     PartitionField,
     Status,
-    in_folders,
+    adapt_to_folders,
+    convert_types,
+    note_reserved,
     optional,
     owner_of,
     plain,
-    reserved,
-    retyped,
-    stored,
+    storage_type,
     with_users_properties,
     without_partition,
 )
@@ -123,12 +123,12 @@ def _notes(fields: list[Json], properties: Mapping[str, str]) -> Iterator[Note]:
         for key, reason in _LOST_FEATURES.items():
             if key in text:
                 yield Note(f"column {join((field['name'],))}", Status.LOST, reason)
-    yield from _lost(properties)
+    yield from _note_lost(properties)
     if properties.get(MAPPING, "none") != "none":
         yield Note("column mapping", Status.TRANSLATED, "columns are resolved by name")
 
 
-def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
+def _note_lost(properties: Mapping[str, str]) -> Iterator[Note]:
     for key, value in sorted(properties.items()):
         is_kept = key in {TARGET_FILE_SIZE, MAPPING, *OWN} or _is_users(key)
         is_kept |= key == KEPT and _INTERVAL.fullmatch(value) is not None
@@ -137,12 +137,12 @@ def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
         elif owner(key) == "Delta" and not is_kept and not _IGNORED.match(key):
             yield Note(f"property {key}", Status.LOST, "only Delta interprets it")
         elif not is_kept and owner(key) == "zadapter":
-            yield reserved(key, owner(key))
+            yield note_reserved(key, owner(key))
 
 
-def accept(definition: Definition) -> Definition:
+def adapt_definition(definition: Definition) -> Definition:
     """Adapt *definition* to what a Delta table supports, with a note on each change."""
-    accepted = with_users_properties(retyped(definition, stored), owner)
+    accepted = with_users_properties(convert_types(definition, storage_type), owner)
     columns = tuple(column | {"type": optional(column["type"])} for column in accepted.columns)
     if columns != accepted.columns:
         detail = "Delta does not enforce it for nested values"
@@ -155,7 +155,7 @@ def accept(definition: Definition) -> Definition:
             if count > 1
         )
     )
-    accepted = _with_generated(accepted)
+    accepted = _add_generated_columns(accepted)
     hidden = {field.name for field in accepted.partition if _is_derived(field)}
     reason = "Delta partitions by columns only; min and max of the source column still prune files"
     accepted = without_partition(accepted, hidden, reason)
@@ -164,17 +164,19 @@ def accept(definition: Definition) -> Definition:
     accepted = without_partition(accepted, binary, "Delta stores partition values as strings")
     stripped = {f.name for f in accepted.partition if is_stripped(f.name)}
     accepted = without_partition(accepted, stripped, "Delta's filters strip its backticks")
-    accepted = _with_mapping(in_folders(accepted))
+    accepted = _with_mapping(adapt_to_folders(accepted))
     return replace(accepted, properties=dict(_delta_properties(accepted.properties)))
 
 
-def _with_generated(definition: Definition) -> Definition:
+def _add_generated_columns(definition: Definition) -> Definition:
     """Replace each ``day`` partition field by a generated column.
 
     Timestamps with a time zone are excluded: their days are in the session's time zone in Delta,
     and in UTC in Iceberg.
     """
-    types: dict[Parts, Any] = {(column["name"],): column["type"] for column in definition.columns}
+    types: dict[NameParts, Any] = {
+        (column["name"],): column["type"] for column in definition.columns
+    }
     days = [
         field
         for field in definition.partition

@@ -42,39 +42,39 @@ class Texts:
         self._live = live
         self._last: tuple[JavaObject, Zoneless] = (None, {})
 
-    def of(self, snapshot: Snapshot) -> Zoneless:
+    def read_texts(self, snapshot: Snapshot) -> Zoneless:
         """Return the texts without a zone in the log.
 
         Raises:
             UnsupportedError: Spark reads two texts as one moment which are two for other readers.
         """
-        base, columns = snapshot.handle.snapshot, zoned(snapshot)
+        base, columns = snapshot.handle.snapshot, find_zoned_columns(snapshot)
         if not columns or snapshot.version is None:
             return {}
         if self._last[0] is not base:
-            stated = found(self._live.frame(base), columns)
+            stated = collect_texts(self._live.frame(base), columns)
             self._last = base, zoneless(snapshot.table, columns, stated)
         return self._last[1]
 
-    def located(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
+    def add_zones(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
         """Return a ``java.util.List`` of AddFile actions with texts that have a zone."""
-        known = self.of(snapshot)
+        known = self.read_texts(snapshot)
         return (
-            self._jvm.list_of(self._with(add, with_zone, known) for add in adds) if known else adds
+            self._jvm.list_of(self._with(add, add_zones, known) for add in adds) if known else adds
         )
 
-    def stated(self, snapshot: Snapshot, adds: list[JavaObject]) -> list[JavaObject]:
+    def restore_texts(self, snapshot: Snapshot, adds: list[JavaObject]) -> list[JavaObject]:
         """Return AddFile actions of Delta's writer with the texts that the table has."""
-        known = self.of(snapshot)
-        return [self._with(add, as_stated, known) for add in adds] if known else adds
+        known = self.read_texts(snapshot)
+        return [self._with(add, restore_texts, known) for add in adds] if known else adds
 
     def _with(self, add: JavaObject, of: _Texts, known: Zoneless) -> JavaObject:
-        return self._jvm.copied(
+        return self._jvm.copy_add(
             add, partitionValues=of(self._jvm.dict(add.partitionValues()), known)
         )
 
 
-def zoned(snapshot: Snapshot) -> dict[str, str]:
+def find_zoned_columns(snapshot: Snapshot) -> dict[str, str]:
     """Return the partition columns that are timestamps with a zone: physical and logical names."""
     return {
         snapshot.physical[name,][0]: name
@@ -83,7 +83,7 @@ def zoned(snapshot: Snapshot) -> dict[str, str]:
     }
 
 
-def found(adds: DataFrame, columns: Mapping[str, str]) -> pa.Table:
+def collect_texts(adds: DataFrame, columns: Mapping[str, str]) -> pa.Table:
     """Return the distinct texts of columns in AddFile actions, and their microseconds for Spark."""
     stated = [
         F.struct(
@@ -97,7 +97,7 @@ def found(adds: DataFrame, columns: Mapping[str, str]) -> pa.Table:
 
 
 def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zoneless:
-    """Return the texts without a zone among *stated*, a result of :func:`found`.
+    """Return the texts without a zone among *stated*, a result of :func:`collect_texts`.
 
     Raises:
         UnsupportedError: Spark reads two texts as one moment which are two for other readers.
@@ -128,7 +128,7 @@ def zoneless(table: str, columns: Mapping[str, str], stated: pa.Table) -> Zonele
     return known
 
 
-def with_zone(values: Mapping[str, str | None], known: Zoneless) -> dict[str, str | None]:
+def add_zones(values: Mapping[str, str | None], known: Zoneless) -> dict[str, str | None]:
     """Return the partition values of a file, with a zone."""
     return {
         column: text if text is None else known.get(column, {}).get(text, text)
@@ -136,7 +136,7 @@ def with_zone(values: Mapping[str, str | None], known: Zoneless) -> dict[str, st
     }
 
 
-def as_stated(values: Mapping[str, str | None], known: Zoneless) -> dict[str, str | None]:
+def restore_texts(values: Mapping[str, str | None], known: Zoneless) -> dict[str, str | None]:
     """Return partition values as Delta's writer states them in the texts that the table has."""
     stated = {
         column: {moment: text for text, moment in known_texts.items()}

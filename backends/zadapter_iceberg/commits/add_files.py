@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.key_types import has_nan, is_bytes
-from zadapter.base.locations import unescaped
+from zadapter.base.locations import unescape_uri
 from zadapter.table import file_stats
 from zadapter.table.file_stats import Bounds
 from zadapter.table.snapshot import Change, Snapshot, Written
 from zadapter_iceberg import bulk_calls
-from zadapter_iceberg.commits.rewrites import Files
+from zadapter_iceberg.commits.rewrites import ExchangedFiles
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.stats.binary_values import encoded, json_values
+from zadapter_iceberg.stats.binary_values import encode_bounds, json_values
 from zadapter_iceberg.stats.content_file_json import field_ids
 from zadapter_iceberg.table.side_files import Store
 from zadapter_iceberg.table.snapshots import Version
@@ -28,7 +28,7 @@ LEDGER = "zadapter.adopted"
 """Property with the path of the side file that stores the layouts of adopted files."""
 
 
-def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
+def adopt_files(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) -> Written:
     """Return existing files as written files, each with a ``DataFile``.
 
     Args:
@@ -38,11 +38,11 @@ def adopted(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[str]) 
         uris: Location of each file.
     """
     version: Version = snapshot.handle
-    paths = list(map(unescaped, uris))
+    paths = list(map(unescape_uri, uris))
     texts = [json.dumps(file) for file in _content_files(snapshot, files, paths)]
     return Written(
         paths=dict(zip(paths, uris, strict=True)),
-        handle=Files(
+        handle=ExchangedFiles(
             planned=0,
             sequence=0,
             removed=None,
@@ -114,7 +114,7 @@ def _add_stats(files: Sequence[dict[str, Any]], field_id: int, stats: Any) -> No
         nans = pc.if_else(pc.equal(nans, 0), nans, None)
         usable = pc.and_(usable, nans.is_valid())
         low, high = file_stats.both_zeros(low, high)
-    lows, highs = (encoded(pc.if_else(usable, bound, None)) for bound in (low, high))
+    lows, highs = (encode_bounds(pc.if_else(usable, bound, None)) for bound in (low, high))
     metrics = {
         "value-counts": [file["record-count"] for file in files],
         "null-value-counts": nulls.to_pylist(),
@@ -130,7 +130,7 @@ def _add_stats(files: Sequence[dict[str, Any]], field_id: int, stats: Any) -> No
                 entry["values"].append(value)
 
 
-def kept(store: Store, change: Change) -> str | None:
+def store_layouts(store: Store, change: Change) -> str | None:
     """Store the layouts of adopted files, and return the side file's path; None if none."""
     adopted = [staged.handle for staged in change.staged if staged.handle.adopted is not None]
     if not adopted:
@@ -142,7 +142,7 @@ def kept(store: Store, change: Change) -> str | None:
     return path
 
 
-def named(pinned: JavaObject, files: pa.Table) -> pa.Table:
+def fill_layouts(pinned: JavaObject, files: pa.Table) -> pa.Table:
     """Fill the layouts of adopted files into a file table."""
     path = pinned.properties().get(LEDGER)
     data = None if path is None else Store(pinned).read(path)
@@ -156,4 +156,6 @@ def with_layouts(files: pa.Table, by_path: Mapping[str, str]) -> pa.Table:
     paths, ids = (pa.array(each, pa.string()) for each in (by_path.keys(), by_path.values()))
     stored = ids.take(pc.index_in(files["path"].combine_chunks(), paths))
     field = files.schema.field("layout")
-    return file_stats.replaced(files, field, pc.coalesce(files["layout"].combine_chunks(), stored))
+    return file_stats.replace_column(
+        files, field, pc.coalesce(files["layout"].combine_chunks(), stored)
+    )

@@ -10,7 +10,7 @@ import pyarrow as pa
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import check_present, reachable
-from zadapter.base.names import Parts, join, quote
+from zadapter.base.names import NameParts, join, quote
 from zadapter.errors import (
     ConflictError,
     StaleRewriteError,
@@ -23,7 +23,7 @@ from zadapter.spark.jvm import spark_names
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import COMMENT, Definition
 from zadapter_iceberg import bulk_calls
-from zadapter_iceberg.commits.rewrites import COMMIT, Files, created_snapshot, sizes
+from zadapter_iceberg.commits.rewrites import COMMIT, ExchangedFiles, find_snapshot, sizes
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.table import migrated_from, snapshots
 from zadapter_iceberg.table.lookup import Located, by_path, catalogs
@@ -54,7 +54,7 @@ def pending(jvm: Jvm, table: str, definition: Definition) -> Version:
             raise UsageError(f"{table} already exists; pass another target") from error
         raise
     located = Located(table=transaction.table(), name=name)
-    return replace(snapshots.of(jvm, located, None), creation=transaction)
+    return replace(snapshots.read_version(jvm, located, None), creation=transaction)
 
 
 def _struct(jvm: Jvm, definition: Definition) -> JavaObject:
@@ -69,7 +69,7 @@ def _to_java(jvm: Jvm, values: Mapping[str, str]) -> JavaObject:
     return java
 
 
-def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, JavaObject]:
+def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[NameParts | None, JavaObject]:
     parts = spark_names.table_name(jvm.spark, table)
     path = by_path(table, parts)
     if path is not None:
@@ -80,14 +80,14 @@ def _builder(jvm: Jvm, table: str, schema: JavaObject) -> tuple[Parts | None, Ja
             )
         location = reachable(jvm.root, jvm.session, path)
         return None, jvm.iceberg.hadoop.HadoopTables(conf).buildTable(location, schema)
-    name = _qualified(jvm, table, parts)
+    name = _qualify_name(jvm, table, parts)
     *namespace, _ = name[1:]
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     jvm.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote((name[0], *namespace))}")
     return name, catalog.icebergCatalog().buildTable(jvm.table_identifier(name[1:]), schema)
 
 
-def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
+def _qualify_name(jvm: Jvm, table: str, parts: NameParts | None) -> NameParts:
     """Return the name of *table* with its catalog.
 
     Raises:
@@ -105,7 +105,7 @@ def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
         )
     if spark_names.is_temporary_view(jvm.spark, parts):
         raise UsageError(f"{table} is a view of this session; pass another target")
-    read = spark_names.resolved(jvm.spark, parts)
+    read = spark_names.resolve(jvm.spark, parts)
     name = (read.catalog, *read.parts)
     if read.catalog not in names:
         name = _in_only_catalog(jvm, table, parts, names)
@@ -115,7 +115,7 @@ def _qualified(jvm: Jvm, table: str, parts: Parts | None) -> Parts:
     return name
 
 
-def _in_only_catalog(jvm: Jvm, table: str, parts: Parts, names: Sequence[str]) -> Parts:
+def _in_only_catalog(jvm: Jvm, table: str, parts: NameParts, names: Sequence[str]) -> NameParts:
     if spark_names.has_catalog(jvm.spark, parts):
         raise UsageError(f"{table}: {parts[0]} is not an Iceberg catalog")
     if len(names) > 1:
@@ -123,11 +123,11 @@ def _in_only_catalog(jvm: Jvm, table: str, parts: Parts, names: Sequence[str]) -
     return (names[0], *parts)
 
 
-def _refuse_other(jvm: Jvm, table: str, read: spark_names.Name, name: Parts) -> None:
+def _refuse_other(jvm: Jvm, table: str, read: spark_names.Name, name: NameParts) -> None:
     provider = spark_names.provider(jvm.spark, read)
     if provider is not None:
         raise UsageError(
-            f"Spark reads {spark_names.described(provider, read.catalog)} by the name {table}; "
+            f"Spark reads {spark_names.describe(provider, read.catalog)} by the name {table}; "
             f"add the Iceberg catalog to the name, as in {join(name)}"
         )
 
@@ -168,7 +168,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
             raise UnsupportedError(message) from error
         raise UnknownOutcomeError(table, change.id) from error
     try:
-        return created_snapshot(version.located, table, change.id, version.snapshot_id or 0)
+        return find_snapshot(version.located, table, change.id, version.snapshot_id or 0)
     except Exception as error:  # it was committed, so the new files must not be discarded
         raise UnknownOutcomeError(table, change.id) from error
 
@@ -218,7 +218,7 @@ def _append(
     update.commit()
 
 
-def _files(jvm: Jvm, files: Files, staged: pa.Table) -> JavaObject:
+def _files(jvm: Jvm, files: ExchangedFiles, staged: pa.Table) -> JavaObject:
     """Return the ``DataFile`` of each staged file in a ``java.util.List``."""
     if files.adopted is not None:
         return files.adopted

@@ -34,7 +34,7 @@ from zadapter.table.snapshot import Change, Snapshot, keys
 from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.scan_tasks import Tasks
-from zadapter_iceberg.table.lookup import Located, ancestors, news
+from zadapter_iceberg.table.lookup import Located, ancestors, find_newer
 from zadapter_iceberg.table.snapshots import ROW_LINEAGE
 
 COMMIT = "zadapter.commit-id"
@@ -44,7 +44,7 @@ _HADOOP = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
+class ExchangedFiles:
     """Files that a commit removes and adds.
 
     Attributes:
@@ -91,7 +91,7 @@ def commit(jvm: Jvm, located: Located, change: Change) -> int:
     except Exception as error:
         raise _outcome(jvm, located, change, error) from error
     try:
-        return created_snapshot(
+        return find_snapshot(
             located, change.base.table, change.id, change.base.handle.snapshot_id or 0
         )
     except Exception as error:  # it was committed, so the new files must not be discarded
@@ -118,20 +118,20 @@ def _exchange(
     jvm: Jvm, transaction: JavaObject, located: Located, change: Change
 ) -> dict[str, JavaObject]:
     """Stage the exchange, and return the equality deletes that it replaces by copies, by path."""
-    files: Files = change.staged[0].handle
-    late: dict[str, JavaObject] = change.base.handle.late(_removed(change))
+    files: ExchangedFiles = change.staged[0].handle
+    late: dict[str, JavaObject] = change.base.handle.find_late_deletes(_list_removed(change))
     _check(transaction, located, change, moves=_moves(change))
     update = transaction.newRewrite().validateFromSnapshot(change.base.version)
     if late:
         update.dataSequenceNumber(files.sequence)
     for delete in late.values():
         update.deleteFile(delete)
-        update.addFile(_copied(jvm, located, delete), delete.dataSequenceNumber())
+        update.addFile(_copy_delete_file(jvm, located, delete), delete.dataSequenceNumber())
     update.set(COMMIT, change.id)
     if located.branch is not None:
         update.toBranch(located.branch)
     if files.removed is not None:
-        removed = files.removed.files(_removed(change))
+        removed = files.removed.files(_list_removed(change))
         bulk_calls.add_all(jvm, update, "RewriteFiles", "deleteFile", removed)
     for exchange in change.exchanges:
         for path, _ in keys(exchange.added):
@@ -140,7 +140,7 @@ def _exchange(
     return late
 
 
-def _copied(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
+def _copy_delete_file(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObject:
     """Copy an equality delete file to a new path, and return its ``DeleteFile``.
 
     The copy stays if the commit fails, because the outcome may be unknown. It is small.
@@ -195,7 +195,7 @@ def sizes(located: Located, change: Change) -> Callable[[str], int | None]:
     return size_of
 
 
-def _removed(change: Change) -> list[str]:
+def _list_removed(change: Change) -> list[str]:
     return [path for exchange in change.exchanges for path, _ in keys(exchange.removed)]
 
 
@@ -215,7 +215,7 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
     if (format_version >= ROW_LINEAGE) != change.base.handle.has_row_ids:
         raise StaleRewriteError(table, ["row ids"])
     planned = change.staged[0].handle.planned
-    snapshots = news(located.table, change.base.version, planned) if moves else ()
+    snapshots = find_newer(located.table, change.base.version, planned) if moves else ()
     # Iceberg itself detects later ones
     if any(
         snapshot.summary().get("added-equality-delete-files") is not None for snapshot in snapshots
@@ -225,9 +225,9 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
 
 def _moves(change: Change) -> bool:
     """Return whether rows move to another partition spec, where other equality deletes apply."""
-    files: Files = change.staged[0].handle
+    files: ExchangedFiles = change.staged[0].handle
     specs = {int(file.specId()) for file in files.added.values()}
-    return files.removed is not None and not files.removed.specs(_removed(change)) <= specs
+    return files.removed is not None and not files.removed.specs(_list_removed(change)) <= specs
 
 
 def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Exception:
@@ -243,7 +243,7 @@ def _outcome(jvm: Jvm, located: Located, change: Change, error: Exception) -> Ex
     return UnknownOutcomeError(table, change.id)
 
 
-def created_snapshot(located: Located, table: str, commit_id: str, since: int) -> int:
+def find_snapshot(located: Located, table: str, commit_id: str, since: int) -> int:
     """Return the id of the snapshot that a commit created.
 
     Raises:

@@ -44,7 +44,7 @@ _PROMOTED: Mapping[str, str] = {"long": "<i4", "double": "<f4"}
 """Bounds that files may have from before a column was promoted from int or float."""
 
 
-def encoded(values: pa.Array) -> list[str | None]:
+def encode_bounds(values: pa.Array) -> list[str | None]:
     """Return bounds in the binary serialization as hexadecimal; nulls stay null.
 
     NaN and types without a supported serialization become null.
@@ -54,7 +54,7 @@ def encoded(values: pa.Array) -> list[str | None]:
         return [None if v is None else v.encode().hex() for v in values.to_pylist()]
     if row is not None and row.kind is DECIMAL:
         scale = values.type.scale
-        return [None if v is None else _unscaled(v, scale).hex() for v in values.to_pylist()]
+        return [None if v is None else _encode_decimal(v, scale).hex() for v in values.to_pylist()]
     dtype = None if row is None else _NUMBERS.get(WIDENED.get(row.name, row.name))
     return [None] * len(values) if dtype is None else _bytes_of(values, np.dtype(dtype))
 
@@ -70,13 +70,13 @@ def _bytes_of(values: pa.Array, dtype: Any) -> list[str | None]:
     return [raw[i * width : (i + 1) * width] if valid else None for i, valid in enumerate(is_valid)]
 
 
-def _unscaled(value: Decimal, scale: int) -> bytes:
+def _encode_decimal(value: Decimal, scale: int) -> bytes:
     number = int(value.scaleb(scale, _EXACT))
     width = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return number.to_bytes(width, "big", signed=True)
 
 
-def decoded(values: pa.Array, type_: pa.DataType) -> pa.Array:
+def decode_bounds(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Decode bounds; bounds of another length, invalid UTF-8 and NaN become null.
 
     Args:

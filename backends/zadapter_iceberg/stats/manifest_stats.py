@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.key_types import is_bytes
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.table.file_stats import (
     DELETE_FILES,
     DELETED,
@@ -22,7 +22,7 @@ from zadapter.table.file_stats import (
     schema,
     structs,
 )
-from zadapter_iceberg.stats.binary_values import decoded
+from zadapter_iceberg.stats.binary_values import decode_bounds
 from zadapter_iceberg.stats.row_deletes import Deletes
 
 LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
@@ -32,7 +32,7 @@ LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
 class Wanted(NamedTuple):
     """Column whose stats are read."""
 
-    parts: Parts
+    parts: NameParts
     id: int
     type: pa.DataType
 
@@ -104,8 +104,8 @@ def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
 
 
 def _column(contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
-    low = decoded(entries(contents["lower_bounds"], column.id), column.type)
-    high = decoded(entries(contents["upper_bounds"], column.id), column.type)
+    low = decode_bounds(entries(contents["lower_bounds"], column.id), column.type)
+    high = decode_bounds(entries(contents["upper_bounds"], column.id), column.type)
     return column_stats(
         (low, high),
         entries(contents["null_value_counts"], column.id),

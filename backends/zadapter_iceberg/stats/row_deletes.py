@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from zadapter_iceberg.bulk_calls import facts
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.stats.facts import facts
 from zadapter_iceberg.stats.scan_tasks import DELETE_FILE, FILE, POSITIONS, SCAN, TASK, Since
 
 _COLLECTION = "java.util.Collection"
@@ -37,7 +37,7 @@ class Deletes(NamedTuple):
     files: int
 
 
-def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
+def read_row_deletes(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
     """Return the row-level deletes of data files, by path.
 
     Args:
@@ -48,17 +48,17 @@ def of(jvm: Jvm, tasks: JavaObject, since: Since | None) -> dict[str, Deletes]:
     """
     loops, flat = jvm.loops, jvm.root.java.util.ArrayList()
     file, lists = loops.method(SCAN, "file"), loops.method(TASK, "deletes")
-    data = {name: loops.then(file, loops.method(FILE, name)) for name in _OF_DATA}
-    counted = {"deletes": loops.then(lists, loops.method(_COLLECTION, "size"))}
+    data = {name: loops.chain(file, loops.method(FILE, name)) for name in _OF_DATA}
+    counted = {"deletes": loops.chain(lists, loops.method(_COLLECTION, "size"))}
     data_files = facts(jvm, tasks, data | counted)
     add = loops.method(_COLLECTION, "addAll", _COLLECTION).bindTo(flat)
-    loops.mapped(tasks, loops.then(lists, add))
+    loops.map_items(tasks, loops.chain(lists, add))
     offset = {"contentOffset": loops.method(DELETE_FILE, "contentOffset")}
     deletes = facts(jvm, flat, {name: loops.method(FILE, name) for name in _OF_DELETE} | offset)
-    return _by_path(data_files, deletes, since)
+    return _group_by_path(data_files, deletes, since)
 
 
-def _by_path(
+def _group_by_path(
     data: Mapping[str, list[Any]], deletes: Mapping[str, list[Any]], since: Since | None
 ) -> dict[str, Deletes]:
     """Return deletes by data file, from facts of the data files, and of the deletes of each."""

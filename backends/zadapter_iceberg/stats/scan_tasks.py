@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.scala import each
-from zadapter.spark.jvm.scans import leaves_of
+from zadapter.spark.jvm.spark_classes import leaves_of
 from zadapter_iceberg.jvm import JavaObject, Jvm
 
 MOST_HELD = 100_000
@@ -38,7 +38,7 @@ class Tasks:
         self._is_held = files <= MOST_HELD
         self._last: tuple[frozenset[str], JavaObject] = frozenset(), self._empty()
 
-    def of(self, paths: Iterable[str]) -> JavaObject:
+    def find_tasks(self, paths: Iterable[str]) -> JavaObject:
         """Return the tasks of some live data files as a ``java.util.List``, by path.
 
         Raises:
@@ -47,7 +47,7 @@ class Tasks:
         wanted = frozenset(paths)
         last = self._last  # read once: threads share it
         if last[0] != wanted:
-            last = self._last = wanted, self._named(wanted)
+            last = self._last = wanted, self._find_by_location(wanted)
         return last[1]
 
     def with_deletes(self, among: JavaObject = None) -> JavaObject:
@@ -56,30 +56,32 @@ class Tasks:
         They are a ``java.util.List``.
         """
         loops = self._jvm.loops
-        without = loops.then(loops.method(TASK, "deletes"), loops.method(_LIST, "isEmpty"))
-        test = loops.negated(without)
-        return self._where(test) if among is None else loops.chosen(among, test)
+        without = loops.chain(loops.method(TASK, "deletes"), loops.method(_LIST, "isEmpty"))
+        test = loops.negate(without)
+        return self._where(test) if among is None else loops.select_items(among, test)
 
     def files(self, paths: Iterable[str]) -> JavaObject:
         """Return some live data files as a ``java.util.List`` of ``DataFile``."""
-        return self._jvm.loops.mapped(self.of(paths), self._jvm.loops.method(SCAN, "file"))
+        return self._jvm.loops.map_items(
+            self.find_tasks(paths), self._jvm.loops.method(SCAN, "file")
+        )
 
     def specs(self, paths: Iterable[str]) -> set[int]:
         """Return the ids of the partition specs of some live data files."""
         loops = self._jvm.loops
-        ids = loops.mapped(self.files(paths), loops.method(FILE, "specId"))
+        ids = loops.map_items(self.files(paths), loops.method(FILE, "specId"))
         return set(map(int, each(self._jvm.root, self._jvm.root.java.util.HashSet(ids))))
 
-    def _named(self, paths: frozenset[str]) -> JavaObject:
+    def _find_by_location(self, paths: frozenset[str]) -> JavaObject:
         loops = self._jvm.loops
         names = self._jvm.json.readValue(
             json.dumps(list(paths)), self._jvm.class_of("java.util.HashSet")
         )
-        location = loops.then(loops.method(SCAN, "file"), loops.method(FILE, "location"))
+        location = loops.chain(loops.method(SCAN, "file"), loops.method(FILE, "location"))
         contains = loops.method(_SET, "contains", "java.lang.Object").bindTo(names)
-        found = self._where(loops.then(location, contains)) if paths else self._empty()
+        found = self._where(loops.chain(location, contains)) if paths else self._empty()
         if found.size() != len(paths):
-            self._refuse(paths, list(loops.mapped(found, location)))
+            self._refuse(paths, list(loops.map_items(found, location)))
         loops.sort(found, location)  # manifests are read in parallel
         return found
 
@@ -96,7 +98,7 @@ class Tasks:
     def _where(self, test: JavaObject) -> JavaObject:
         """Return the tasks for which *test* holds, as a ``java.util.List``."""
         if self._is_held:
-            return self._jvm.loops.chosen(self._held, test)
+            return self._jvm.loops.select_items(self._held, test)
         found, loops = self._empty(), self._jvm.loops
         self._plan(loops.where(test, loops.adding_to(found)))
         return found
@@ -114,7 +116,7 @@ class Tasks:
             return
         planned = self._table.newScan().useSnapshot(self._snapshot_id).ignoreResiduals().planFiles()
         try:
-            self._jvm.loops.each(planned.iterator(), handle)
+            self._jvm.loops.for_each(planned.iterator(), handle)
         finally:
             planned.close()
 
@@ -122,7 +124,9 @@ class Tasks:
         return self._jvm.root.java.util.ArrayList()
 
 
-def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator[JavaObject]:
+def plan_new_files(
+    jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]
+) -> Iterator[JavaObject]:
     """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot contains yet."""
     no_deletes = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(DELETE_FILE), 0)
     schema = jvm.iceberg.SchemaParser.toJson(table.schema())
@@ -133,7 +137,7 @@ def of_new(jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]) -> Iterator
         yield jvm.iceberg.BaseFileScanTask(file, no_deletes, schema, spec, residuals)
 
 
-def planned(rows: Any) -> list[str]:
+def list_planned_files(rows: Any) -> list[str]:
     """Return the locations of the data files in the tasks that Iceberg plans for *rows*."""
     found: dict[str, None] = {}
     for leaf in leaves_of(rows):

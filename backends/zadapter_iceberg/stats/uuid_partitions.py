@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.spark.jvm.scala import each
+from zadapter_iceberg.bulk_calls import facts
 from zadapter_iceberg.jvm import JavaObject, Jvm
-from zadapter_iceberg.stats.facts import facts
 from zadapter_iceberg.stats.scan_tasks import FILE
 
 _STRUCT = "org.apache.iceberg.StructLike"
 
 
-def of(
+def read_uuids(
     jvm: Jvm, table: JavaObject, snapshot_id: int | None, positions: Mapping[str, int]
 ) -> pa.Table:
     """Return the values of the live data files of the current spec, by ``file_path``.
@@ -41,7 +41,7 @@ def of(
         files = jvm.root.java.util.ArrayList()
         try:
             selected = reader.select(jvm.list(["file_path", "partition"]))
-            jvm.loops.each(selected.iterator(), jvm.loops.adding_to(files))
+            jvm.loops.for_each(selected.iterator(), jvm.loops.adding_to(files))
         finally:
             reader.close()
         found = facts(jvm, files, handles)
@@ -56,12 +56,12 @@ def _handles(jvm: Jvm, positions: Mapping[str, int]) -> dict[str, JavaObject]:
     get = loops.method(_STRUCT, "get", "int", "java.lang.Class")
     any_class = jvm.class_of("java.lang.Object")
     return {"file_path": loops.method(FILE, "location")} | {
-        name: loops.then(values, loops.bound(get, 1, position, any_class))
+        name: loops.chain(values, loops.bind(get, 1, position, any_class))
         for name, position in positions.items()
     }
 
 
-def added(contents: pa.Table, uuids: pa.Table) -> pa.Table:
+def add_to_partition(contents: pa.Table, uuids: pa.Table) -> pa.Table:
     """Add the values to the column ``partition`` of rows of the metadata table ``files``."""
     if uuids.num_columns == 1:
         return contents

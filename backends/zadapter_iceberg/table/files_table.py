@@ -1,26 +1,38 @@
-"""Data files of a version, from Iceberg's metadata table ``files``."""
+"""Data files of a version, from Iceberg's metadata table ``files``.
 
+They are loaded from the pinned metadata and not by name, because ``db.t.files`` may be a table of
+the namespace ``db.t``.
+
+The column ``partition`` of Iceberg's own has the fields of all partition specs. It cannot be built
+where two of them have one name, and Spark cannot read a uuid in it. The metadata is therefore
+changed, in memory, where a table has such fields: all specs become the current one, without uuids,
+and its fields get names of their own. Manifests are read by field ids, so the files keep their
+values, and files of other specs have none.
+"""
+
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.base.names import Parts, resolve
+from zadapter.base.names import NameParts, resolve
 from zadapter.spark.jvm.spark_parts import arrow_parts
-from zadapter.table.file_stats import joined
+from zadapter.table.file_stats import concat_files
 from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
-from zadapter_iceberg.jvm import Jvm
+from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import row_deletes, uuid_partitions
 from zadapter_iceberg.stats.manifest_stats import Wanted, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
-from zadapter_iceberg.table import metadata_tables
-from zadapter_iceberg.table.snapshots import Version
+from zadapter_iceberg.table.snapshots import Version, pin_metadata
 
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 
 
-def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
+def read_data_files(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
     """Return the rows of the metadata table ``files`` for data files, in parts.
 
     Args:
@@ -28,48 +40,119 @@ def listed(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.
         version: A version of the table.
         wanted: Columns whose stats are read.
     """
-    table = metadata_tables.of_version(version)
-    rows = metadata_tables.rows(jvm, table, "FILES")
+    table = pin_version(version)
+    rows = read_metadata_rows(jvm, table, "FILES")
     if version.snapshot_id is None:  # the metadata may have a later snapshot
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
     chosen = rows.where("content = 0").select(
         "file_path", "spec_id", "record_count", "file_size_in_bytes",
-        *metadata_tables.partition(table, version),
+        *partition(table, version),
         *(F.expr(f"map_filter({name}, (k, v) -> k IN ({ids}))").alias(name) for name in _MAPS),
     )  # fmt: skip
     positions = {field.name: field.position for field in version.fields if field.is_uuid}
-    uuids = uuid_partitions.of(jvm, version.pinned, version.snapshot_id, positions)
-    for part in arrow_parts(chosen, version.about):
-        yield uuid_partitions.added(part, uuids)
+    uuids = uuid_partitions.read_uuids(jvm, version.pinned, version.snapshot_id, positions)
+    for part in arrow_parts(chosen, version.estimated_files):
+        yield uuid_partitions.add_to_partition(part, uuids)
 
 
 def is_in_any_snapshot(version: Version, folder: str) -> bool:
     """Return whether a data file of any snapshot that is kept has *folder* in its path."""
-    rows = metadata_tables.rows(version.jvm, metadata_tables.of_all(version), "ALL_DATA_FILES")
+    rows = read_metadata_rows(version.jvm, pin_all(version), "ALL_DATA_FILES")
     return bool(rows.where(F.col("file_path").contains(folder)).head(1))
 
 
-def live(jvm: Jvm, snapshot: Snapshot, columns: Sequence[Parts]) -> pa.Table:
+def read_live_files(jvm: Jvm, snapshot: Snapshot, columns: Sequence[NameParts]) -> pa.Table:
     """Return the file table of the live data files, with the manifests' stats of *columns*."""
     version: Version = snapshot.handle
-    stats_columns = wanted_of(snapshot, columns)
+    stats_columns = select_stats_columns(snapshot, columns)
     deletes: dict[str, Deletes] = {}
     if version.has_deletes:
-        deletes = row_deletes.of(jvm, version.tasks.with_deletes(), version.since)
+        deletes = row_deletes.read_row_deletes(jvm, version.tasks.with_deletes(), version.since)
     spec = int(version.pinned.spec().specId())
-    return joined(
+    return concat_files(
         file_table(contents, stats_columns, snapshot.partition, deletes, spec)
-        for contents in listed(jvm, version, stats_columns)
+        for contents in read_data_files(jvm, version, stats_columns)
     )
 
 
-def wanted_of(snapshot: Snapshot, columns: Sequence[Parts]) -> list[Wanted]:
+def select_stats_columns(snapshot: Snapshot, columns: Sequence[NameParts]) -> list[Wanted]:
     """Return those of *columns* that have usable stats in manifests."""
-    table_columns: Mapping[Parts, Column] = snapshot.handle.columns
+    table_columns: Mapping[NameParts, Column] = snapshot.handle.columns
     resolved = [resolve(parts, snapshot.schema) for parts in columns]
     return [
         Wanted(parts, table_columns[parts].id, type_)
         for parts, type_ in resolved
         if parts[0] not in snapshot.partition and parts not in snapshot.without_bounds
     ]
+
+
+def pin_version(version: Version) -> JavaObject:
+    """Return the table at the snapshot of *version*, for its metadata tables."""
+    metadata = version.pinned.operations().current()
+    if version.snapshot_id is not None:
+        builder = version.jvm.iceberg.TableMetadata.buildFrom(metadata)
+        metadata = builder.setBranchSnapshot(version.snapshot_id, "main").discardChanges().build()
+    return _pin(version, metadata)
+
+
+def pin_all(version: Version) -> JavaObject:
+    """Return the newest metadata of the table of *version*, for tables of all snapshots."""
+    live = version.located.table
+    live.refresh()
+    return _pin(version, live.operations().current())
+
+
+def _pin(version: Version, metadata: JavaObject) -> JavaObject:
+    table = pin_metadata(version.jvm, version.pinned, metadata)
+    if table.specs().size() == 1 and not _are_renamed(version):
+        return table
+    parser = version.jvm.iceberg.TableMetadataParser
+    state = json.loads(parser.toJson(metadata))
+    longest = max((parts[0] for parts in version.columns), key=len)
+    (current,) = (
+        spec["fields"]
+        for spec in state["partition-specs"]
+        if spec["spec-id"] == state["default-spec-id"]
+    )
+    kept = {field.id for field in version.fields if not field.is_uuid}
+    fields = [
+        field | {"name": f"{longest}{field['field-id']}"}
+        for field in current
+        if field["field-id"] in kept
+    ]
+    for spec in state["partition-specs"]:
+        spec["fields"] = fields
+    return pin_metadata(version.jvm, version.pinned, parser.fromJson(json.dumps(state)))
+
+
+def _are_renamed(version: Version) -> bool:
+    names = {field.name.lower() for field in version.fields}
+    return len(names) < len(version.fields) or any(field.is_uuid for field in version.fields)
+
+
+def read_metadata_rows(jvm: Jvm, table: JavaObject, kind: str) -> DataFrame:
+    """Return the rows of a metadata table.
+
+    Args:
+        jvm: The session's JVM.
+        table: A table of this module.
+        kind: Name of a ``MetadataTableType``.
+    """
+    type_ = getattr(jvm.iceberg.MetadataTableType, kind)
+    return DataFrame(
+        jvm.iceberg.spark.SparkTableUtil.loadMetadataTable(jvm.session, table, type_), jvm.spark
+    )
+
+
+def partition(table: JavaObject, version: Version) -> Iterator[SparkColumn]:
+    """Yield the column ``partition`` with the fields of the current spec but uuids, if any."""
+    fields = table.spec().partitionType().fields()
+    names = {int(field.fieldId()): str(field.name()) for field in fields}
+    values = [
+        F.col("partition").getField(names[field.id]).alias(field.name)
+        for field in version.fields
+        if not field.is_uuid
+    ]
+    if values:
+        yield F.struct(*values).alias("partition")

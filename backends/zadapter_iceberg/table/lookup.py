@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zadapter.base.java_errors import causes, first_line
-from zadapter.base.locations import reachable, warehouse_not_created
-from zadapter.base.names import Parts
+from zadapter.base.locations import reachable, remove_new_warehouse
+from zadapter.base.names import NameParts
 from zadapter.errors import (
     ConflictError,
     SessionError,
@@ -44,7 +44,7 @@ class Located:
     """
 
     table: JavaObject
-    name: Parts | None
+    name: NameParts | None
     branch: str | None = None
 
 
@@ -70,7 +70,7 @@ def locate(jvm: Jvm, table: str) -> Located:
     return _at_path(jvm, table, path)
 
 
-def again(jvm: Jvm, table: str, located: Located) -> Located:
+def reload(jvm: Jvm, table: str, located: Located) -> Located:
     """Reload a table past its catalog's cache: another table may have replaced it."""
     if located.name is not None:
         catalog = jvm.session.sessionState().catalogManager().catalog(located.name[0])
@@ -78,7 +78,7 @@ def again(jvm: Jvm, table: str, located: Located) -> Located:
     return locate(jvm, table)
 
 
-def by_path(table: str, parts: Parts | None) -> str | None:
+def by_path(table: str, parts: NameParts | None) -> str | None:
     """Return the path that *table* may name, or None if it can only be an identifier.
 
     Args:
@@ -105,30 +105,30 @@ def catalogs(jvm: Jvm) -> list[str]:
     return sorted(names, key=lambda name: (name != current, name))
 
 
-def _by_name(jvm: Jvm, table: str, parts: Parts, path: str | None) -> Located | None:
+def _by_name(jvm: Jvm, table: str, parts: NameParts, path: str | None) -> Located | None:
     try:
-        with warehouse_not_created(jvm.spark):
-            return _named(jvm, table, parts)
+        with remove_new_warehouse(jvm.spark):
+            return _find_by_name(jvm, table, parts)
     except spark_names.JVM_ERRORS:
         if path is None:
             raise
         return None  # a catalog may refuse a name that is a path
 
 
-def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
+def _find_by_name(jvm: Jvm, table: str, parts: NameParts) -> Located | None:
     """Look up the table that Spark reads, or else the one in another Iceberg catalog."""
     spark = jvm.spark
     if spark_names.is_temporary_view(spark, parts):
         raise UnknownTableError(
             f"{table} is a view of this session; pass its underlying table", exists=True
         )
-    names, first = catalogs(jvm), spark_names.resolved(spark, parts)
+    names, first = catalogs(jvm), spark_names.resolve(spark, parts)
     if first.catalog in names:
         located = _in_catalog(jvm, table, (first.catalog, *first.parts))
         if located is not None:
             return located
     elif provider := spark_names.provider(spark, first):
-        other = spark_names.described(provider, first.catalog)
+        other = spark_names.describe(provider, first.catalog)
         raise UnknownTableError(f"{table} is {other}, not an Iceberg table")
     if spark_names.has_catalog(spark, parts):
         return None
@@ -143,21 +143,23 @@ def _named(jvm: Jvm, table: str, parts: Parts) -> Located | None:
     return found[0] if found else None
 
 
-def _in_catalog(jvm: Jvm, table: str, name: Parts) -> Located | None:
+def _in_catalog(jvm: Jvm, table: str, name: NameParts) -> Located | None:
     """Look up a table, or else a branch of its namespace as a table (``SparkCatalog.load``)."""
     if _is_empty(jvm, name[0]):
         return None
-    loaded = _loaded(jvm, table, name)
+    loaded = _load_table(jvm, table, name)
     if loaded is None:
         *parent, selector = name
-        within = _loaded(jvm, table, tuple(parent)) if len(name) > len("cdt") else None
-        return None if within is None else _selected(table, within, tuple(parent), selector)
+        within = _load_table(jvm, table, tuple(parent)) if len(name) > len("cdt") else None
+        return None if within is None else _find_by_selector(table, within, tuple(parent), selector)
     if jvm.is_a(loaded, _METADATA_TABLE):
         raise UnknownTableError(f"{table} is a metadata table; pass the table itself", exists=True)
     return Located(table=loaded, name=name)
 
 
-def _selected(table: str, parent: JavaObject, name: Parts, selector: str) -> Located | None:
+def _find_by_selector(
+    table: str, parent: JavaObject, name: NameParts, selector: str
+) -> Located | None:
     if selector.startswith("branch_"):
         branch = selector.removeprefix("branch_")
         refs = dict(parent.refs())
@@ -177,7 +179,7 @@ def _selected(table: str, parent: JavaObject, name: Parts, selector: str) -> Loc
     return None
 
 
-def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
+def _load_table(jvm: Jvm, table: str, name: NameParts) -> JavaObject | None:
     catalog = jvm.session.sessionState().catalogManager().catalog(name[0])
     try:
         loaded = catalog.icebergCatalog().loadTable(jvm.table_identifier(name[1:]))
@@ -185,11 +187,11 @@ def _loaded(jvm: Jvm, table: str, name: Parts) -> JavaObject | None:
     except Exception as error:
         if any(map(_ABSENT.search, causes(error))):
             return None
-        raise _refused(jvm, table, error) from error
+        raise _translate_error(jvm, table, error) from error
     return loaded
 
 
-def _refused(jvm: Jvm, table: str, error: Exception) -> Exception:
+def _translate_error(jvm: Jvm, table: str, error: Exception) -> Exception:
     lines = list(causes(error))
     if any(map(_TOO_NEW.search, lines)):
         return UnsupportedError(
@@ -215,10 +217,10 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
             raise UnknownTableError(
                 f"{table}: no Iceberg table found; pass the identifier of a table in a catalog"
             ) from error
-        raise _refused(jvm, table, error) from error
+        raise _translate_error(jvm, table, error) from error
 
 
-def _absent(jvm: Jvm, table: str, parts: Parts | None) -> UnknownTableError:
+def _absent(jvm: Jvm, table: str, parts: NameParts | None) -> UnknownTableError:
     names = catalogs(jvm)
     if not names:
         return UnknownTableError(
@@ -229,7 +231,7 @@ def _absent(jvm: Jvm, table: str, parts: Parts | None) -> UnknownTableError:
             f"{table} is neither a path nor a name that Spark can read; quote the parts of the "
             "name in backticks, as in db.`my-table`"
         )
-    places = [spark_names.resolved(jvm.spark, parts), *((name, parts) for name in names)]
+    places = [spark_names.resolve(jvm.spark, parts), *((name, parts) for name in names)]
     for catalog, name in places:
         if catalog not in names or _is_empty(jvm, catalog) or not _is_view(jvm, catalog, name):
             continue
@@ -238,7 +240,7 @@ def _absent(jvm: Jvm, table: str, parts: Parts | None) -> UnknownTableError:
         )
     return UnknownTableError(
         f"{table}: table not found in the Iceberg catalogs of this session: "
-        f"{_described(jvm, names)}"
+        f"{_describe_catalogs(jvm, names)}"
     )
 
 
@@ -248,14 +250,14 @@ def _is_empty(jvm: Jvm, catalog: str) -> bool:
     )
 
 
-def _described(jvm: Jvm, names: Sequence[str]) -> str:
+def _describe_catalogs(jvm: Jvm, names: Sequence[str]) -> str:
     """Describe catalogs and their warehouses: the embedded one depends on the working folder."""
     warehouses = [jvm.spark.conf.get(f"spark.sql.catalog.{name}.warehouse", None) for name in names]
     pairs = zip(names, warehouses, strict=True)
     return ", ".join(name if folder is None else f"{name} ({folder})" for name, folder in pairs)
 
 
-def _is_view(jvm: Jvm, catalog: str, name: Parts) -> bool:
+def _is_view(jvm: Jvm, catalog: str, name: NameParts) -> bool:
     plugin = jvm.session.sessionState().catalogManager().catalog(catalog)
     try:
         return bool(plugin.viewExists(jvm.identifier(name)))
@@ -278,7 +280,7 @@ def ancestors(
         snapshot_id = snapshot.parentId()
 
 
-def news(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[JavaObject]:
+def find_newer(table: JavaObject, snapshot_id: int | None, since: int | None) -> list[JavaObject]:
     """Return a snapshot and all its ancestors that are newer than *since*.
 
     Raises:

@@ -28,11 +28,11 @@ def source(version: Version) -> Source | None:
         match = _VALUE.match(snapshot.summary().get(PROPERTY) or "")
         if match:
             names = "format", "id", "version", "columns"
-            return Source.restored(dict(zip(names, match.groups(), strict=True)))
+            return Source.from_dict(dict(zip(names, match.groups(), strict=True)))
     return None
 
 
-def rewritten(version: Version, since: int) -> list[tuple[int, int]]:
+def find_rewrites(version: Version, since: int) -> list[tuple[int, int]]:
     """Return the snapshots after *since* of operation ``replace``, each after its parent.
 
     They exchange files or metadata, and no rows. None if *since* is no ancestor.

@@ -43,11 +43,11 @@ def refuse(table: str, version: Version) -> None:
     Raises:
         UnsupportedError: The table has such a feature.
     """
-    for what, advice in _untested(version):
+    for what, advice in _find_untested(version):
         raise UnsupportedError(f"{table} has {what}, which zadapter was not tested with; {advice}")
 
 
-def _untested(version: Version) -> Iterator[tuple[str, str]]:
+def _find_untested(version: Version) -> Iterator[tuple[str, str]]:
     """Yield features that were not tested, each with what the user can do."""
     pinned, metadata = version.pinned, version.pinned.operations().current()
     number = int(metadata.formatVersion())

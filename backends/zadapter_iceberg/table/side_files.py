@@ -53,16 +53,16 @@ class Store:
         finally:
             stream.close()
 
-    def listed(self, folder: str) -> dict[str, int]:
+    def list_modification_times(self, folder: str) -> dict[str, int]:
         """Return when each file in a folder was modified, by name; none if it does not exist."""
-        files = _listed(self._io, f"{self._location}/{folder}/")
+        files = _list_infos(self._io, f"{self._location}/{folder}/")
         return {str(f.location()).rpartition("/")[2]: int(f.createdAtMillis()) for f in files}
 
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""
         self._io.deleteFile(f"{self._location}/{path}")
 
-    def staged(self, write: StagedWrite) -> list[StagedFile]:
+    def list_staged(self, write: StagedWrite) -> list[StagedFile]:
         """Return the files in the folder of a write."""
         return [
             StagedFile(
@@ -70,7 +70,7 @@ class Store:
                 size=int(file.size()),
                 modified=int(file.createdAtMillis()),
             )
-            for file in _listed(self._io, f"{data_folder(self._table, write)}/")
+            for file in _list_infos(self._io, f"{data_folder(self._table, write)}/")
         ]
 
     def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:  # noqa: ARG002 - all snapshots are asked
@@ -87,13 +87,13 @@ def remove_from(io: JavaObject, folder: str, kept: Collection[str]) -> None:
     if not kept:
         io.deletePrefix(folder)
         return
-    locations = [str(file.location()) for file in _listed(io, f"{folder}/")]
+    locations = [str(file.location()) for file in _list_infos(io, f"{folder}/")]
     for location in locations:
         if location.rpartition("/")[2] not in kept:
             io.deleteFile(location)
 
 
-def _listed(io: JavaObject, prefix: str) -> Iterator[JavaObject]:
+def _list_infos(io: JavaObject, prefix: str) -> Iterator[JavaObject]:
     """Yield the ``FileInfo`` of all files below *prefix*, which ends in a slash."""
     try:
         found = io.listPrefix(prefix).iterator()

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
-from zadapter.base.names import Parts, join, leaves
-from zadapter.base.printable import listed
+from zadapter.base.names import NameParts, join, leaves
+from zadapter.base.printable import abridge
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.scala import each
 from zadapter.table.spark_schema import arrow_schema
@@ -43,7 +43,7 @@ class Version:
     """Iceberg's ``Table`` with fixed metadata, which never refreshes."""
     snapshot_id: int | None
     """None: the table has no snapshot yet."""
-    columns: Mapping[Parts, Column] = field(repr=False)
+    columns: Mapping[NameParts, Column] = field(repr=False)
     fields: Sequence[Field] = field(repr=False)
     """Fields of the current partition spec."""
     creation: JavaObject = None
@@ -52,12 +52,12 @@ class Version:
     """Plan of the rewrite that this version is compared with, if any."""
 
     @property
-    def computed(self) -> list[Field]:
+    def computed_fields(self) -> list[Field]:
         """Partition fields that are not table columns."""
         return [spec_field for spec_field in self.fields if (spec_field.name,) not in self.columns]
 
     @property
-    def stored_types(self) -> dict[Parts, str]:
+    def stored_types(self) -> dict[NameParts, str]:
         """Types that Spark reads as another one, by column."""
         types = {parts: column.type for parts, column in self.columns.items()}
         return {parts: type_ for parts, type_ in types.items() if _AS_SPARK.match(type_)}
@@ -77,9 +77,9 @@ class Version:
     @cached_property
     def tasks(self) -> scan_tasks.Tasks:
         """The ``FileScanTask`` objects of the live data files."""
-        return scan_tasks.Tasks(self.jvm, self.pinned, self.snapshot_id, self.about)
+        return scan_tasks.Tasks(self.jvm, self.pinned, self.snapshot_id, self.estimated_files)
 
-    def late(self, paths: Iterable[str]) -> dict[str, JavaObject]:
+    def find_late_deletes(self, paths: Iterable[str]) -> dict[str, JavaObject]:
         """Return the equality deletes that were added since ``since``, by path.
 
         Args:
@@ -88,7 +88,7 @@ class Version:
         since = self.since
         if since is None or not self.has_deletes:
             return {}
-        tasks = self.tasks.with_deletes(self.tasks.of(paths))
+        tasks = self.tasks.with_deletes(self.tasks.find_tasks(paths))
         root = self.jvm.root
         of_specs = ((int(task.file().specId()), task.deletes()) for task in each(root, tasks))
         return {
@@ -100,7 +100,7 @@ class Version:
         }
 
     @property
-    def about(self) -> int:
+    def estimated_files(self) -> int:
         """About how many data files there are; 0: unknown, or none."""
         if self.snapshot_id is None:
             return 0
@@ -155,11 +155,11 @@ def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
     live = located.table
     live.refresh()
     head = live.snapshot(located.branch or "main")
-    version = of(jvm, located, None if head is None else int(head.snapshotId()))
+    version = read_version(jvm, located, None if head is None else int(head.snapshotId()))
     return replace(version, since=None if since is None else since.still)
 
 
-def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
+def read_version(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
     """Return a version of the loaded table, with its current schema and partition spec.
 
     Raises:
@@ -184,7 +184,7 @@ def of(jvm: Jvm, located: Located, snapshot_id: int | None) -> Version:
     )
 
 
-def _refuse_metadata(jvm: Jvm, table_columns: Mapping[Parts, Column]) -> None:
+def _refuse_metadata(jvm: Jvm, table_columns: Mapping[NameParts, Column]) -> None:
     is_metadata = jvm.iceberg.MetadataColumns.isMetadataColumn
     for name, *below in table_columns:
         if not below and name.startswith("_") and is_metadata(name):
@@ -194,7 +194,7 @@ def _refuse_metadata(jvm: Jvm, table_columns: Mapping[Parts, Column]) -> None:
             )
 
 
-def _refuse_twins(spec_fields: Sequence[Field], table_columns: Mapping[Parts, Column]) -> None:
+def _refuse_twins(spec_fields: Sequence[Field], table_columns: Mapping[NameParts, Column]) -> None:
     columns = {parts[0].lower(): parts[0] for parts in table_columns}
     for spec_field in spec_fields:
         twin = columns.get(spec_field.name.lower(), spec_field.name)
@@ -213,10 +213,10 @@ def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) 
         for key, value in properties.items():
             merged.put(key, value)
         metadata = metadata.replaceProperties(merged)
-    return pinned_to(jvm, table, metadata)
+    return pin_metadata(jvm, table, metadata)
 
 
-def pinned_to(jvm: Jvm, table: JavaObject, metadata: JavaObject) -> JavaObject:
+def pin_metadata(jvm: Jvm, table: JavaObject, metadata: JavaObject) -> JavaObject:
     """Return a copy of *table*, fixed to other metadata of it."""
     locations = jvm.iceberg.LocationProviders.locationsFor(
         metadata.location(), metadata.properties()
@@ -234,7 +234,7 @@ def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
     except Exception as error:
-        names = listed(list(_unreadable(jvm, iceberg_schema)))
+        names = abridge(list(_unreadable(jvm, iceberg_schema)))
         raise UnsupportedError(f"Spark cannot read column {names}: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
 
@@ -254,21 +254,23 @@ def partition_types(jvm: Jvm, version: Version) -> dict[str, pa.DataType]:
     return {spec_field.name: types.field(spec_field.name).type for spec_field in version.fields}
 
 
-def physical_names(jvm: Jvm, table_columns: Mapping[Parts, Column]) -> dict[Parts, Parts]:
+def physical_names(
+    jvm: Jvm, table_columns: Mapping[NameParts, Column]
+) -> dict[NameParts, NameParts]:
     """Return the name of each column in Parquet files, where Iceberg follows Avro's rules."""
     compatible = jvm.iceberg.avro.AvroSchemaUtil.makeCompatibleName
     names = {part: str(compatible(part)) for parts in table_columns for part in parts}
     return {parts: tuple(names[part] for part in parts) for parts in table_columns}
 
 
-def without_bounds(version: Version, table: pa.Schema) -> frozenset[Parts]:
+def without_bounds(version: Version, table: pa.Schema) -> frozenset[NameParts]:
     """Return the leaf columns of types without usable bounds."""
     types = {parts: version.columns[parts].type for parts, _ in leaves(table)}
     type_names = {parts: type_.partition("[")[0] for parts, type_ in types.items()}
     return frozenset(parts for parts, name in type_names.items() if name in WITHOUT_BOUNDS)
 
 
-def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[Parts]:
+def without_stats(jvm: Jvm, version: Version, table: pa.Schema) -> frozenset[NameParts]:
     """Return the leaf columns whose metrics mode stores no bounds."""
     config = jvm.iceberg.MetricsConfig.forTable(version.pinned)
     modes = {

@@ -1,12 +1,16 @@
-"""Definitions of Iceberg tables: columns, partitioning and properties."""
+"""Definitions of Iceberg tables: columns, partitioning and properties.
+
+Names of the same first word are the user's: Iceberg has ``commit.retry.num-retries``, and keeps
+``commit.sha``.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from zadapter.base.names import Parts, join
-from zadapter.base.printable import listed
+from zadapter.base.names import NameParts, join
+from zadapter.base.printable import abridge
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import (
     COMMENT,
@@ -17,29 +21,92 @@ from zadapter.table.spec import (
     Note,
     PartitionField,
     Status,
+    convert_types,
+    note_reserved,
     owner_of,
     plain,
-    reserved,
-    retyped,
-    stored,
+    storage_type,
     with_users_properties,
 )
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.key_types import AS_SPARK_READS, WIDENED
-from zadapter_iceberg.table.reserved_properties import is_reserved
 from zadapter_iceberg.table.snapshots import Version
 
 _COMMON = {
     "write.target-file-size-bytes": FILE_SIZE,
     "history.expire.max-snapshot-age-ms": RETENTION,
 }
+
 _CODEC = ("write.parquet.compression-codec", "zstd")
 """Property and value that Iceberg adds to every new table."""
+
 _METADATA_COLUMNS = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
 }  # fmt: skip
 """Metadata columns, whose names are reserved (the spec's "Reserved Field IDs")."""
+
+_NAMES = {
+    "format-version", "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id",
+    "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec",
+    "default-sort-order", "format", "sort-order", "identifier-fields", "identifier-fields.rely",
+    "commit.retry.num-retries", "commit.retry.min-wait-ms", "commit.retry.max-wait-ms",
+    "commit.retry.total-timeout-ms", "commit.status-check.num-retries",
+    "commit.status-check.min-wait-ms", "commit.status-check.max-wait-ms",
+    "commit.status-check.total-timeout-ms", "commit.manifest.target-size-bytes",
+    "commit.manifest.min-count-to-merge", "commit.manifest-merge.enabled",
+    "read.split.target-size", "read.split.metadata-target-size", "read.split.planning-lookback",
+    "read.split.open-file-cost", "read.split.adaptive-size.enabled",
+    "read.parquet.vectorization.enabled", "read.parquet.vectorization.batch-size",
+    "read.orc.vectorization.enabled", "read.orc.vectorization.batch-size",
+    "read.data-planning-mode", "read.delete-planning-mode", "write.format.default",
+    "write.delete.format.default", "write.target-file-size-bytes",
+    "write.delete.target-file-size-bytes", "write.distribution-mode",
+    "write.delete.distribution-mode", "write.update.distribution-mode",
+    "write.merge.distribution-mode", "write.delete.mode", "write.update.mode", "write.merge.mode",
+    "write.delete.isolation-level", "write.update.isolation-level", "write.merge.isolation-level",
+    "write.delete.granularity", "write.upsert.enabled", "write.wap.enabled",
+    "write.summary.partition-limit", "write.location-provider.impl", "write.folder-storage.path",
+    "write.data.path", "write.metadata.path", "write.object-storage.enabled",
+    "write.object-storage.partitioned-paths", "write.object-storage.path",
+    "write.metadata.compression-codec", "write.metadata.previous-versions-max",
+    "write.metadata.delete-after-commit.enabled", "write.metadata.metrics.default",
+    "write.metadata.metrics.max-inferred-column-defaults", "write.manifest.compression-codec",
+    "write.manifest.compression-level", "write.spark.fanout.enabled",
+    "write.spark.accept-any-schema", "write.spark.auto-schema-evolution.enabled",
+    "write.spark.advisory-partition-size-bytes", "write.parquet.bloom-filter-max-bytes",
+    "write.parquet.bloom-filter-adaptive-enabled", "write.parquet.shred-variants",
+    "write.parquet.variant-inference-buffer-size",
+    "write.parquet.row-group-size-track-uncompressed", "write.orc.bloom.filter.columns",
+    "write.orc.bloom.filter.fpp", "schema.name-mapping.default",
+    "compatibility.snapshot-id-inheritance.enabled", "engine.hive.enabled",
+    "engine.hive.lock-enabled", "gc.enabled", "history.expire.max-snapshot-age-ms",
+    "history.expire.min-snapshots-to-keep", "history.expire.max-ref-age-ms", "encryption.key-id",
+    "encryption.data-key-length",
+}  # fmt: skip
+"""Constants of Iceberg's ``TableProperties`` and ``SparkTable``."""
+
+_OF_FILES = {
+    "parquet.row-group-size-bytes", "parquet.page-size-bytes", "parquet.page-version",
+    "parquet.page-row-limit", "parquet.dict-size-bytes", "parquet.compression-codec",
+    "parquet.compression-level", "parquet.row-group-check-min-record-count",
+    "parquet.row-group-check-max-record-count", "avro.compression-codec",
+    "avro.compression-level", "orc.stripe-size-bytes", "orc.block-size-bytes",
+    "orc.vectorized.batch-size", "orc.compression-codec", "orc.compression-strategy",
+}  # fmt: skip
+"""Constants that begin with ``write.`` for data files, with ``write.delete.`` for deletes."""
+
+_OF_COLUMNS = (
+    *(
+        f"write.parquet.{each}.column."
+        for each in (
+            *("bloom-filter-fpp", "bloom-filter-ndv", "bloom-filter-enabled", "stats-enabled"),
+            "dict-encoding-enabled",
+        )
+    ),
+    "write.metadata.metrics.column.",
+)
+"""Prefixes that the name of a column follows."""
 
 
 def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
@@ -65,7 +132,7 @@ def define(jvm: Jvm, snapshot: Snapshot) -> Definition:
         properties={**custom, **common},
         comment=properties.get(COMMENT),
         whole=True,
-        renamed=_renamed(map(to_json, pinned.schemas().values())),
+        renamed=_find_reused_name(map(to_json, pinned.schemas().values())),
     ).with_items(*_type_notes(version), *_notes(pinned, str(to_json(pinned.schema())), properties))
 
 
@@ -82,20 +149,20 @@ def _type_notes(version: Version) -> Iterator[Note]:
 
 
 def _notes(pinned: JavaObject, schema: str, properties: Mapping[str, str]) -> Iterator[Note]:
-    yield from _lost(properties)
+    yield from _note_lost(properties)
     if not pinned.sortOrder().isUnsorted():
         yield Note("WRITE ORDERED BY", Status.LOST, "the layout determines the order of rows")
     if not pinned.schema().identifierFieldIds().isEmpty():
         yield Note("identifier fields", Status.LOST, "only Flink uses them")
     refs = sorted(name for name in dict(pinned.refs()) if name != "main")
     if refs:
-        yield Note(f"branches and tags {listed(refs)}", Status.LOST, "one version is migrated")
+        yield Note(f"branches and tags {abridge(refs)}", Status.LOST, "one version is migrated")
     if "-default" in schema:
         yield Note("column defaults", Status.LOST, "existing rows keep their values")
     yield Note("field ids", Status.TRANSLATED, "columns are resolved by name")
 
 
-def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
+def _note_lost(properties: Mapping[str, str]) -> Iterator[Note]:
     for key, value in sorted(properties.items()):
         # Spark states an owner, and Iceberg a codec and a format version, for every table
         by_all = key in {*OWN, COMMENT, "owner", "format-version"} or (key, value) == _CODEC
@@ -104,7 +171,7 @@ def _lost(properties: Mapping[str, str]) -> Iterator[Note]:
         if is_reserved(key):
             yield Note(f"property {key}", Status.LOST, "only Iceberg interprets it")
         elif other := owner_of(key):
-            yield reserved(key, other)
+            yield note_reserved(key, other)
 
 
 def owner(key: str) -> str | None:
@@ -112,12 +179,12 @@ def owner(key: str) -> str | None:
     return "Iceberg" if is_reserved(key) else owner_of(key)
 
 
-def _renamed(schemas: Iterable[str]) -> str | None:
+def _find_reused_name(schemas: Iterable[str]) -> str | None:
     """Return why names do not identify columns in files, or None if they do."""
-    names: dict[int, Parts] = {}
-    ids: dict[Parts, int] = {}
+    names: dict[int, NameParts] = {}
+    ids: dict[NameParts, int] = {}
     for schema in schemas:
-        for parts, number in _numbered(json.loads(schema), ()):
+        for parts, number in _list_field_ids(json.loads(schema), ()):
             if names.setdefault(number, parts) != parts:
                 return f"{join(names[number])} and {join(parts)} are names of the same column"
             if ids.setdefault(parts, number) != number:
@@ -125,7 +192,7 @@ def _renamed(schemas: Iterable[str]) -> str | None:
     return None
 
 
-def _numbered(type_: Any, parent: Parts) -> Iterator[tuple[Parts, int]]:
+def _list_field_ids(type_: Any, parent: NameParts) -> Iterator[tuple[NameParts, int]]:
     """Yield the name and id of each field of a type in the spec's JSON (Appendix C)."""
     if isinstance(type_, str):
         return
@@ -137,12 +204,12 @@ def _numbered(type_: Any, parent: Parts) -> Iterator[tuple[Parts, int]]:
     ]
     for name, number, child in fields:
         yield (*parent, name), number
-        yield from _numbered(child, (*parent, name))
+        yield from _list_field_ids(child, (*parent, name))
 
 
-def accept(definition: Definition) -> Definition:
+def adapt_definition(definition: Definition) -> Definition:
     """Adapt *definition* to what an Iceberg table supports, with a note on each change."""
-    accepted = retyped(definition, _type)
+    accepted = convert_types(definition, _type)
     accepted = with_users_properties(accepted, owner)
     properties = {
         next((own for own, common in _COMMON.items() if common == key), key): value
@@ -157,4 +224,15 @@ def accept(definition: Definition) -> Definition:
 
 
 def _type(type_: str) -> str | None:
-    return WIDENED.get(type_) or stored(type_)
+    return WIDENED.get(type_) or storage_type(type_)
+
+
+def is_reserved(key: str) -> bool:
+    """Return whether Iceberg would interpret a property with this name."""
+    of_file = key.removeprefix("write.").removeprefix("delete.")
+    return (
+        key in _NAMES
+        or key == COMMENT
+        or (key.startswith("write.") and of_file in _OF_FILES)
+        or key.startswith(_OF_COLUMNS)
+    )

@@ -15,8 +15,7 @@ from typing import Any
 
 from zadapter.errors import CorruptLogError, UnsupportedError
 from zadapter.table.snapshot import Source
-from zadapter_parquet.format.legacy_names import successor
-from zadapter_parquet.format.paths import checked
+from zadapter_parquet.format.paths import check_path, successor
 
 FORMAT = 2
 """Current format version. Entries of a newer one raise an error."""
@@ -32,7 +31,7 @@ _COUNT_LIMIT = 1 << 63
 """Exclusive upper limit of counts."""
 
 
-class Operation(str, Enum):
+class LogOperation(str, Enum):
     """Operation that created a version."""
 
     REGISTER = "register"
@@ -50,7 +49,7 @@ class Operation(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class StatsPart:
     """Part of the stats table: an immutable Parquet file."""
 
     path: str
@@ -68,7 +67,7 @@ class Entry:
     """SHA-256 of the previous entry, in hexadecimal; empty for version 0."""
     transaction: str
     """Id of the commit, unique among entries."""
-    operation: Operation
+    operation: LogOperation
     read_version: int
     """Version that the commit is based on."""
     timestamp: int
@@ -78,7 +77,7 @@ class Entry:
     schema: str
     """All columns as Spark's schema JSON."""
     partition: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[StatsPart, ...]
     """Parts of the stats table; each live file is in one of them."""
     files: int
     size: int
@@ -94,7 +93,7 @@ class Entry:
     """Migrated table and its last loaded version."""
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Properties and comment of the migrated table."""
-    moves: Part | None = None
+    moves: StatsPart | None = None
     """List of files that are being moved (``moving``); None: all files are in place."""
     visible: int = 0
     """Version whose visible files are the only ones that the folder may hold."""
@@ -110,7 +109,7 @@ def encode(entry: Entry) -> bytes:
     values["parts"] = [asdict(part) for part in entry.parts]
     values["summary"] = dict(entry.summary)
     values["properties"] = dict(entry.properties)
-    values["source"] = None if entry.source is None else entry.source.stored()
+    values["source"] = None if entry.source is None else entry.source.to_dict()
     values["moves"] = None if entry.moves is None else asdict(entry.moves)
     body = json.dumps({**values, "format": FORMAT}, sort_keys=True, separators=(",", ":"))
     return f'{body}\n{{"end":"{digest(body.encode())}"}}\n'.encode()
@@ -150,7 +149,7 @@ def decode(data: bytes, version: int) -> Entry:
 def _entry(values: dict[str, Any]) -> Entry:
     parts = tuple(map(_part, values["parts"]))
     if values["folder"] is not None:
-        checked(values["folder"])
+        check_path(values["folder"])
     values = {"moves": None, "visible": 0} | values
     _check_counts(values, ("version", "timestamp", "files", "size", "rows", "oldest", "visible"))
     texts = {name: values[name] for name in ("previous", "transaction", "table", "schema")}
@@ -158,21 +157,21 @@ def _entry(values: dict[str, Any]) -> Entry:
     return Entry(
         **values
         | {
-            "operation": Operation(values["operation"]),
+            "operation": LogOperation(values["operation"]),
             "partition": tuple(values["partition"]),
             "parts": parts,
             "summary": MappingProxyType(values["summary"]),
             "properties": MappingProxyType(values.get("properties", {})),
-            "source": Source.restored(values["source"]) if values.get("source") else None,
+            "source": Source.from_dict(values["source"]) if values.get("source") else None,
             "moves": None if values["moves"] is None else _part(values["moves"]),
         }
     )
 
 
-def _part(values: dict[str, Any]) -> Part:
-    part = Part(**values)
+def _part(values: dict[str, Any]) -> StatsPart:
+    part = StatsPart(**values)
     _check_counts(values, ("files", "size"))
-    return replace(part, path=successor(checked(part.path)))
+    return replace(part, path=successor(check_path(part.path)))
 
 
 def _check_counts(values: Mapping[str, Any], names: Iterable[str]) -> None:

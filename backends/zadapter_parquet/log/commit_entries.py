@@ -8,22 +8,22 @@ from typing import Any
 import pyarrow as pa
 
 from zadapter.table.file_stats import total
-from zadapter_parquet.format.entries import FORMAT, Entry, Operation
+from zadapter_parquet.format.entries import FORMAT, Entry, LogOperation
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
 
 
-def first(files: Files, entry: Entry, table: pa.Table) -> Entry:
+def write_first(files: Files, entry: Entry, table: pa.Table) -> Entry:
     """Write the stats of version 0, and return its entry."""
     guard_files.note(files)
     summary = {"files_added": table.num_rows, "rows_added": total(table, "rows")}
     return replace(
         entry,
         version=0,
-        timestamp=now(),
-        parts=stats_table.rewritten(files, (), set(), table),
+        timestamp=current_time(),
+        parts=stats_table.rewrite_parts(files, (), set(), table),
         summary=summary,
     )
 
@@ -33,14 +33,14 @@ def is_whole(base: Entry, removed: Sequence[pa.Table]) -> bool:
     return bool(sum(files.num_rows for files in removed) == base.files)
 
 
-def exchanged(
+def write_exchange(
     files: Files, base: Entry, removed: Sequence[pa.Table], added: Sequence[pa.Table]
 ) -> dict[str, Any]:
     """Write the stats of a version that replaces files, and return the fields of its entry."""
     removed_files, added_files = pa.concat_tables(removed), pa.concat_tables(added)
     paths = set(removed_files["path"].to_pylist())
     return {
-        "parts": stats_table.rewritten(files, base.parts, paths, added_files),
+        "parts": stats_table.rewrite_parts(files, base.parts, paths, added_files),
         "files": base.files - removed_files.num_rows + added_files.num_rows,
         "size": base.size - total(removed_files, "size") + total(added_files, "size"),
         "rows": base.rows - total(removed_files, "rows") + total(added_files, "rows"),
@@ -53,14 +53,16 @@ def exchanged(
     }
 
 
-def following(log: Log, base: Entry, operation: Operation, **fields: Any) -> Entry:
+def build_next(log: Log, base: Entry, operation: LogOperation, **fields: Any) -> Entry:
     """Return an entry for the version after *base*, with *fields* replaced."""
     fields = {"folder": None, "summary": {}} | fields
-    entry = replace(base, read_version=base.version, operation=operation, timestamp=now(), **fields)
-    return placed(log, base, entry)
+    entry = replace(
+        base, read_version=base.version, operation=operation, timestamp=current_time(), **fields
+    )
+    return number_entry(log, base, entry)
 
 
-def placed(log: Log, base: Entry, entry: Entry) -> Entry:
+def number_entry(log: Log, base: Entry, entry: Entry) -> Entry:
     """Return *entry* with the version, hash and timestamp that follow *base*."""
     return replace(
         entry,
@@ -72,6 +74,6 @@ def placed(log: Log, base: Entry, entry: Entry) -> Entry:
     )
 
 
-def now() -> int:
+def current_time() -> int:
     """Return the current time in milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000

@@ -12,7 +12,7 @@ from zadapter.errors import (
     UnknownOutcomeError,
     UnknownTableError,
 )
-from zadapter_parquet.format.entries import Entry, Operation, decode, digest, encode
+from zadapter_parquet.format.entries import Entry, LogOperation, decode, digest, encode
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store.contract import Outcome, Store
 
@@ -64,7 +64,7 @@ class Log:
                 f"{self._table} has no log of zadapter; the first write creates it, for example "
                 "zadapter.optimize()"
             )
-        if newest.operation is Operation.DROP:
+        if newest.operation is LogOperation.DROP:
             raise UnknownTableError(
                 f"{self._table} was dropped, since its migration could not be verified; migrate "
                 f"again, or delete {HIDDEN}/ if no writer is active"
@@ -77,7 +77,7 @@ class Log:
         Raises:
             CorruptLogError: The entry is damaged, or does not follow the previous one.
         """
-        low = self._hinted()
+        low = self._read_hint()
         if not self._has(low):
             if not self.exists():
                 return None
@@ -113,7 +113,7 @@ class Log:
             raise UnknownTableError(
                 f"{self._table}: version {version} not found; zadapter.history() lists all versions"
             )
-        entry = self._decoded(data, version)
+        entry = self._decode(data, version)
         previous = self._store.read(path_of(version - 1)) if version else b""
         if version and (previous is None or digest(previous) != entry.previous):
             raise CorruptLogError(
@@ -135,15 +135,15 @@ class Log:
             )
         return data is not None and decode(data, entry.version) == entry
 
-    def between(self, after: int, until: int) -> Iterator[Entry]:
+    def entries_between(self, after: int, until: int) -> Iterator[Entry]:
         """Yield the entries after version *after*, up to and including *until*.
 
         Raises:
             CorruptLogError: An entry is missing or damaged.
         """
-        return map(self._required_entry, range(after + 1, until + 1))
+        return map(self._require_entry, range(after + 1, until + 1))
 
-    def _required_entry(self, version: int) -> Entry:
+    def _require_entry(self, version: int) -> Entry:
         try:
             return self.entry(version)
         except UnknownTableError as error:
@@ -191,7 +191,7 @@ class Log:
             # a request was sent, so this error does not prove a failure
             raise UnknownOutcomeError(self._table, entry.transaction) from error
 
-    def claimed(self, entry: Entry) -> bool:
+    def try_claim(self, entry: Entry) -> bool:
         """Commit *entry*, and return False if another writer created the version.
 
         Raises:
@@ -215,7 +215,7 @@ class Log:
             stored = self._store.read(path)
             if stored is not None:
                 # an earlier attempt may have succeeded after its request failed
-                if self._decoded(stored, entry.version).transaction == entry.transaction:
+                if self._decode(stored, entry.version).transaction == entry.transaction:
                     return None
                 raise ConflictError(
                     f"{self._table} was changed by another writer: version {entry.version} exists; "
@@ -227,7 +227,7 @@ class Log:
             outcome = self._store.create(path, data)
         raise UnknownOutcomeError(self._table, entry.transaction)
 
-    def _decoded(self, data: bytes, version: int) -> Entry:
+    def _decode(self, data: bytes, version: int) -> Entry:
         try:
             return decode(data, version)
         except CorruptLogError as error:
@@ -236,7 +236,7 @@ class Log:
     def _has(self, version: int) -> bool:
         return self._store.has(path_of(version))
 
-    def _hinted(self) -> int:
+    def _read_hint(self) -> int:
         """Return the version to start searching at; callers check that it exists."""
         with suppress(CorruptLogError, OSError):
             hint = self._store.read(HINT) or b""

@@ -13,14 +13,14 @@ from zadapter.layout.store import Layouts
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spark_schema import arrow_schema
-from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, LogOperation, digest
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.contract import Files
 from zadapter_parquet.store.partition_folders import PartitionFolders, folders_of
 
-_REWRITES = {Operation.OPTIMIZE, Operation.MOVE, Operation.PUBLISH}
+_REWRITES = {LogOperation.OPTIMIZE, LogOperation.MOVE, LogOperation.PUBLISH}
 """Operations that change no row."""
 
 
@@ -93,7 +93,7 @@ def snapshot(
         source=lambda: entry.source,
         rewritten=lambda since: [
             (found.version - 1, found.version)
-            for found in Log(files, table).between(since, entry.version)
+            for found in Log(files, table).entries_between(since, entry.version)
             if found.operation in _REWRITES
         ],
         handle=handle,
@@ -121,6 +121,6 @@ def with_partition(
     arrays = [hive_names.values(paths, name, type_) for name, type_ in partition.items()]
     field = file_stats.schema({}, partition).field("partition")
     values = file_stats.structs(arrays, field.type, files.num_rows)
-    files = file_stats.replaced(files, field, values)
+    files = file_stats.replace_column(files, field, values)
     layouts = pa.array([layout] * files.num_rows, pa.string())
     return files.set_column(files.schema.get_field_index("layout"), "layout", layouts)

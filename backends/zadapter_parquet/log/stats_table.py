@@ -28,13 +28,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from zadapter.base.key_types import is_text
-from zadapter.base.names import Parts, join
+from zadapter.base.names import NameParts, join
 from zadapter.errors import CorruptLogError
 from zadapter.table import file_stats
 from zadapter.table.file_stats import column_type, schema
-from zadapter_parquet.format.entries import Part
-from zadapter_parquet.format.legacy_names import former, successors
-from zadapter_parquet.format.paths import HIDDEN, checked
+from zadapter_parquet.format.entries import StatsPart
+from zadapter_parquet.format.paths import HIDDEN, check_path, former, successors
 from zadapter_parquet.store.contract import Files
 
 FOLDER = f"{HIDDEN}/stats"
@@ -43,7 +42,7 @@ FILES_A_PART = 50_000
 
 _PLAIN = ("path", "size", "rows", "layout")
 _SUSPICIOUS = r"[%\\\x00]|(^|/)\.{0,2}(/|$)"
-"""Pattern of paths that :func:`zadapter_parquet.format.paths.checked` has to check."""
+"""Pattern of paths that :func:`zadapter_parquet.format.paths.check_path` has to check."""
 _SUFFIXES = {
     "min": "minValue",
     "max": "maxValue",
@@ -66,20 +65,20 @@ def flat(files: pa.Table) -> pa.Table:
 
 def load(
     store: Files,
-    parts: Iterable[Part],
-    columns: Mapping[Parts, pa.DataType],
+    parts: Iterable[StatsPart],
+    columns: Mapping[NameParts, pa.DataType],
     partition: Mapping[str, pa.DataType],
 ) -> pa.Table:
     """Return the file table of *parts*; only the stats of *columns* are read."""
     file_schema = schema(columns, partition)
     tables = (_load(store, part, columns, partition, file_schema) for part in parts)
-    return file_stats.joined(chain([file_schema.empty_table()], tables))
+    return file_stats.concat_files(chain([file_schema.empty_table()], tables))
 
 
 def _load(
     store: Files,
-    part: Part,
-    columns: Mapping[Parts, pa.DataType],
+    part: StatsPart,
+    columns: Mapping[NameParts, pa.DataType],
     partition: Mapping[str, pa.DataType],
     file_schema: pa.Schema,
 ) -> pa.Table:
@@ -109,7 +108,7 @@ def _load(
 
 
 def read(
-    store: Files, part: Part, required: Sequence[str] | None, optional: Sequence[str] = ()
+    store: Files, part: StatsPart, required: Sequence[str] | None, optional: Sequence[str] = ()
 ) -> pa.Table:
     """Read columns of a part.
 
@@ -125,7 +124,7 @@ def read(
     """
     try:
         with (
-            _opened(store, part.path) as file,
+            _open_part(store, part.path) as file,
             pq.ParquetFile(file, page_checksum_verification=True) as reader,
         ):
             present = set(reader.schema_arrow.names)
@@ -148,23 +147,23 @@ def read(
     return table.set_column(table.column_names.index("path"), "path", paths)
 
 
-def _opened(store: Files, path: str) -> pa.NativeFile:
+def _open_part(store: Files, path: str) -> pa.NativeFile:
     """Open a part by its current or former name: another writer may be renaming it."""
     with suppress(FileNotFoundError):
-        return store.opened(path)
+        return store.open_file(path)
     with suppress(FileNotFoundError):
-        return store.opened(former(path))
-    return store.opened(path)
+        return store.open_file(former(path))
+    return store.open_file(path)
 
 
-def _corrupt(store: Files, part: Part, problem: str) -> CorruptLogError:
+def _corrupt(store: Files, part: StatsPart, problem: str) -> CorruptLogError:
     return CorruptLogError(
         f"the stats file {store.location(part.path)} {problem}; restore it from a backup. Nothing "
         "was changed"
     )
 
 
-def _check_paths(store: Files, part: Part, paths: pa.ChunkedArray) -> None:
+def _check_paths(store: Files, part: StatsPart, paths: pa.ChunkedArray) -> None:
     """Check that paths stay within the table.
 
     Raises:
@@ -173,7 +172,7 @@ def _check_paths(store: Files, part: Part, paths: pa.ChunkedArray) -> None:
     if paths.null_count or not is_text(paths.type):
         raise _corrupt(store, part, "has no path for a file")
     for path in paths.filter(pc.match_substring_regex(paths, _SUSPICIOUS)).to_pylist():
-        checked(path)
+        check_path(path)
 
 
 def _structs(children: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.StructArray:
@@ -185,9 +184,9 @@ def _structs(children: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.Stru
     return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
-def rewritten(
-    store: Files, parts: Sequence[Part], removed: set[str], added: pa.Table
-) -> tuple[Part, ...]:
+def rewrite_parts(
+    store: Files, parts: Sequence[StatsPart], removed: set[str], added: pa.Table
+) -> tuple[StatsPart, ...]:
     """Write the changed parts, and return all parts of the new version.
 
     Parts that are less than half full are merged.
@@ -198,7 +197,7 @@ def rewritten(
         removed: Paths of removed files; each is in one of *parts*.
         added: File table of added files.
     """
-    kept: list[Part] = []
+    kept: list[StatsPart] = []
     tables = [flat(added)] if added.num_rows else []
     removed_paths = pa.array(sorted(removed), pa.string())
     for part in parts:
@@ -212,10 +211,10 @@ def rewritten(
         remaining = read(store, part, None).filter(stays)
         if remaining.num_rows:
             tables.append(remaining)
-    return (*kept, *_written(store, tables))
+    return (*kept, *_write_parts(store, tables))
 
 
-def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
+def _write_parts(store: Files, tables: Sequence[pa.Table]) -> list[StatsPart]:
     """Write *tables* as parts of about equal size."""
     if not tables:
         return []
@@ -225,9 +224,11 @@ def _written(store: Files, tables: Sequence[pa.Table]) -> list[Part]:
     return [write(store, merged.slice(low, high - low)) for low, high in pairwise(cuts)]
 
 
-def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tuple[Part, ...]:
+def rename_files(
+    store: Files, parts: Sequence[StatsPart], names: Mapping[str, str]
+) -> tuple[StatsPart, ...]:
     """Rewrite the parts that list renamed files; *names* maps old to new paths."""
-    kept: list[Part] = []
+    kept: list[StatsPart] = []
     for part in parts:
         table = read(store, part, None)
         paths = table["path"].to_pylist()
@@ -240,14 +241,14 @@ def renamed(store: Files, parts: Sequence[Part], names: Mapping[str, str]) -> tu
     return tuple(kept)
 
 
-def write(store: Files, table: pa.Table) -> Part:
+def write(store: Files, table: pa.Table) -> StatsPart:
     """Write a part under a unique name."""
     for path in table["path"].to_pylist():
-        checked(path)
+        check_path(path)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     # names are never reused, since vacuum may be about to delete an old part
     path = f"{FOLDER}/{uuid4().hex}.stats"
     store.write(path, data)
-    return Part(path=path, files=table.num_rows, size=len(data))
+    return StatsPart(path=path, files=table.num_rows, size=len(data))

@@ -12,7 +12,7 @@ from zadapter_parquet.log.snapshot import Version, snapshot
 from zadapter_parquet.operations import external_changes, publishing, registration, vacuuming
 from zadapter_parquet.store import catalog_tables
 from zadapter_parquet.store.catalog_tables import CatalogTable
-from zadapter_parquet.store.open import opened
+from zadapter_parquet.store.open import open_files
 
 
 def current(spark: SparkSession, table: str) -> Snapshot:
@@ -25,16 +25,16 @@ def current(spark: SparkSession, table: str) -> Snapshot:
         CorruptLogError: The log is damaged.
         ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
-    listed_as = catalog_tables.named(spark, table)
-    files = opened(spark, table)
+    listed_as = catalog_tables.find_table(spark, table)
+    files = open_files(spark, table)
     if listed_as is not None:
-        catalog_tables.check_partitions(spark, listed_as, files.listed())
+        catalog_tables.check_partitions(spark, listed_as, files.list_files())
     log = Log(files, table)
     if log.exists():
-        version = Version(entry=external_changes.looked_at(log, files, table))
+        version = Version(entry=external_changes.check_folder(log, files, table))
     else:
-        owner = listed_as or catalog_tables.at(spark, files.uri)
-        version = registration.found(spark, files, table, owner)
+        owner = listed_as or catalog_tables.find_table_at(spark, files.uri)
+        version = registration.read_folder(spark, files, table, owner)
     found = snapshot(table, files, version)
     if listed_as is None:
         return found
@@ -68,10 +68,10 @@ def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Published:
     Raises:
         EngineError: The folder was published, but the catalog was not refreshed.
     """
-    listed_as = catalog_tables.named(spark, table)
-    files = opened(spark, table)
+    listed_as = catalog_tables.find_table(spark, table)
+    files = open_files(spark, table)
     if listed_as is not None:
-        catalog_tables.check_partitions(spark, listed_as, files.listed())
+        catalog_tables.check_partitions(spark, listed_as, files.list_files())
     publication = publishing.publish(files, table, dry_run=dry_run)
     if listed_as is not None and not dry_run:
         try:
@@ -88,6 +88,6 @@ def vacuum(spark: SparkSession, table: str, older_than: timedelta, *, dry_run: b
     Raises:
         UnsupportedError: Readers of the catalog see some of the files.
     """
-    keep_visible = catalog_tables.named(spark, table) is not None
-    files = opened(spark, table)
+    keep_visible = catalog_tables.find_table(spark, table) is not None
+    files = open_files(spark, table)
     return vacuuming.vacuum(files, table, older_than, dry_run=dry_run, keep_visible=keep_visible)

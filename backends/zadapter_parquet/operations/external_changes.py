@@ -8,19 +8,19 @@ import pyarrow.compute as pc
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.locations import map_files
 from zadapter.errors import ConflictError, ForeignChangeError, VersionExpiredError
-from zadapter_parquet.format.entries import Entry, Operation, Part
+from zadapter_parquet.format.entries import Entry, LogOperation, StatsPart
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log, path_of
-from zadapter_parquet.operations.move_plan import has, pending, places
+from zadapter_parquet.operations.moving import current_paths, has_file, pending
 from zadapter_parquet.store import hive_names
-from zadapter_parquet.store.contract import Files, Found
+from zadapter_parquet.store.contract import Files, ListedFile
 from zadapter_parquet.store.guard_files import stands_for
 
 RESTORE = "restore them, or call zadapter.restore() with a version without them"
 
 
-def looked_at(log: Log, files: Files, table: str) -> Entry:
+def check_folder(log: Log, files: Files, table: str) -> Entry:
     """Return the current version after checking the folder's visible files.
 
     Raises:
@@ -54,12 +54,12 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
         ForeignChangeError: Files were added or changed, or live files were removed.
     """
     # a migrated table starts with hidden files only
-    parts = () if original.operation is Operation.MIGRATE else original.parts
+    parts = () if original.operation is LogOperation.MIGRATE else original.parts
     moving = pending(files, head)
     moved = {p: size for p, size in moving.sizes.items() if not p.startswith(f"{HIDDEN}/")}
     expected = _visible(files, parts) | moved
-    listed = {file.path: file for file in files.listed()}
-    visible = [path for path in listed if not hive_names.hidden(path) and not stands_for(path)]
+    listed = {file.path: file for file in files.list_files()}
+    visible = [path for path in listed if not hive_names.is_hidden(path) and not stands_for(path)]
     actual = {path: listed[path].size for path in visible if listed[path].size or path in expected}
     if added := sorted(actual.keys() - expected):
         advice = "move them out of the folder, and append their rows with zadapter.append()"
@@ -70,11 +70,11 @@ def check_visible(files: Files, table: str, original: Entry, head: Entry) -> Non
     moving_paths = {new for new, old in moving.names.items() if old in listed}
     absent = sorted((live.keys() & expected.keys()) - actual.keys() - moving_paths)
     # the listing may have missed a file that moved meanwhile, at both places
-    if missing := [path for path in absent if not has(files, moving, path)]:
+    if missing := [path for path in absent if not has_file(files, moving, path)]:
         raise ForeignChangeError(table, "removed", missing, RESTORE)
 
 
-def _visible(files: Files, parts: Iterable[Part]) -> dict[str, int]:
+def _visible(files: Files, parts: Iterable[StatsPart]) -> dict[str, int]:
     """Return the visible files in some parts of the stats table, with their bytes."""
     found = dict[str, int]()
     for part in parts:
@@ -97,9 +97,9 @@ def check_live(files: Files, table: str, head: Entry, live: pa.Table) -> None:
         ForeignChangeError: A file is missing or has another size.
     """
     paths, sizes = live["path"].to_pylist(), live["size"].to_pylist()
-    actual_sizes = list(map_files(files.size, places(files, head, paths), files.uri))
+    actual_sizes = list(map_files(files.size, current_paths(files, head, paths), files.uri))
     if None in actual_sizes:  # a file may have moved between the lookups
-        actual_sizes = list(map_files(files.size, places(files, head, paths), files.uri))
+        actual_sizes = list(map_files(files.size, current_paths(files, head, paths), files.uri))
     compared = list(zip(paths, sizes, actual_sizes, strict=True))
     if missing := [path for path, _, actual in compared if actual is None]:
         raise ForeignChangeError(table, "removed", missing, RESTORE)
@@ -131,7 +131,7 @@ def check_readable(files: Files, table: str, version: int, head: Entry, live: pa
 
 
 def check_old(
-    log: Log, table: str, head: Entry, listed: Iterable[Found], paths: Iterable[str]
+    log: Log, table: str, head: Entry, listed: Iterable[ListedFile], paths: Iterable[str]
 ) -> None:
     """Check that visible files are not newer than their log entry.
 
@@ -146,13 +146,13 @@ def check_old(
         ForeignChangeError: A file is newer, so another program may have written it.
     """
     modified = {file.path: file.modified for file in listed}
-    until = known_until(log, head, modified)
+    until = find_recording_time(log, head, modified)
     if newer := sorted(path for path in paths if modified.get(path, 0) > until):
         advice = "delete them if no other program wrote them, as in a copy of the table"
         raise ForeignChangeError(table, "changed", newer, advice)
 
 
-def known_until(log: Log, head: Entry, modified: Mapping[str, int]) -> int:
+def find_recording_time(log: Log, head: Entry, modified: Mapping[str, int]) -> int:
     """Return when the visible files were recorded in the log, in microseconds since 1970.
 
     Args:

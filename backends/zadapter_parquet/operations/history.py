@@ -14,7 +14,7 @@ from zadapter.errors import (
 )
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Commit
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, LogOperation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version
@@ -71,7 +71,7 @@ def older(files: Files, version: Version, table: str, time: datetime) -> pa.Chun
 
 def history(log: Log) -> list[Commit]:
     """Return the commits of all versions, newest first, after verifying the chain of entries."""
-    return [*map(_commit, reversed(list(log.between(-1, log.head().version))))]
+    return [*map(_commit, reversed(list(log.entries_between(-1, log.head().version))))]
 
 
 def _commit(entry: Entry) -> Commit:
@@ -104,15 +104,15 @@ def restore(files: Files, table: str, version: int) -> Commit:
             if log.head().version == head.version:
                 raise
             continue
-        entry = commit_entries.following(
+        entry = commit_entries.build_next(
             log,
             head,
-            Operation.RESTORE,
+            LogOperation.RESTORE,
             transaction=uuid4().hex,
             **{name: getattr(target, name) for name in _CONTENT_FIELDS},
             summary=_difference(old, now),
         )
-        if log.claimed(entry):
+        if log.try_claim(entry):
             return _commit(entry)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.key_types import is_key
-from zadapter.base.names import Parts, leaves
+from zadapter.base.names import NameParts, leaves
 from zadapter.errors import (
     ConflictError,
     ReplacedTableError,
@@ -26,16 +26,16 @@ from zadapter.table.spec import (
     Note,
     PartitionField,
     Status,
-    in_folders,
+    adapt_to_folders,
+    convert_types,
     optional,
     owner_of,
     plain,
-    retyped,
-    stored,
+    storage_type,
     with_users_properties,
     without_partition,
 )
-from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, LogOperation
 from zadapter_parquet.format.paths import DATA, HIDDEN
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
@@ -58,9 +58,9 @@ def define(snapshot: Snapshot) -> Definition:
     )
 
 
-def accept(definition: Definition) -> Definition:
+def adapt_definition(definition: Definition) -> Definition:
     """Adapt *definition* to what plain Parquet files support, with a note on each change."""
-    accepted = with_users_properties(retyped(definition, stored), _owner)
+    accepted = with_users_properties(convert_types(definition, storage_type), _owner)
     columns = tuple(
         column | {"nullable": True, "type": optional(column["type"], deep=True)}
         for column in accepted.columns
@@ -73,7 +73,7 @@ def accept(definition: Definition) -> Definition:
     if twins:
         detail = "another column differs only in case, which Parquet readers may ignore"
         accepted = accepted.with_items(Note(f"column {twins[0]}", Status.REFUSED, detail))
-    types: dict[Parts, Any] = {(column["name"],): column["type"] for column in columns}
+    types: dict[NameParts, Any] = {(column["name"],): column["type"] for column in columns}
     kept = {
         field.name
         for field in accepted.partition
@@ -81,7 +81,7 @@ def accept(definition: Definition) -> Definition:
     }
     dropped = {field.name for field in accepted.partition} - kept
     reason = "folder names cannot represent its values; min and max of its column still prune files"
-    return in_folders(without_partition(replace(accepted, columns=columns), dropped, reason))
+    return adapt_to_folders(without_partition(replace(accepted, columns=columns), dropped, reason))
 
 
 def _owner(key: str) -> str | None:
@@ -97,7 +97,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
     """
     if _is_table(Log(files, table).newest()):
         raise UsageError(f"{table} already exists; pass another target")
-    others = (f.path for f in files.listed() if not f.path.startswith(f"{HIDDEN}/"))
+    others = (f.path for f in files.list_files() if not f.path.startswith(f"{HIDDEN}/"))
     visible = next((path for path in others if not guard_files.stands_for(path)), None)
     if visible is not None:
         raise UsageError(f"{table} contains {visible}; pass an empty or new folder")
@@ -106,7 +106,7 @@ def pending(table: str, files: Files, definition: Definition, source: Source) ->
         version=UNREGISTERED,
         previous="",
         transaction="",
-        operation=Operation.MIGRATE,
+        operation=LogOperation.MIGRATE,
         read_version=UNREGISTERED,
         timestamp=0,
         table=uuid4().hex,
@@ -140,7 +140,7 @@ def load(change: Change) -> int:
         if base.handle.version.entry.version == UNREGISTERED:
             entry, guards = _beginning(log, change, files)
         else:
-            entry, guards = _following(log, change, files), []
+            entry, guards = _build_next(log, change, files), []
     try:
         log.claim(entry)
     except ConflictError:
@@ -165,7 +165,7 @@ def _sync(change: Change, files: pa.Table) -> None:
         raise StaleRewriteError(change.base.table, sorted(folders)) from error
 
 
-def _following(log: Log, change: Change, files: pa.Table) -> Entry:
+def _build_next(log: Log, change: Change, files: pa.Table) -> Entry:
     """Return the entry that adds files to an existing table.
 
     Raises:
@@ -175,11 +175,11 @@ def _following(log: Log, change: Change, files: pa.Table) -> Entry:
     store: Files = base.handle.files
     if not log.has(base.handle.version.entry):
         raise ReplacedTableError(table)
-    current = moving.settled(log, store, table, base.handle.version.entry)
-    fields = commit_entries.exchanged(store, current, [_no_files(base)], [files])
+    current = moving.finish_moves(log, store, table, base.handle.version.entry)
+    fields = commit_entries.write_exchange(store, current, [_no_files(base)], [files])
     (folder,) = {staged.handle[0] for staged in change.staged}
-    return commit_entries.following(
-        log, current, Operation.MIGRATE,
+    return commit_entries.build_next(
+        log, current, LogOperation.MIGRATE,
         transaction=change.id, folder=folder, source=change.source, **fields,
     )  # fmt: skip
 
@@ -195,17 +195,17 @@ def _beginning(log: Log, change: Change, files: pa.Table) -> tuple[Entry, list[s
     last = log.newest()
     if _is_table(last):
         raise ConflictError(f"{table} was created by another writer; nothing was committed")
-    entry = _first(store, change, files)
+    entry = _build_first(store, change, files)
     if last is not None:
         # versions of the dropped table must not be restored
-        entry = replace(commit_entries.placed(log, last, entry), oldest=last.version + 1)
+        entry = replace(commit_entries.number_entry(log, last, entry), oldest=last.version + 1)
     # without a guard, engines that skip hidden files would read an empty table
     return entry, guard_files.put(store, [guard_files.INCOMPLETE], change.id)
 
 
 def _is_table(last: Entry | None) -> bool:
     """Return whether a log with this last entry belongs to a table that was not dropped."""
-    return last is not None and last.operation is not Operation.DROP
+    return last is not None and last.operation is not LogOperation.DROP
 
 
 def _no_files(base: Snapshot) -> pa.Table:
@@ -213,8 +213,8 @@ def _no_files(base: Snapshot) -> pa.Table:
     return file_stats.empty(kept, base.partition)
 
 
-def _first(store: Files, change: Change, files: pa.Table) -> Entry:
-    entry = commit_entries.first(store, change.base.handle.version.entry, files)
+def _build_first(store: Files, change: Change, files: pa.Table) -> Entry:
+    entry = commit_entries.write_first(store, change.base.handle.version.entry, files)
     return replace(
         entry,
         transaction=change.id,
@@ -240,11 +240,13 @@ def drop(files: Files, table: str, id_: str) -> None:
         raise ConflictError(f"{table} was changed by another writer; it was not dropped")
     no_content = {"parts": (), "files": 0, "size": 0, "rows": 0, "source": None}
     log.claim(
-        commit_entries.following(log, head, Operation.DROP, transaction=uuid4().hex, **no_content)
+        commit_entries.build_next(
+            log, head, LogOperation.DROP, transaction=uuid4().hex, **no_content
+        )
     )
     parts = [part.path for part in head.parts]
-    guards = [file.path for file in files.listed() if guard_files.stands_for(file.path)]
-    files.delete([file.path for file in files.listed(str(head.folder))] + parts + guards)
+    guards = [file.path for file in files.list_files() if guard_files.stands_for(file.path)]
+    files.delete([file.path for file in files.list_files(str(head.folder))] + parts + guards)
 
 
 def refuse_adoption(snapshot: Snapshot) -> NoReturn:

@@ -10,7 +10,7 @@ from pathlib import Path
 from zadapter.errors import UnsupportedError
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store import hive_names
-from zadapter_parquet.store.contract import Files, Found
+from zadapter_parquet.store.contract import Files, ListedFile
 
 _LOGS = {
     "_delta_log": "Delta",
@@ -24,7 +24,7 @@ _STREAM = "_spark_metadata"
 """Folder of the log of a streaming query, which lists the only files that Spark reads."""
 
 
-def refuse(files: Files, listed: Sequence[Found]) -> None:
+def refuse(files: Files, listed: Sequence[ListedFile]) -> None:
     """Check that a folder is neither a table already nor beside one, and contains no links.
 
     Raises:
@@ -35,7 +35,7 @@ def refuse(files: Files, listed: Sequence[Found]) -> None:
     _refuse_links(files)
 
 
-def _refuse_tables(files: Files, listed: Sequence[Found]) -> None:
+def _refuse_tables(files: Files, listed: Sequence[ListedFile]) -> None:
     """Check that the folder neither contains nor is within a table, whose files may not be live.
 
     Raises:
@@ -63,7 +63,7 @@ def _refuse_tables(files: Files, listed: Sequence[Found]) -> None:
                 )
 
 
-def refuse_stream(files: Files, listed: Sequence[Found]) -> None:
+def refuse_stream(files: Files, listed: Sequence[ListedFile]) -> None:
     """Check that Spark takes the files of the folder from its listing.
 
     Raises:
@@ -87,7 +87,9 @@ def _refuse_links(files: Files) -> None:
     for parent, folders, names in os.walk(files.root):
         for name in (*folders, *names):
             path = Path(parent, name)
-            if path.is_symlink() and not hive_names.hidden(path.relative_to(files.root).as_posix()):
+            if path.is_symlink() and not hive_names.is_hidden(
+                path.relative_to(files.root).as_posix()
+            ):
                 raise UnsupportedError(
                     f"{path} is a symbolic link, so the rows of one file may be read twice; "
                     "remove the link, or move its target there"

@@ -8,12 +8,12 @@ from zadapter.base import outcome
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, ForeignChangeError, UnsupportedError
 from zadapter.table.snapshot import Published
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, LogOperation
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.log import stats_table
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.operations import external_changes, move_plan, moving, other_contents
-from zadapter_parquet.operations.move_plan import Moves
+from zadapter_parquet.operations import external_changes, moving, other_contents
+from zadapter_parquet.operations.moving import Moves
 from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files, hive_names
 from zadapter_parquet.store.contract import Files
@@ -36,17 +36,17 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
     shared_files.refuse(files, table)
     log = Log(files, table)
     if dry_run:
-        return _planned(log, files, table)
+        return _plan_publication(log, files, table)
     done, begun = dict[int, Moves](), list[int]()
     for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
-            done[head.version] = move_plan.pending(files, head)
-            head = moving.settled(log, files, table, head)
+            done[head.version] = moving.pending(files, head)
+            head = moving.finish_moves(log, files, table, head)
             if head.moves is not None:  # another table has just come to share the files
                 shared_files.refuse(files, table)
                 continue
-            guards = [f.path for f in files.listed() if guard_files.stands_for(f.path)]
+            guards = [f.path for f in files.list_files() if guard_files.stands_for(f.path)]
             moves = _current_moves(log, files, table, head)
             if not moves.visible:
                 # earlier guards have no owner, unless there is a newer version
@@ -54,19 +54,19 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
                 guard_files.remove(files, guards)
                 return _publication(table, head, done.values(), begun, dry_run=False)
             renamed = {old: new for new, old in moves.names.items()}
-            parts = stats_table.renamed(files, head.parts, renamed)
+            parts = stats_table.rename_files(files, head.parts, renamed)
             # earlier versions need files that are about to be deleted
             oldest = head.version + 1
             entry = moving.begin(
-                log, files, head, Operation.PUBLISH, moves, parts=parts, oldest=oldest
+                log, files, head, LogOperation.PUBLISH, moves, parts=parts, oldest=oldest
             )
-            outcome.landed()
+            outcome.record_landing()
             done[entry.version] = moves
             begun.append(entry.version)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
-def _planned(log: Log, files: Files, table: str) -> Published:
+def _plan_publication(log: Log, files: Files, table: str) -> Published:
     for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
@@ -83,7 +83,7 @@ def _current_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
         ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
     try:
-        return _needed_moves(log, files, table, head)
+        return _find_needed_moves(log, files, table, head)
     except (CorruptLogError, ForeignChangeError) as error:
         _check_newest(log, table, head, error)
         raise
@@ -108,23 +108,23 @@ def _publication(
     )
 
 
-def _needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
+def _find_needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
     """Return the files to move and to delete.
 
     Raises:
         ForeignChangeError: Visible files were added, changed or removed outside the log.
     """
-    begun = move_plan.pending(files, head)
+    begun = moving.pending(files, head)
     if begun.visible:
         return begun
-    listed = list(files.listed())
+    listed = list(files.list_files())
     other_contents.refuse_stream(files, listed)
     external_changes.check_visible(files, table, log.entry(head.visible), head)
     live = stats_table.load(files, head.parts, {}, {})
     external_changes.check_live(files, table, head, live)
     sizes = dict(zip(live["path"].to_pylist(), live["size"].to_pylist(), strict=True))
     hidden = [path for path in sizes if path.startswith(f"{HIDDEN}/")]
-    _check_not_hidden(table, [published(path) for path in hidden])
+    _check_not_hidden(table, [visible_path(path) for path in hidden])
     if files.uri.startswith("s3:"):
         _check_copied(table, {path: sizes[path] for path in hidden})
     if hidden:
@@ -135,8 +135,8 @@ def _needed_moves(log: Log, files: Files, table: str, head: Entry) -> Moves:
         _check_seen(files, table, log.entry(head.visible))
     external_changes.check_old(log, table, head, listed, deletes)
     return Moves(
-        names={published(path): path for path in hidden},
-        sizes={published(path): sizes[path] for path in hidden},
+        names={visible_path(path): path for path in hidden},
+        sizes={visible_path(path): sizes[path] for path in hidden},
         deletes=deletes,
     )
 
@@ -147,7 +147,7 @@ def _check_not_hidden(table: str, paths: list[str]) -> None:
     Raises:
         UnsupportedError: A name is hidden, for example because of a partition column ``.day``.
     """
-    if unseen := next((path for path in paths if hive_names.hidden(path)), None):
+    if unseen := next((path for path in paths if hive_names.is_hidden(path)), None):
         raise UnsupportedError(
             f"{table} cannot be published: Spark ignores {unseen!r}, since folders with this name "
             "are hidden; rename the partition column, or change its value"
@@ -211,7 +211,7 @@ def _check_seen(files: Files, table: str, shown: Entry) -> None:
         )
 
 
-def published(path: str) -> str:
+def visible_path(path: str) -> str:
     """Return the unique visible path of a hidden file, in its partition folders."""
     folders = path.split("/")[2:-1]
     values = [name for name in folders if "=" in name]

@@ -17,7 +17,7 @@ from zadapter.base.translate_errors import texts
 from zadapter.errors import UnknownTableError, UnsupportedError
 from zadapter.table.footers import Footer, file_table, parse
 from zadapter.table.snapshot import Snapshot
-from zadapter_parquet.format.entries import UNREGISTERED, Entry, Operation, digest
+from zadapter_parquet.format.entries import UNREGISTERED, Entry, LogOperation, digest
 from zadapter_parquet.log import commit_entries
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot, with_partition
@@ -26,7 +26,7 @@ from zadapter_parquet.rows import rows
 from zadapter_parquet.rows.unreadable import has_int96, obstacles
 from zadapter_parquet.store import hive_names
 from zadapter_parquet.store.catalog_tables import CatalogTable
-from zadapter_parquet.store.contract import Files, Found, probe
+from zadapter_parquet.store.contract import Files, ListedFile, probe
 from zadapter_parquet.store.partition_folders import folders_of, partition_columns
 
 
@@ -43,7 +43,7 @@ class Read:
     """Whether the file has an INT96 column."""
 
 
-def found(
+def read_folder(
     spark: SparkSession, files: Files, table: str, listed_as: CatalogTable | None = None
 ) -> Version:
     """Return the content of a folder as an unregistered version.
@@ -58,7 +58,7 @@ def found(
         UnknownTableError: The folder has no Parquet files.
         UnsupportedError: Its files do not form one table.
     """
-    all_files = list(files.listed())
+    all_files = list(files.list_files())
     other_contents.refuse(files, all_files)
     listed = hive_names.visible(all_files)
     if not listed:
@@ -67,7 +67,7 @@ def found(
     types = hive_names.column_types(listed, partition)
     footers = read_footers(files, [file.path for file in listed])
     _refuse_columns(files, footers)
-    columns = _merged(_schemas(spark, files, footers))
+    columns = _merge_schemas(_schemas(spark, files, footers))
     schema = _with_partition(columns, types if listed_as is None else listed_as.types(types))
     entry = _entry(files.uri, schema, partition, listed, footers)
     unregistered = snapshot(table, files, Version(entry=entry))
@@ -87,7 +87,7 @@ def register(log: Log, files: Files, version: Version, table: pa.Table) -> Entry
         UnsupportedError: The store cannot create a file atomically.
     """
     probe(files)
-    entry = commit_entries.first(files, version.entry, table)
+    entry = commit_entries.write_first(files, version.entry, table)
     log.claim(entry)
     return entry
 
@@ -96,14 +96,14 @@ def _entry(
     uri: str,
     schema: dict[str, Any],
     partition: tuple[str, ...],
-    listed: Sequence[Found],
+    listed: Sequence[ListedFile],
     footers: Mapping[str, Read],
 ) -> Entry:
     return Entry(
         version=UNREGISTERED,
         previous="",
         transaction=uuid4().hex,
-        operation=Operation.REGISTER,
+        operation=LogOperation.REGISTER,
         read_version=UNREGISTERED,
         timestamp=0,
         # a concurrent registration of the same files results in the same id
@@ -184,7 +184,7 @@ def read_footers(files: Files, paths: Sequence[str]) -> dict[str, Read]:
 
 def _read(store: Files, path: str) -> Read:
     try:
-        with store.opened(path) as file:
+        with store.open_file(path) as file:
             metadata = pq.read_metadata(file)
             # the first line contains the object's memory address
             columns = str(metadata.schema).partition("\n")[2]
@@ -212,7 +212,7 @@ def _refuse_columns(files: Files, footers: Mapping[str, Read]) -> None:
             raise UnsupportedError(f"{files.location(path)}: column {facts.obstacles[0]}")
 
 
-def _merged(schemas: Mapping[str, str]) -> dict[str, Any]:
+def _merge_schemas(schemas: Mapping[str, str]) -> dict[str, Any]:
     """Merge the schemas of files that differ by added columns.
 
     Args:

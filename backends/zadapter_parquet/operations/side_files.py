@@ -20,20 +20,20 @@ class SideFiles:
         self._files, self._table = files, table
         self.read, self.write, self.root = files.read, files.write, files.uri
 
-    def listed(self, folder: str) -> dict[str, int]:
+    def list_modification_times(self, folder: str) -> dict[str, int]:
         """Return when each file in a folder was modified, by name; none if it does not exist."""
-        files = self._files.listed(folder)
+        files = self._files.list_files(folder)
         return {file.path.rpartition("/")[2]: file.modified // 1_000 for file in files}
 
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""
         self._files.delete([path])
 
-    def staged(self, write: StagedWrite) -> list[StagedFile]:
+    def list_staged(self, write: StagedWrite) -> list[StagedFile]:
         """Return the files in the folder of a write."""
         return [
             StagedFile(location=file.path, size=file.size, modified=file.modified // 1_000)
-            for file in self._files.listed(data_folder(write.id))
+            for file in self._files.list_files(data_folder(write.id))
         ]
 
     def is_named(self, write: StagedWrite, after: int | None, until: int | None) -> bool:
@@ -44,7 +44,9 @@ class SideFiles:
         """
         if until is None:
             return False
-        entries = Log(self._files, self._table).between(-1 if after is None else after, until)
+        entries = Log(self._files, self._table).entries_between(
+            -1 if after is None else after, until
+        )
         return any(entry.folder == data_folder(write.id) for entry in entries)
 
     def remove(self, write: StagedWrite) -> None:

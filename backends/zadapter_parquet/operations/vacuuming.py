@@ -10,12 +10,11 @@ from zadapter.base import outcome
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, CorruptLogError, UnsupportedError
 from zadapter.table.snapshot import Vacuumed
-from zadapter_parquet.format.entries import Entry, Operation, Part
-from zadapter_parquet.format.legacy_names import successor
-from zadapter_parquet.format.paths import ASIDE, DATA, HIDDEN
+from zadapter_parquet.format.entries import Entry, LogOperation, StatsPart
+from zadapter_parquet.format.paths import ASIDE, DATA, HIDDEN, successor
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import FOLDER, Log, path_of
-from zadapter_parquet.operations import external_changes, move_plan, moving
+from zadapter_parquet.operations import external_changes, moving
 from zadapter_parquet.rows import shared_files
 from zadapter_parquet.store import guard_files
 from zadapter_parquet.store.contract import Files
@@ -46,22 +45,22 @@ def vacuum(
     log = Log(files, table)
     if not dry_run:
         moving.settle(log, files, table)
-    now = commit_entries.now() if dry_run else _now(files)
+    now = commit_entries.current_time() if dry_run else _current_time(files)
     cutoff = now - older_than // timedelta(milliseconds=1)
     oldest = _oldest(files, log, cutoff)
     orphans = _orphans(files, log, cutoff)
-    unneeded = _unneeded(files, log, table, oldest, cutoff)
+    unneeded = _find_unneeded(files, log, table, oldest, cutoff)
     deletable = sorted({*unneeded, *(path for paths in orphans.values() for path in paths)})
     if keep_visible:
         _check_hidden(table, deletable)
     if dry_run or not deletable:
         return Vacuumed(paths=deletable)
-    expired = _commit(log, table, Operation.VACUUM, oldest=oldest)
-    outcome.landed()
+    expired = _commit(log, table, LogOperation.VACUUM, oldest=oldest)
+    outcome.record_landing()
     versions = [expired.version]
     # stats last: after an interruption, they still list the remaining files
     deleted = sorted(
-        _unneeded(files, log, table, oldest, cutoff),
+        _find_unneeded(files, log, table, oldest, cutoff),
         key=lambda path: path.startswith(stats_table.FOLDER),
     )
     shared_files.refuse(files, table)  # the note may be new
@@ -72,7 +71,7 @@ def vacuum(
     files.delete(deleted)
     for folder, paths in orphans.items():
         aborted = _abort(log, table, folder)
-        if aborted.operation is Operation.ABORT:
+        if aborted.operation is LogOperation.ABORT:
             files.delete(paths)
             deleted += paths
             versions += [aborted.version]
@@ -96,13 +95,13 @@ def _is_hidden(path: str) -> bool:
     return path.startswith(f"{HIDDEN}/")
 
 
-def _now(files: Files) -> int:
+def _current_time(files: Files) -> int:
     """Return the time in milliseconds since 1970, by the slower of the local and store clocks."""
     path = f"{ASIDE}/{uuid4().hex}"
     files.write(path, b"")
-    created = [file.modified // 1_000 for file in files.listed(ASIDE) if file.path == path]
+    created = [file.modified // 1_000 for file in files.list_files(ASIDE) if file.path == path]
     files.delete([path])
-    return min([commit_entries.now(), *created])
+    return min([commit_entries.current_time(), *created])
 
 
 def _creation_times(files: Files) -> dict[str, int]:
@@ -110,7 +109,7 @@ def _creation_times(files: Files) -> dict[str, int]:
 
     The timestamps in the entries are unreliable, since writers' clocks may be behind.
     """
-    return {file.path: file.modified // 1_000 for file in files.listed(FOLDER)}
+    return {file.path: file.modified // 1_000 for file in files.list_files(FOLDER)}
 
 
 def _oldest(files: Files, log: Log, cutoff: int) -> int:
@@ -118,21 +117,21 @@ def _oldest(files: Files, log: Log, cutoff: int) -> int:
     head = log.head()
     creation_times = _creation_times(files)  # listed after reading the head: a missing entry is new
 
-    def created(version: int) -> float:
+    def creation_time(version: int) -> float:
         return max(log.entry(version).timestamp, creation_times.get(path_of(version), inf))
 
     low, high = head.oldest, head.version
     while low < high:
         middle = (low + high) // 2
         # a version ceases to be current when the next one is created
-        if created(middle + 1) <= cutoff:
+        if creation_time(middle + 1) <= cutoff:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> list[str]:
+def _find_unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> list[str]:
     """Return the files that only versions before *oldest* need.
 
     They include old files that commits staged without adding them, and old temporary files. The
@@ -144,15 +143,15 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     """
     head = log.head()
     oldest = max(oldest, head.oldest)
-    moves = move_plan.pending(files, head)
+    moves = moving.pending(files, head)
     old_paths = moves.names
-    modified = {successor(file.path): file.modified // 1_000 for file in files.listed()}
-    needed = _needed_paths(files, log.between(oldest - 1, head.version))
+    modified = {successor(file.path): file.modified // 1_000 for file in files.list_files()}
+    needed = _list_needed_paths(files, log.entries_between(oldest - 1, head.version))
     # a file that is being moved is at one of two paths
     current = {path if path in modified else old_paths.get(path, path) for path in needed}
     absent = {path for path in needed if not {path, old_paths.get(path)} & modified.keys()}
     # the listing may have missed a file that moved meanwhile, at both paths
-    missing = sorted(path for path in absent if not move_plan.has(files, moves, path))
+    missing = sorted(path for path in absent if not moving.has_file(files, moves, path))
     needed |= current
     if missing:
         if log.head().version > head.version:
@@ -167,14 +166,19 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     needed |= {*old_paths, *old_paths.values()}
     # an interrupted vacuum may have deleted stats of expired versions
     expired_parts = (
-        p for entry in log.between(-1, oldest - 1) for p in entry.parts if p.path in modified
+        p
+        for entry in log.entries_between(-1, oldest - 1)
+        for p in entry.parts
+        if p.path in modified
     )
-    candidates = _listed_in(files, expired_parts)
+    candidates = _list_paths(files, expired_parts)
     old = {path for path, time in modified.items() if time <= cutoff}
-    committed = _committed(log, head)  # up to this head: later commits may need their staged files
+    committed = _list_committed_folders(
+        log, head
+    )  # up to this head: later commits may need their staged files
     candidates |= {path for path in old if _folder(path) in committed or path.startswith(ASIDE)}
     # a visible file that is newer than its log entry belongs to another program
-    until = external_changes.known_until(
+    until = external_changes.find_recording_time(
         log, head, {path: time * 1_000 for path, time in modified.items()}
     )
     owned = {
@@ -183,10 +187,10 @@ def _unneeded(files: Files, log: Log, table: str, oldest: int, cutoff: int) -> l
     return sorted((candidates - needed - visible_parts) & owned)
 
 
-def _committed(log: Log, head: Entry) -> set[str | None]:
+def _list_committed_folders(log: Log, head: Entry) -> set[str | None]:
     """Return the folders of commits up to *head*, even if they added only some of the files."""
-    entries = log.between(-1, head.version)
-    return {entry.folder for entry in entries if entry.operation is not Operation.ABORT}
+    entries = log.entries_between(-1, head.version)
+    return {entry.folder for entry in entries if entry.operation is not LogOperation.ABORT}
 
 
 def _folder(path: str) -> str:
@@ -194,16 +198,16 @@ def _folder(path: str) -> str:
     return "/".join(path.split("/")[:3])
 
 
-def _needed_paths(files: Files, entries: Iterable[Entry]) -> set[str]:
+def _list_needed_paths(files: Files, entries: Iterable[Entry]) -> set[str]:
     """Return the paths of all data files and parts that *entries* need.
 
     Raises:
         CorruptLogError: A part is missing or damaged, so the needed files are unknown.
     """
-    return _listed_in(files, (part for entry in entries for part in entry.parts))
+    return _list_paths(files, (part for entry in entries for part in entry.parts))
 
 
-def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
+def _list_paths(files: Files, parts: Iterable[StatsPart]) -> set[str]:
     """Return the paths of *parts* and of the files that they list."""
     paths: set[str] = set()
     for part in parts:
@@ -215,10 +219,10 @@ def _listed_in(files: Files, parts: Iterable[Part]) -> set[str]:
 
 def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
     """Return the files of uncommitted folders without recent files, by folder."""
-    committed = _committed(log, log.head())
+    committed = _list_committed_folders(log, log.head())
     folders: dict[str, list[str]] = {}
     recent: set[str] = set()
-    for file in files.listed(DATA):
+    for file in files.list_files(DATA):
         folder = _folder(file.path)
         if folder not in committed:
             folders.setdefault(folder, []).append(file.path)
@@ -229,23 +233,23 @@ def _orphans(files: Files, log: Log, cutoff: int) -> dict[str, list[str]]:
 
 def _abort(log: Log, table: str, folder: str) -> Entry:
     """Abort a commit permanently, and return the entry of the folder: it may have succeeded."""
-    return _commit(log, table, Operation.ABORT, folder=folder)
+    return _commit(log, table, LogOperation.ABORT, folder=folder)
 
 
-def _commit(log: Log, table: str, operation: Operation, **fields: Any) -> Entry:
+def _commit(log: Log, table: str, operation: LogOperation, **fields: Any) -> Entry:
     seen = -1
     for _ in Attempts():
         head = log.head()
         # the folder may have been committed or aborted meanwhile
-        for entry in log.between(seen, head.version) if "folder" in fields else ():
+        for entry in log.entries_between(seen, head.version) if "folder" in fields else ():
             if entry.folder == fields["folder"]:
                 return entry
         seen = head.version
         entry_fields = {**fields, "oldest": max(head.oldest, fields.get("oldest", 0))}
-        entry = commit_entries.following(
+        entry = commit_entries.build_next(
             log, head, operation, transaction=uuid4().hex, **entry_fields
         )
-        if log.claimed(entry):
+        if log.try_claim(entry):
             return entry
     raise ConflictError(
         f"{table}: other writers committed first in all attempts; nothing more was deleted. Retry"

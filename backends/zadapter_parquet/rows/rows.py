@@ -14,8 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.base import locations as places
 from zadapter.base.names import quote
 from zadapter.errors import SessionError
-from zadapter.spark.compat.rebase_settings import MOVING, moving
-from zadapter.spark.compat.spark_api import metadata_column
+from zadapter.spark.compat.spark_api import MOVING, find_rebasing, metadata_column
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.table.encoding import Encoding
@@ -32,7 +31,7 @@ _STRICT = {
 
 def uris(spark: SparkSession, locations: Iterable[str]) -> list[str]:
     """Return unescaped locations as the URIs that Spark uses for files."""
-    return places.uris(locations, places.by_hadoop(java_classes(spark), java_session(spark)))
+    return places.uris(locations, places.hadoop_qualifier(java_classes(spark), java_session(spark)))
 
 
 def read(
@@ -57,7 +56,7 @@ def read(
         nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
         return spark.range(0).select(*nulls)
     stored_columns = T.StructType([field for field in columns if field.name not in partition])
-    rows = stored(spark, stored_columns, locations)
+    rows = read_stored(spark, stored_columns, locations)
     if not partition:
         return rows
     joined = _with_values(spark, rows, uris(spark, locations), partition)
@@ -70,14 +69,14 @@ def read(
     return joined.rows.select(*selected)
 
 
-def stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
+def read_stored(spark: SparkSession, columns: T.StructType, locations: Sequence[str]) -> DataFrame:
     """Return the stored *columns* of files, without partition columns.
 
     Raises:
         SessionError: The session rebases dates or timestamps.
     """
     _refuse_moving(spark, columns)
-    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_escaped_glob, locations))
+    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_escape_glob, locations))
 
 
 def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
@@ -86,7 +85,7 @@ def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
     Raises:
         SessionError: A setting makes Spark read values other than the stored ones.
     """
-    setting = moving(spark.conf.get, set(atoms(columns.jsonValue())))
+    setting = find_rebasing(spark.conf.get, set(atoms(columns.jsonValue())))
     if setting is not None:
         raise SessionError(
             f"{setting} is {MOVING[setting][0]} in this session, so Spark reads other dates and "
@@ -117,7 +116,6 @@ class _Joined:
 def _with_values(
     spark: SparkSession, rows: DataFrame, files: Sequence[str], partition: Mapping[str, pa.Array]
 ) -> _Joined:
-    """Join each row with the partition values of its file."""
     token = uuid4().hex
     path, marker = f"path-{token}", f"known-{token}"
     names = {name: f"value-{number}-{token}" for number, name in enumerate(partition)}
@@ -135,7 +133,7 @@ def _with_values(
     return _Joined(joined, values)
 
 
-def _escaped_glob(location: str) -> str:
+def _escape_glob(location: str) -> str:
     """Escape a location, which Spark reads as a glob pattern.
 
     The option ``__globPaths__`` is no alternative: with it, Spark 4.1 reads each of *n* files *n*
@@ -146,7 +144,7 @@ def _escaped_glob(location: str) -> str:
 
 def schema_of(spark: SparkSession, location: str) -> str:
     """Return the columns of one file as Spark's schema JSON."""
-    return spark.read.options(**_STRICT).parquet(_escaped_glob(location)).schema.json()
+    return spark.read.options(**_STRICT).parquet(_escape_glob(location)).schema.json()
 
 
 def write(

@@ -19,7 +19,7 @@ def share(files: Files) -> str:
 
 def notes(files: Files) -> list[str]:
     """Return the paths of the notes."""
-    return [file.path for file in files.listed(FOLDER)]
+    return [file.path for file in files.list_files(FOLDER)]
 
 
 def refuse(files: Files, table: str) -> None:

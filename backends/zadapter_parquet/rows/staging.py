@@ -62,12 +62,12 @@ def write(
     source = f"{own}/{uuid4().hex}"
     # a pattern such as **/day=*/* must not match files that Spark is writing
     columns = {f"{uuid4().hex}-{at}": name for at, name in enumerate(partition.types)}
-    with _guarded(files, rows.sparkSession, own):
+    with _guard_folder(files, rows.sparkSession, own):
         data.write(rows, files.location(source), columns, encoding, int96=int96)
-        paths = (file.path for file in files.listed(source))
+        paths = (file.path for file in files.list_files(source))
         written = sorted(path for path in paths if path.endswith(_SPARK_SUFFIX))
         folders = {path: _folders(path.removeprefix(f"{source}/"), columns) for path in written}
-        kept = partition.kept(folders.values())
+        kept = partition.match_folders(folders.values())
         renamed = {
             path: f"{own}/{_below(kept[folders[path]])}{_task(path)}{ENDING}" for path in written
         }
@@ -85,7 +85,7 @@ def _task(path: str) -> str:
 def _folders(path: str, columns: Mapping[str, str]) -> str:
     """Return the partition folders of a file that Spark has written, with the columns' names."""
     values = [name.split("=", 1) for name in path.split("/")[:-1]]
-    return "/".join(f"{_escaped(columns[key])}={value}" for key, value in values)
+    return "/".join(f"{_escape_column(columns[key])}={value}" for key, value in values)
 
 
 def _below(folders: str) -> str:
@@ -93,13 +93,13 @@ def _below(folders: str) -> str:
     return f"{folders}/{_ROWS_FOLDER}/" if folders else ""
 
 
-def _escaped(column: str) -> str:
+def _escape_column(column: str) -> str:
     """Escape a column's name as Spark does in folder names."""
     return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", column)
 
 
 @contextmanager
-def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
+def _guard_folder(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
     """Guard *folder* while Spark writes into it, and empty it after a failure.
 
     Raises:
@@ -116,5 +116,5 @@ def _guarded(files: Files, spark: SparkSession, folder: str) -> Iterator[None]:
 
 def remove(files: Files, folder: str) -> None:
     """Delete the files of writes in a folder, the guards against engines that walk it last."""
-    paths = (file.path for file in files.listed(folder))
+    paths = (file.path for file in files.list_files(folder))
     files.delete(sorted(paths, key=lambda path: path.endswith(f"/{guard_files.WRITING}")))

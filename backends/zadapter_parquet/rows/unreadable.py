@@ -28,7 +28,7 @@ def obstacles(metadata: pq.FileMetaData) -> tuple[str, ...]:
     """
     arrow_schema = (metadata.metadata or {}).get(_ARROW_SCHEMA_KEY)
     return (
-        *_unsupported_columns(metadata),
+        *_find_unsupported(metadata),
         *(() if arrow_schema is None else _arrow_only_columns(arrow_schema)),
     )
 
@@ -39,7 +39,7 @@ def has_int96(metadata: pq.FileMetaData) -> bool:
     return any(column.physical_type == "INT96" for column in columns)
 
 
-def _unsupported_columns(metadata: pq.FileMetaData) -> Iterator[str]:
+def _find_unsupported(metadata: pq.FileMetaData) -> Iterator[str]:
     """Yield codecs and encodings of the first row group that Spark's reader lacks.
 
     Writers use the same ones in all row groups.

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import first_line
-from zadapter.base.locations import bare, folders_below, unescaped, warehouse_not_created
+from zadapter.base.locations import bare, folders_below, remove_new_warehouse, unescape_uri
 from zadapter.base.names import quote, split
 from zadapter.errors import (
     EngineError,
@@ -28,7 +28,7 @@ from zadapter.spark.jvm import spark_names
 from zadapter.spark.jvm.gateway import Py4JJavaError, java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import guard_files, hive_names
-from zadapter_parquet.store.contract import Found
+from zadapter_parquet.store.contract import ListedFile
 from zadapter_parquet.store.hive_names import is_folder_type
 
 BY_PATH = re.compile(r"(?i)parquet\.`(?P<path>(?:[^`]|``)+)`\Z")
@@ -71,7 +71,7 @@ class CatalogTable:
         }
 
 
-def named(spark: SparkSession, table: str) -> CatalogTable | None:
+def find_table(spark: SparkSession, table: str) -> CatalogTable | None:
     """Return the table of the session's catalog with a name, or None if it can only be a path.
 
     Raises:
@@ -82,7 +82,7 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
     if spark_names.is_path(table):
         return None
     state: Any = java_session(spark).sessionState()
-    with warehouse_not_created(spark):
+    with remove_new_warehouse(spark):
         identifier, other = spark_names.in_session_catalog(spark, table)
         if other is not None and "view" in other:
             raise UsageError(f"{table} is {other}; pass its underlying table, or its path")
@@ -90,10 +90,10 @@ def named(spark: SparkSession, table: str) -> CatalogTable | None:
             raise UnknownTableError(f"{table} is {other}, not a Parquet table")
         if identifier is None or not state.catalog().tableExists(identifier):
             return None
-        return _checked(table, state.catalog().getTableMetadata(identifier))
+        return _check_entry(table, state.catalog().getTableMetadata(identifier))
 
 
-def at(spark: SparkSession, location: str) -> CatalogTable | None:
+def find_table_at(spark: SparkSession, location: str) -> CatalogTable | None:
     """Return the Parquet table of the session's catalog whose folder is at a location, or None.
 
     Args:
@@ -105,16 +105,16 @@ def at(spark: SparkSession, location: str) -> CatalogTable | None:
             folder is one of its partitions.
     """
     state: Any = java_session(spark).sessionState()
-    with warehouse_not_created(spark):
+    with remove_new_warehouse(spark):
         for entry in _entries(state, location):
             name = quote(_parts(entry))
-            below = folders_below(location, unescaped(str(entry.location())))
+            below = folders_below(location, unescape_uri(str(entry.location())))
             try:
                 _check_provider(name, entry)
             except ZadapterError:  # its readers do not take the folder for Parquet
                 continue
             if below == ():
-                return _checked(name, entry)
+                return _check_entry(name, entry)
             if below and "=" in below[0]:
                 raise UnsupportedError(
                     f"{location} is a partition of {name}, a table of the session's catalog; pass "
@@ -152,7 +152,9 @@ def _near(catalog: Any, location: str) -> Iterator[Any]:
         for text in entries.split("CatalogTable(\n"):
             name, uris = _TABLE.search(text), _LOCATION.findall(text)
             # what is printed may be escaped or not, so the entry itself decides
-            near = (folders_below(location, each) for uri in uris for each in (uri, unescaped(uri)))
+            near = (
+                folders_below(location, each) for uri in uris for each in (uri, unescape_uri(uri))
+            )
             if name and any(folders is not None for folders in near):
                 yield catalog.getTable(database, name[1])
 
@@ -162,7 +164,7 @@ def _parts(entry: Any) -> tuple[str, str, str]:
     return spark_names.SESSION, str(identifier.database().get()), str(identifier.table())
 
 
-def _checked(table: str, entry: Any) -> CatalogTable:
+def _check_entry(table: str, entry: Any) -> CatalogTable:
     _check_provider(table, entry)
     if entry.bucketSpec().isDefined():
         raise UnsupportedError(
@@ -199,7 +201,7 @@ def _check_provider(table: str, entry: Any) -> None:
     raise UnknownTableError(f"{table} is a {provider} table, not a Parquet table")
 
 
-def check_partitions(spark: SparkSession, table: CatalogTable, files: Iterable[Found]) -> None:
+def check_partitions(spark: SparkSession, table: CatalogTable, files: Iterable[ListedFile]) -> None:
     """Check that the partitions of the catalog are the partition folders of the table.
 
     Args:
@@ -234,7 +236,7 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
     name = spark_names.Name(spark_names.SESSION, split(table.name)[1:])
     identifier = spark_names.session_identifier(spark, name)
     partitions = state.catalog().listPartitions(identifier, jvm.scala.Option.empty())
-    root = f"{_path(unescaped(table.location))}/"
+    root = f"{_path(unescape_uri(table.location))}/"
     known = set[tuple[str, ...]]()
     # one text: a call for each partition would take seconds
     for spec, location in _PARTITION.findall(str(partitions.mkString("\n"))):

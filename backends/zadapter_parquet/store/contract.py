@@ -22,7 +22,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ListedFile:
     """File in a listing."""
 
     path: str
@@ -60,7 +60,7 @@ class Store(Protocol):
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing files are ignored."""
 
-    def listed(self, folder: str = "") -> Iterator[Found]:
+    def list_files(self, folder: str = "") -> Iterator[ListedFile]:
         """Yield all files in *folder*, recursively."""
 
 
@@ -78,7 +78,7 @@ class Files(Store, Protocol):
     def size(self, path: str) -> int | None:
         """Return the size of a file in bytes, or None if it does not exist."""
 
-    def opened(self, path: str) -> pa.NativeFile:
+    def open_file(self, path: str) -> pa.NativeFile:
         """Open a file for random access; only the requested ranges are read."""
 
     def location(self, path: str) -> str:

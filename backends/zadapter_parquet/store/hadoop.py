@@ -22,8 +22,8 @@ from zadapter.spark.jvm.gateway import gateway_of, hadoop_conf
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.java_file import JavaFile
 from zadapter_parquet.format.entries import LARGEST
-from zadapter_parquet.format.paths import ASIDE, checked
-from zadapter_parquet.store.contract import Found, Outcome
+from zadapter_parquet.format.paths import ASIDE, check_path
+from zadapter_parquet.store.contract import ListedFile, Outcome
 
 SCHEME = "hdfs"
 
@@ -134,7 +134,7 @@ class HadoopFiles:
                 return None
             raise ConnectionError(f"{self.uri}/{path}: {first_line(error)}") from error
 
-    def opened(self, path: str) -> pa.NativeFile:
+    def open_file(self, path: str) -> pa.NativeFile:
         """Open a file for random access; only the requested ranges are read."""
         size = self.size(path)
         if size is None:
@@ -175,11 +175,11 @@ class HadoopFiles:
             for at, digit in enumerate(number)
             if digit != "9"
         ]
-        parent = re.sub(r"([\\*?\[\]{}])", r"\\\1", f"{self.uri}/{checked(folder)}")
+        parent = re.sub(r"([\\*?\[\]{}])", r"\\\1", f"{self.uri}/{check_path(folder)}")
         pattern = self._fs.Path(f"{parent}/{{{','.join(larger)}}}.{suffix}")
         return bool(larger) and len(self._files.globStatus(pattern) or ()) > 0
 
-    def listed(self, folder: str = "") -> Iterator[Found]:
+    def list_files(self, folder: str = "") -> Iterator[ListedFile]:
         """Yield all files in *folder*, recursively."""
         start = self._path(folder) if folder else self._root
         root = str(self._files.makeQualified(self._root).toUri().getPath()).rstrip("/")
@@ -193,7 +193,7 @@ class HadoopFiles:
             status = statuses.next()
             path = str(status.getPath().toUri().getPath()).removeprefix(f"{root}/")
             modified = int(status.getModificationTime()) * 1_000
-            yield Found(path=path, size=int(status.getLen()), modified=modified)
+            yield ListedFile(path=path, size=int(status.getLen()), modified=modified)
 
     def location(self, path: str) -> str:
         """Return the location of a file, unescaped."""
@@ -218,7 +218,7 @@ class HadoopFiles:
         """Do nothing: HDFS has stored closed files."""
 
     def _path(self, path: str) -> JavaObject:
-        return self._fs.Path(f"{self.uri}/{checked(path)}")
+        return self._fs.Path(f"{self.uri}/{check_path(path)}")
 
 
 def _threw(error: Exception, *names: str) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from zadapter.base.key_types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, find_by_name
-from zadapter_parquet.store.contract import Found
+from zadapter_parquet.store.contract import ListedFile
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 """Texts that integers print: neither ``01`` nor ``-0`` nor ``+1``."""
@@ -28,25 +28,25 @@ def is_folder_type(type_: object) -> bool:
     return row is not None and row.kind in FOLDER_KINDS
 
 
-def visible(files: Iterable[Found]) -> list[Found]:
+def visible(files: Iterable[ListedFile]) -> list[ListedFile]:
     """Return the files whose rows Spark reads: no hidden part in the path, and not empty.
 
     Empty files include the objects that some programs create for folders.
     """
-    return [file for file in files if file.size and not hidden(file.path)]
+    return [file for file in files if file.size and not is_hidden(file.path)]
 
 
-def hidden(path: str) -> bool:
+def is_hidden(path: str) -> bool:
     """Return whether Spark ignores a file."""
-    return any(map(_hidden, path.split("/")))
+    return any(map(_is_hidden_name, path.split("/")))
 
 
-def _hidden(name: str) -> bool:
+def _is_hidden_name(name: str) -> bool:
     underscored = name.startswith("_") and "=" not in name
     return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return a column's name or a value, as the writer of a folder's name meant it.
 
     Escapes are bytes of UTF-8, as for pyarrow, DuckDB and Polars. Where they are not, each is a
@@ -66,7 +66,7 @@ def partition_folders(path: str) -> list[str]:
 def texts(path: str) -> list[tuple[str, str]]:
     """Return the partition columns and the texts of their values, which are still escaped."""
     pairs = (name.split("=", 1) for name in partition_folders(path))
-    return [(unescaped(column), text) for column, text in pairs]
+    return [(unescape(column), text) for column, text in pairs]
 
 
 def partition_values(path: str) -> dict[str, str | None]:
@@ -76,10 +76,10 @@ def partition_values(path: str) -> dict[str, str | None]:
 
 def value(text: str) -> str | None:
     """Return the value that the text of a folder's name stands for; None: null."""
-    return None if text == NULL else unescaped(text)
+    return None if text == NULL else unescape(text)
 
 
-def column_types(files: Sequence[Found], columns: Sequence[str]) -> dict[str, str]:
+def column_types(files: Sequence[ListedFile], columns: Sequence[str]) -> dict[str, str]:
     """Return the types of partition columns, as in Spark's schema JSON.
 
     A column is a number or a date only if every text of it is what that number or date prints.

@@ -16,14 +16,15 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from zadapter.base.java_errors import checksum_file
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError
 from zadapter_parquet.format.entries import LARGEST
-from zadapter_parquet.format.paths import ASIDE, checked
-from zadapter_parquet.store import checksum_files
-from zadapter_parquet.store.contract import Found, Outcome
+from zadapter_parquet.format.paths import ASIDE, check_path
+from zadapter_parquet.store.contract import ListedFile, Outcome
 
 _REFUSED = {EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS}
 """Error codes after which a link was certainly not created."""
+
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
@@ -96,11 +97,10 @@ class LocalFiles:
         """
         for path in paths:
             with self._store_errors(path, "deleted"):
-                checksum_files.remove(self._inside(path))
+                remove(self._inside(path))
                 self._inside(path).unlink(missing_ok=True)
 
     def _write_temporary(self, data: bytes) -> Path:
-        """Write a temporary file."""
         path = self.root / ASIDE / uuid4().hex
         self._make_folder(path.parent)
         try:
@@ -160,7 +160,7 @@ class LocalFiles:
             return self._inside(path).read_bytes()
         return None
 
-    def opened(self, path: str) -> pa.NativeFile:
+    def open_file(self, path: str) -> pa.NativeFile:
         """Open a file for random access by mapping it into memory."""
         self.size(path)
         return pa.memory_map(str(self._inside(path)))
@@ -173,7 +173,7 @@ class LocalFiles:
             return any(e.name > target.name and e.suffix == target.suffix for e in siblings)
         return False
 
-    def listed(self, folder: str = "") -> Iterator[Found]:
+    def list_files(self, folder: str = "") -> Iterator[ListedFile]:
         """Yield all regular files in *folder*, recursively.
 
         Raises:
@@ -194,12 +194,14 @@ class LocalFiles:
             paths = (name if relative == "." else f"{relative}/{name}" for name in names)
             yield from filter(None, map(self._listing, paths))
 
-    def _listing(self, path: str) -> Found | None:
+    def _listing(self, path: str) -> ListedFile | None:
         """Return the listing of a regular file, or None for other paths."""
         with suppress(FileNotFoundError):  # deleted since, as temporary files are
             state = self._inside(path).stat()
             if S_ISREG(state.st_mode):
-                return Found(path=path, size=state.st_size, modified=state.st_mtime_ns // 1_000)
+                return ListedFile(
+                    path=path, size=state.st_size, modified=state.st_mtime_ns // 1_000
+                )
         return None
 
     def location(self, path: str) -> str:
@@ -217,7 +219,7 @@ class LocalFiles:
             source, target = self._inside(old), self._inside(new)
             with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
                 changed.update(self._make_folder(target.parent))
-                checksum_files.remove(source)
+                remove(source)
                 source.replace(target)
                 changed.add(source.parent)
         with self._store_errors("", "written"):
@@ -241,7 +243,7 @@ class LocalFiles:
         Raises:
             CorruptLogError: A link leads out of the table.
         """
-        target = self.root / checked(path)
+        target = self.root / check_path(path)
         real, root = os.path.realpath(target), os.path.realpath(self.root)
         if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
             raise CorruptLogError(f"{path} links to {real}, outside the table; remove the link")
@@ -298,3 +300,13 @@ def _sync(paths: Iterable[Path]) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def remove(file: Path) -> None:
+    """Delete the checksum file of a file that is about to be deleted or renamed, if there is one.
+
+    Left behind, it would not match a file that another program puts there.
+    """
+    path = file.with_name(checksum_file(file.name))
+    if path.exists():
+        path.unlink(missing_ok=True)

@@ -18,8 +18,8 @@ from zadapter.base.locations import STORE, map_files
 from zadapter.errors import CorruptLogError, StoreError, UnknownTableError, UnsupportedError
 from zadapter.spark.jvm.java_file import RangeFile
 from zadapter_parquet.format.entries import LARGEST
-from zadapter_parquet.format.paths import checked
-from zadapter_parquet.store.contract import Found, Outcome
+from zadapter_parquet.format.paths import check_path
+from zadapter_parquet.store.contract import ListedFile, Outcome
 
 _DELETE_BATCH = 1_000
 """Files that S3 deletes in one request."""
@@ -46,7 +46,7 @@ class ObjectFiles:
         """
         self.uri = uri.rstrip("/")
         try:
-            self._store = from_url(_escaped(self.uri), **options or {})
+            self._store = from_url(_escape_uri(self.uri), **options or {})
         except (exceptions.BaseError, ValueError) as error:
             raise UnsupportedError(
                 f"{uri} cannot be opened: {first_line(error)}; Parquet tables require local disk, "
@@ -61,7 +61,7 @@ class ObjectFiles:
         """
         with self._store_errors(path, "created"):
             try:
-                obstore.put(self._store, checked(path), data, mode="create")
+                obstore.put(self._store, check_path(path), data, mode="create")
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError):
                 return Outcome.EXISTS
             except _REFUSED:
@@ -77,7 +77,7 @@ class ObjectFiles:
             StoreError: The store rejects writes, or does not answer.
         """
         with self._store_errors(path, "written"):
-            obstore.put(self._store, checked(path), data)
+            obstore.put(self._store, check_path(path), data)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files in batches; missing files are ignored.
@@ -85,7 +85,7 @@ class ObjectFiles:
         Raises:
             StoreError: The store rejects deletes, or does not answer.
         """
-        remaining = map(checked, paths)
+        remaining = map(check_path, paths)
         while batch := list(islice(remaining, _DELETE_BATCH)):
             with self._store_errors(batch[0], "deleted"):
                 self._delete(batch)
@@ -107,7 +107,7 @@ class ObjectFiles:
         """
         with self._store_errors(path, "read"):
             try:
-                response = obstore.get(self._store, checked(path))
+                response = obstore.get(self._store, check_path(path))
                 if response.meta["size"] <= LARGEST:
                     return bytes(response.bytes())
             except FileNotFoundError:
@@ -126,11 +126,11 @@ class ObjectFiles:
         """
         with self._store_errors(path, "read"):
             try:
-                return int(obstore.head(self._store, checked(path))["size"])
+                return int(obstore.head(self._store, check_path(path))["size"])
             except FileNotFoundError:
                 return None
 
-    def opened(self, path: str) -> pa.NativeFile:
+    def open_file(self, path: str) -> pa.NativeFile:
         """Open a file for random access; only the requested ranges are read.
 
         Raises:
@@ -155,13 +155,13 @@ class ObjectFiles:
             batches = obstore.list(self._store, prefix=folder, offset=path)
             return any(meta["path"].endswith(suffix) for batch in batches for meta in batch)
 
-    def listed(self, folder: str = "") -> Iterator[Found]:
+    def list_files(self, folder: str = "") -> Iterator[ListedFile]:
         """Yield all files in *folder*, recursively."""
         with self._store_errors(folder, "listed"):
             for batch in obstore.list(self._store, prefix=folder or None):
                 for meta in batch:
                     modified = int(meta["last_modified"].timestamp() * 1_000_000)
-                    yield Found(path=meta["path"], size=meta["size"], modified=modified)
+                    yield ListedFile(path=meta["path"], size=meta["size"], modified=modified)
 
     def location(self, path: str) -> str:
         """Return the location of a file, unescaped."""
@@ -176,11 +176,11 @@ class ObjectFiles:
             StoreError: The store has not renamed all files.
         """
 
-        def moved(old: str) -> None:
+        def rename(old: str) -> None:
             with self._store_errors(old, "renamed"), suppress(FileNotFoundError):
-                obstore.rename(self._store, checked(old), checked(names[old]))
+                obstore.rename(self._store, check_path(old), check_path(names[old]))
 
-        deque(map_files(moved, list(names), self.uri), maxlen=0)
+        deque(map_files(rename, list(names), self.uri), maxlen=0)
 
     def sync(self, paths: Iterable[str]) -> None:
         """Do nothing: the store has persisted accepted files."""
@@ -202,7 +202,7 @@ class ObjectFiles:
             raise StoreError(f"{location} cannot be {action}: {reason}; {advice}") from error
 
 
-def _escaped(uri: str) -> str:
+def _escape_uri(uri: str) -> str:
     """Escape a location to a URL, where ``%``, ``#`` and ``?`` have a special meaning."""
     match = re.match(STORE, uri)
     end = match.end() if match else 0

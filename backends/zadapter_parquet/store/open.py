@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from zadapter.base.locations import path_of, reachable, unescaped
+from zadapter.base.locations import path_of, reachable, unescape_uri
 from zadapter.errors import MissingBackendError, extra
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
@@ -15,7 +15,7 @@ from zadapter_parquet.store.hadoop import SCHEME, HadoopFiles
 from zadapter_parquet.store.local import LocalFiles, local_path
 
 
-def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
+def open_files(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     """Open the files of *table*: a path, a URI, ``parquet.`path```, or a table of the catalog.
 
     Args:
@@ -29,12 +29,12 @@ def opened(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     by_path = catalog_tables.BY_PATH.match(table)
     location = by_path["path"].replace("``", "`") if by_path else table
     is_path = by_path and re.search(r"[/\\:]", location)  # else a database may have that name
-    listed = None if is_path or make else catalog_tables.named(spark, table)
+    listed = None if is_path or make else catalog_tables.find_table(spark, table)
     if listed is not None:  # a catalog has an escaped URI
         location = listed.location
         if location.startswith("file:"):
             return LocalFiles(Path(path_of(location)), make=make)
-        location = unescaped(location)
+        location = unescape_uri(location)
     root = local_path(location)
     if root is not None:
         return LocalFiles(root, make=make)

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from zadapter.errors import UnsupportedError
 from zadapter_parquet.format.paths import HIDDEN
-from zadapter_parquet.store.contract import Found
+from zadapter_parquet.store.contract import ListedFile
 from zadapter_parquet.store.hive_names import NULL, partition_folders, texts, value, values
 
 
-def partition_columns(files: Sequence[Found]) -> tuple[str, ...]:
+def partition_columns(files: Sequence[ListedFile]) -> tuple[str, ...]:
     """Return the names of the partition columns.
 
     Raises:
@@ -102,7 +102,7 @@ class PartitionFolders:
     names: Mapping[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
     """Folders below the table's folder, by the values of the partition columns."""
 
-    def kept(self, folders: Iterable[str]) -> dict[str, str]:
+    def match_folders(self, folders: Iterable[str]) -> dict[str, str]:
         """Return the table's folder of the same values for each folder, or that folder itself."""
         if not self.types:
             return {folder: folder for folder in folders}

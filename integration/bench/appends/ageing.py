@@ -15,7 +15,7 @@ from integration.bench.contenders import OURS
 from integration.bench.measures.shares import Filters, Shares, filters, shares
 from integration.bench.race import Track
 from integration.bench.tables.workloads import ranges
-from zadapter.spark.checksum import Totals, whole
+from zadapter.spark.checksum import RowTotals, compute_totals
 
 FILES = 36
 """Files of all rows: 512 KB each at scale 0.1."""
@@ -162,7 +162,7 @@ class Course:
             if append in self.moments:
                 appended = sum(self.rows[1 : append + 1])
                 found.looks.append(self._look(append, live, written / appended))
-        same = whole(self.made.read(table))
+        same = compute_totals(self.made.read(table))
         assert same == self.expected, f"{name}: {same}, not {self.expected}"
         return found
 
@@ -192,9 +192,9 @@ class Course:
         return _Fresh(asked, shares(self.made.live(table), asked))
 
     @cached_property
-    def expected(self) -> Totals:
+    def expected(self) -> RowTotals:
         """Totals of the rows that the tables must have in the end."""
-        return whole(self.ageing.alive(self.spark, self.pieces))
+        return compute_totals(self.ageing.alive(self.spark, self.pieces))
 
 
 def _rows(path: str) -> int:

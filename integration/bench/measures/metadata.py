@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter.inspection.analyzer import Subject, analysis
-from zadapter.inspection.parts import explained_files
+from zadapter.inspection.conjuncts import explain_files
 from zadapter.layout.layout import Request
 from zadapter.planning import file_groups
 from zadapter.planning.maintenance import Limits, maintenance
@@ -19,7 +19,7 @@ from zadapter.predicates import pruning
 from zadapter.predicates.predicate import And, Comparison
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
-from zadapter_parquet.format.entries import Entry, Operation
+from zadapter_parquet.format.entries import Entry, LogOperation
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.operations import registration
@@ -74,7 +74,7 @@ def aged_partitions(request: Request, partitions: int = 100_000) -> pa.Table:
         [partition], fields=list(files.schema.field("partition").type)
     )
     for name, column in values.items():
-        files = file_stats.replaced(files, files.schema.field(name), column)
+        files = file_stats.replace_column(files, files.schema.field(name), column)
     return files
 
 
@@ -124,13 +124,13 @@ def seen(*counts: int) -> dict[str, float]:
             note="",
         )
         start, busy = time.perf_counter(), time.process_time()
-        analysis(subject, where=None, queries=(), row_groups=None, rewrite=subject.due())
+        analysis(subject, where=None, queries=(), row_groups=None, rewrite=subject.find_pending())
         found[f"analysis of {count} files, s"] = _since(start)
         found[f"CPU of it, {count} files, s"] = round(time.process_time() - busy, 4)
         more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
         found[f"memory that it adds, of {count} files, MB"] = more
         start = time.perf_counter()
-        explained_files(_by_three_columns(), files)
+        explain_files(_by_three_columns(), files)
         found[f"explanation of {count} files, s"] = _since(start)
     return found
 
@@ -141,7 +141,7 @@ _SNAPSHOT = Snapshot(
     physical={}, without_stats=frozenset(),
 )  # fmt: skip
 EMPTY = Entry(
-    version=0, previous="", transaction="0", operation=Operation.REGISTER, read_version=-1,
+    version=0, previous="", transaction="0", operation=LogOperation.REGISTER, read_version=-1,
     timestamp=1, table="t", schema='{"type":"struct","fields":[]}', partition=(), parts=(),
     files=0, size=0, rows=0, oldest=0,
 )  # fmt: skip
@@ -160,21 +160,21 @@ def _commits(folder: str, versions: int) -> dict[str, float]:
     for number in range(1, versions):
         said = {"transaction": str(number)}
         found.claim(
-            commit_entries.following(found, found.entry(number - 1), Operation.VACUUM, **said)
+            commit_entries.build_next(found, found.entry(number - 1), LogOperation.VACUUM, **said)
         )
     start = time.perf_counter()
     for _ in range(10):
         head = found.head()
         transaction = f"last {head.version}"
         found.claim(
-            commit_entries.following(found, head, Operation.VACUUM, transaction=transaction)
+            commit_entries.build_next(found, head, LogOperation.VACUUM, transaction=transaction)
         )
     return {f"commit without data at version {versions}, s": _since(start) / 10}
 
 
 def _stats(folder: str) -> dict[str, float]:
     files, table = LocalFiles(Path(folder)), million()
-    parts = stats_table.rewritten(files, (), set(), table)
+    parts = stats_table.rewrite_parts(files, (), set(), table)
     types, partition = {("a",): pa.int64(), ("b",): pa.int64()}, {"p": pa.int64()}
     start = time.perf_counter()
     loaded = stats_table.load(files, parts, types, partition)

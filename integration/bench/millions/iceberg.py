@@ -14,7 +14,7 @@ from integration.bench.millions.avro import Header, blocks, encoded, varint, var
 from integration.bench.millions.facts import FILE_SCHEMA, ROWS, Chunk, Raw, chunks, raw
 from zadapter_iceberg import bulk_calls
 from zadapter_iceberg.jvm import Jvm
-from zadapter_iceberg.stats.binary_values import encoded as hexadecimal
+from zadapter_iceberg.stats.binary_values import encode_bounds as hexadecimal
 
 A_MANIFEST = 50_000
 _IDS = {name: number for number, name in enumerate(("k", "t", "s", "x"), 2)}

@@ -18,7 +18,7 @@ import zadapter
 import zadapter.spark
 from integration.bench.millions.facts import KEYS, ROWS, TARGET
 from zadapter.backend.plugins import load
-from zadapter.rewrite.verify import staged
+from zadapter.rewrite.verify import stage_and_check
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation
 
@@ -101,7 +101,7 @@ def _commit(spark: SparkSession, format_: str, table: str) -> Mapping[str, float
             f"{largest} AS p", "id AS k", "current_timestamp() AS t", "'a' AS s", "0D AS x"
         )
         written = backend.write(snapshot, rows.coalesce(1), None, Encoding())
-        new = staged(backend, snapshot, written, spark)
+        new = stage_and_check(backend, snapshot, written, spark)
         change = Change(
             base=snapshot,
             operation=Operation.OPTIMIZE,

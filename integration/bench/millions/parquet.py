@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from integration.bench.millions.facts import ROWS, Chunk, Raw, chunks, raw
 from zadapter.table import file_stats
 from zadapter.table.file_stats import stats_of_values, structs
-from zadapter_parquet.format.entries import Entry, Operation, Part
+from zadapter_parquet.format.entries import Entry, LogOperation, StatsPart
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.store.local import LocalFiles
@@ -48,20 +48,20 @@ def make(_: SparkSession | None, folder: Path, files: int) -> str:
         size, rows = size + file_stats.total(part, "size"), rows + file_stats.total(part, "rows")
     fields = {"parts": tuple(parts), "files": first.files + files, "size": size, "rows": rows}
     log.claim(
-        commit_entries.following(log, first, Operation.APPEND, transaction="1" * 32, **fields)
+        commit_entries.build_next(log, first, LogOperation.APPEND, transaction="1" * 32, **fields)
     )
     return str(table)
 
 
-def _first(parts: tuple[Part, ...], files: int, size: int, rows: int) -> Entry:
+def _first(parts: tuple[StatsPart, ...], files: int, size: int, rows: int) -> Entry:
     """Return the entry of the version in which the table has its raw files alone."""
     return Entry(
         version=0,
         previous="",
         transaction="0" * 32,
-        operation=Operation.REGISTER,
+        operation=LogOperation.REGISTER,
         read_version=-1,
-        timestamp=commit_entries.now(),
+        timestamp=commit_entries.current_time(),
         table="1" * 32,
         schema=_SCHEMA,
         partition=("p",),

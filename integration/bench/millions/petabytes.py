@@ -24,7 +24,7 @@ from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_size import target_file_size
-from zadapter.planning.trunks import unfitted
+from zadapter.planning.trunks import create_trunk
 from zadapter.spark.sample import sample_size
 
 GROUP, LARGE = 256 << 30, 1 << 40
@@ -203,7 +203,7 @@ class Trial:
     def trunk(self, boxes: int, times: int = 1) -> Trunk:
         """Fit a trunk to the planner's sample, or to a multiple of it."""
         rows = WHOLE.rows(self.table, sample_size(boxes) * times, seed=3)
-        return Trunk(boxes).fitted(self.request, rows)
+        return Trunk(boxes).fit(self.request, rows)
 
     def first(self, trunk: Trunk, times: int = 1) -> Seen:
         """Return what is seen of a job of raw files, cut along the trunk."""
@@ -244,7 +244,7 @@ def trials(boxes: int, sizes: Sequence[str]) -> Iterator[str]:
     for name, table in TABLES.items():
         for size in sizes:
             trial = Trial(table, *SIZES[size], boxes)
-            trunk = trial.trunk(unfitted(trial.size, trial.group).boxes)
+            trunk = trial.trunk(create_trunk(trial.size, trial.group).boxes)
             best = trial.trunk(1 << int(np.ceil(np.log2(2 * trial.size / trial.group))), WELL)
             first, well = trial.first(trunk), trial.first(trunk, WELL)
             merged, whole = trial.merged(trunk), trial.merged(best, WELL)

@@ -29,13 +29,13 @@ def main(folder: Path, files: int) -> None:
     """Make a log, read its head and its file table, plan, and write the stats of a commit."""
     table = _timed("make", lambda: parquet.make(None, folder, files))
     store = LocalFiles(Path(table))
-    head = _timed("head", lambda: external_changes.looked_at(Log(store, table), store, table))
+    head = _timed("head", lambda: external_changes.check_folder(Log(store, table), store, table))
     listed = _timed("load", lambda: stats_table.load(store, head.parts, _KEYS, {"p": pa.int32()}))
     _timed("maintenance", lambda: maintenance(listed, REQUEST, ["p"], _LIMITS))
     removed = set(listed["path"].slice(5_000, 1_000).to_pylist())
     _timed(
         "rewritten",
-        lambda: stats_table.rewritten(store, head.parts, removed, listed.slice(0, 0)),
+        lambda: stats_table.rewrite_parts(store, head.parts, removed, listed.slice(0, 0)),
     )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     sys.stdout.write(f"{listed.num_rows} files, peak {peak} MB\n")

@@ -24,7 +24,7 @@ from zadapter.base.locations import bare
 from zadapter.base.names import leaves
 from zadapter.errors import UsageError
 from zadapter.predicates.pruning import matching
-from zadapter.spark.checksum import by_file
+from zadapter.spark.checksum import sum_by_file
 from zadapter.spark.where import condition as parsed
 from zadapter_delta import DeltaBackend
 from zadapter_iceberg import IcebergBackend
@@ -191,7 +191,7 @@ class Trial:
         """Return the matches per file of each condition, by a scan without pruning."""
         matches = []
         for some_of_them in _cut(conditions):
-            found = by_file(rows, [F.expr(each.sql) for each in some_of_them])
+            found = sum_by_file(rows, [F.expr(each.sql) for each in some_of_them])
             for number in range(len(some_of_them)):
                 of_file = {_name(file): totals.matches[number] for file, totals in found.items()}
                 matches.append({file: n for file, n in of_file.items() if n})

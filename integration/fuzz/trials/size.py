@@ -19,7 +19,7 @@ import zadapter
 from integration.bench.measures.effort import measured
 from integration.fuzz.trials.tally import Row, Tally
 from integration.migration.tables import FORMATS, Lakes
-from zadapter.base.sizes import show
+from zadapter.base.quantities import show
 from zadapter.errors import UnsupportedError
 
 FILES, ROWS_A_FILE = 50_000, 2

@@ -9,7 +9,7 @@ import pytest
 
 from integration.migration.tables import FORMATS
 from zadapter.errors import UnsupportedError
-from zadapter.report.migration import Mode
+from zadapter.report.migration_report import Mode
 
 LIVE = [n for n in range(200) if n % 10]
 

@@ -11,7 +11,7 @@ import pytest
 from integration.migration.tables import FORMATS, texts
 from tests.kit.variants import slow_but
 from zadapter.errors import UnsupportedError
-from zadapter.report.migration import Mode
+from zadapter.report.migration_report import Mode
 
 PAIRS = list(permutations(FORMATS, 2))
 COPIED = [(*pair, "copy") for pair in PAIRS]

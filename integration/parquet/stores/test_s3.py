@@ -63,11 +63,11 @@ def test_the_log_works_there(files):
         log.claim(entry_after(log))
 
     assert log.head().version == 5
-    assert [entry.version for entry in log.between(-1, 5)] == list(range(6))
-    entries = [found for found in files.listed("_zadapter/log") if found.path.endswith(".json")]
+    assert [entry.version for entry in log.entries_between(-1, 5)] == list(range(6))
+    entries = [found for found in files.list_files("_zadapter/log") if found.path.endswith(".json")]
     assert len(entries) == 6
-    files.delete([found.path for found in files.listed()])
-    assert list(files.listed()) == []
+    files.delete([found.path for found in files.list_files()])
+    assert list(files.list_files()) == []
 
 
 def test_of_many_who_claim_a_version_one_wins(files):

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import file_table
-from zadapter.inspection.advise.judging import RowGroups, SampledTable
+from zadapter.inspection.advise.judging import SampledRowGroups, SampledTable
 from zadapter.layout.filters import Filter, Range
 from zadapter.table.file_stats import spread
 
@@ -67,7 +67,7 @@ def read(in_groups):
 
 def test_sorted_files_are_read_by_row_group(table, in_groups):
     """Of files that no filter can skip, only the row groups with the range count."""
-    every = RowGroups(table.files, parts(in_groups, FILES * GROUPS))
+    every = SampledRowGroups(table.files, parts(in_groups, FILES * GROUPS))
 
     share = replace(table, row_groups=every).row_group_share(FILTERS)
 
@@ -85,7 +85,7 @@ def test_some_files_stand_for_all(table, in_groups):
         )
     )
 
-    share = replace(table, row_groups=RowGroups(few, of_few)).row_group_share(FILTERS)
+    share = replace(table, row_groups=SampledRowGroups(few, of_few)).row_group_share(FILTERS)
 
     assert share == pytest.approx(read(in_groups), rel=0.1)
 
@@ -100,7 +100,7 @@ def test_some_files_say_nothing_of_files_that_are_skipped(table):
         ),
     )
     other = pa.concat_tables([table.files, far])
-    known = replace(table, files=other, row_groups=RowGroups(table.files, table.files))
+    known = replace(table, files=other, row_groups=SampledRowGroups(table.files, table.files))
 
     assert known.row_group_share(FILTERS) == pytest.approx(0.5)
 

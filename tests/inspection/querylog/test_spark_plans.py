@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import DateType, IntegerType, StringType, StructType
 
 from zadapter.inspection.querylog import spark_plans
-from zadapter.inspection.querylog.columns import ALL, Columns
+from zadapter.inspection.querylog.column_conditions import ALL, Columns
 
 COLUMNS = Columns(
     StructType().add("a", IntegerType()).add("s", StringType()).add("day", DateType())
@@ -32,7 +32,7 @@ def test_long_disjunctions_are_read(nested):
     """Hundreds of comparisons, as a parser nests them and as a program chains them."""
     parts = [equal(n) for n in range(300)]
 
-    read = spark_plans.pushed(f"[{nested(parts)}]", COLUMNS)
+    read = spark_plans.convert_pushed_filters(f"[{nested(parts)}]", COLUMNS)
 
     assert read.count(" OR ") == 299
     assert "CAST('299' AS int)" in read
@@ -41,7 +41,7 @@ def test_long_disjunctions_are_read(nested):
 def test_conjunctions_of_disjunctions_are_read():
     text = f"[Not(Or(And({equal(1)},IsNotNull(s)),EqualTo(s,f(x, y)))), {equal(2)}]"
 
-    read = spark_plans.pushed(text, COLUMNS)
+    read = spark_plans.convert_pushed_filters(text, COLUMNS)
 
     assert "(NOT ((" in read
     assert "'f(x, y)'" in read
@@ -58,9 +58,9 @@ def test_conjunctions_of_disjunctions_are_read():
 )
 def test_what_cannot_be_read_widens_a_filter(unread):
     """Also a value with a single parenthesis."""
-    assert spark_plans.pushed(f"[{unread}, {equal(2)}]", COLUMNS) == spark_plans.pushed(
-        f"[{equal(2)}]", COLUMNS
-    )
+    assert spark_plans.convert_pushed_filters(
+        f"[{unread}, {equal(2)}]", COLUMNS
+    ) == spark_plans.convert_pushed_filters(f"[{equal(2)}]", COLUMNS)
 
 
 @pytest.mark.parametrize("text", ["[s# INSET a, b, c]", "[NOT a# INSET 1, 2]"])

@@ -37,7 +37,7 @@ class Past:
         self.time, self.off, self.stamps = time.time_ns() // 1_000_000 - ago, 0, {}
         self.since = {}
         """When each version was made, by the right clock."""
-        monkeypatch.setattr(commit_entries, "now", lambda: self.time + self.off)
+        monkeypatch.setattr(commit_entries, "current_time", lambda: self.time + self.off)
         self.folder = made(root)
         self._stamp()
 

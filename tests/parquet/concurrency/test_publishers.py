@@ -64,13 +64,13 @@ def test_a_folder_that_is_published_amid_a_look_has_no_foreign_files(folder, mon
 def test_a_file_that_moves_amid_a_look_is_there(folder, monkeypatch):
     """It is listed neither at its old place nor at its new one."""
     interrupted(folder, monkeypatch, 0)
-    listed = LocalFiles.listed
+    listed = LocalFiles.list_files
 
     def neither(files, within=""):
         return iter([f for f in listed(files, within) if "/data/" not in f.path])
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalFiles, "listed", neither)
+        patch.setattr(LocalFiles, "list_files", neither)
         assert folder.rows() == [0, 1, 3, 4, 5]
         assert folder.backend.vacuum(folder.table, NOW, dry_run=True).paths
 
@@ -116,7 +116,7 @@ def test_a_publisher_that_comes_late_changes_nothing(folder, monkeypatch):
     before = everything(folder)
 
     with pytest.raises(Exception, match=r"another writer|outside the table"):
-        moving.settled(log, files, folder.table, begun)
+        moving.finish_moves(log, files, folder.table, begun)
 
     kept = {path for path in everything(folder) if not guard_files.stands_for(path.name)}
     assert kept == set(before)

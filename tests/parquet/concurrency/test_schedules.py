@@ -73,7 +73,7 @@ def deletes_without_ruling_out(log, table, folder):
 
 def deletes_what_is_needed(files, log, table, oldest, cutoff):
     """The clean-up forgets that newer versions share files with older ones."""
-    return sorted(vacuuming._needed_paths(files, map(log.entry, range(oldest))))  # noqa: SLF001
+    return sorted(vacuuming._list_needed_paths(files, map(log.entry, range(oldest))))  # noqa: SLF001
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def deletes_what_is_needed(files, log, table, oldest, cutoff):
         (log.Log, "claim", goes_on_while_undecided),
         (log.Log, "claim", overwrites),
         (vacuuming, "_abort", deletes_without_ruling_out),
-        (vacuuming, "_unneeded", deletes_what_is_needed),
+        (vacuuming, "_find_unneeded", deletes_what_is_needed),
     ],
 )
 def test_a_rule_that_is_broken_is_found_out(monkeypatch, place, name, mutant):

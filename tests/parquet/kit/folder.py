@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.kit.builders import fitted
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.table.footers import file_table
-from zadapter.table.snapshot import Change, Exchange, Operation, Written, chosen
+from zadapter.table.snapshot import Change, Exchange, Operation, Written, select_paths
 from zadapter_parquet import ParquetBackend
 from zadapter_parquet.format.entries import UNREGISTERED
 from zadapter_parquet.format.paths import DATA, HIDDEN
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.operations import external_changes, move_plan, registration
+from zadapter_parquet.operations import external_changes, moving, registration
 from zadapter_parquet.rows import rows
 from zadapter_parquet.store import catalog_tables
 
@@ -50,7 +50,7 @@ class Backend(ParquetBackend):
     def snapshot(self, table, since=None):
         with (
             patch.object(rows, "schema_of", lambda spark, location: COLUMNS),
-            patch.object(catalog_tables, "at", lambda spark, location: None),
+            patch.object(catalog_tables, "find_table_at", lambda spark, location: None),
         ):
             return super().snapshot(table, since)
 
@@ -91,7 +91,7 @@ class Folder:
 
     def _read(self, paths, snapshot=None):
         if snapshot is not None:
-            paths = move_plan.places(snapshot.handle.files, snapshot.handle.version.head, paths)
+            paths = moving.current_paths(snapshot.handle.files, snapshot.handle.version.head, paths)
         found = [pq.read_table(self.root / path, partitioning=None) for path in paths]
         return [n for table in found for n in table["n"].to_pylist()]
 
@@ -133,7 +133,7 @@ class Folder:
             return None
         staying = [n for n in self._read(sorted(going), snapshot) if n != number]
         staged = self.stage(snapshot, staying)
-        return self._publish("delete", snapshot, chosen(files, going), staged)
+        return self._publish("delete", snapshot, select_paths(files, going), staged)
 
     def rewrite(self):
         """Rewrite the files without a layout into one file with a layout, if there are any."""
@@ -152,7 +152,7 @@ class Folder:
             staged=(staged,),
             layouts=(LAYOUT,),
         )
-        return publish(self.backend, change, Attempts(AT_ONCE))
+        return commit_change(self.backend, change, Attempts(AT_ONCE))
 
     def vacuum(self, older_than):
         return self.backend.vacuum(self.table, older_than, dry_run=False)
@@ -179,4 +179,4 @@ class Folder:
             staged=(staged,),
             **said,
         )
-        return publish(self.backend, change, Attempts(AT_ONCE))
+        return commit_change(self.backend, change, Attempts(AT_ONCE))

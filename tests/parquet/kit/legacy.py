@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter_parquet.format.entries import digest
-from zadapter_parquet.format.legacy_names import former
-from zadapter_parquet.format.paths import HIDDEN
+from zadapter_parquet.format.paths import HIDDEN, former
 from zadapter_parquet.store.guard_files import NOTE
 
 SINCE = ("format", "moves", "visible")

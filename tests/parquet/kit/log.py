@@ -5,17 +5,17 @@ from dataclasses import replace
 from uuid import uuid4
 
 from zadapter.errors import ConflictError
-from zadapter_parquet.format.entries import Entry, Operation, digest, encode
+from zadapter_parquet.format.entries import Entry, LogOperation, digest, encode
 from zadapter_parquet.format.paths import HIDDEN
-from zadapter_parquet.log.commit_entries import now
+from zadapter_parquet.log.commit_entries import current_time
 from zadapter_parquet.log.log import Log
-from zadapter_parquet.store.contract import Found, Outcome
+from zadapter_parquet.store.contract import ListedFile, Outcome
 
 ENTRY = Entry(
     version=0,
     previous="",
     transaction="first",
-    operation=Operation.REGISTER,
+    operation=LogOperation.REGISTER,
     read_version=-1,
     timestamp=1,
     table="t",
@@ -37,7 +37,7 @@ def entry_after(log, **said):
         version=head.version + 1,
         previous=digest(encode(head)),
         transaction=uuid4().hex,
-        operation=Operation.APPEND,
+        operation=LogOperation.APPEND,
         **said,
     )
 
@@ -79,7 +79,7 @@ class MemoryStore:
             return Outcome.UNKNOWN
         taken = path in self.held
         self.held.setdefault(path, data)
-        self.made.setdefault(path, now())
+        self.made.setdefault(path, current_time())
         if fate == "lost":
             return Outcome.UNKNOWN
         return Outcome.EXISTS if taken else Outcome.CREATED
@@ -88,7 +88,7 @@ class MemoryStore:
         """Deliver the late requests."""
         for path, data in self.late:
             self.held.setdefault(path, data)
-            self.made.setdefault(path, now())
+            self.made.setdefault(path, current_time())
         self.late.clear()
 
     def has(self, path):
@@ -99,7 +99,7 @@ class MemoryStore:
 
     def write(self, path, data):
         self.held[path] = data
-        self.made[path] = now()
+        self.made[path] = current_time()
 
     def has_after(self, path):
         return any(other > path and other.endswith(".json") for other in self.held)
@@ -108,9 +108,9 @@ class MemoryStore:
         for path in paths:
             self.held.pop(path, None)
 
-    def listed(self, folder=""):
+    def list_files(self, folder=""):
         for path, data in sorted(self.held.items()):
             if path.startswith(folder):
                 # visible files are older than the table
                 modified = self.made[path] * 1_000 if path.startswith(HIDDEN) else 0
-                yield Found(path=path, size=len(data), modified=modified)
+                yield ListedFile(path=path, size=len(data), modified=modified)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tests.parquet.kit.log import MemoryStore
 from zadapter.errors import StoreError
-from zadapter_parquet.log.commit_entries import now
+from zadapter_parquet.log.commit_entries import current_time
 from zadapter_parquet.store import guard_files
 
 
@@ -117,7 +117,7 @@ class Network(MemoryStore):
 
     def _copy(self, old, new):
         if old in self.held:
-            self.held[new], self.made[new] = self.held[old], now()
+            self.held[new], self.made[new] = self.held[old], current_time()
             self.look()
 
     def deliver(self):
@@ -142,7 +142,7 @@ class Network(MemoryStore):
     def size(self, path):
         return len(self.held[path]) if path in self.held else None
 
-    def opened(self, path):
+    def open_file(self, path):
         self._step()
         if path not in self.held:
             raise FileNotFoundError(path)

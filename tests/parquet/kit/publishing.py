@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.parquet.kit.folder import made
-from zadapter_parquet.operations import move_plan
+from zadapter_parquet.operations import moving
 from zadapter_parquet.store import guard_files
 
 NOW = timedelta(0)
@@ -67,7 +67,7 @@ def lying(folder):
     snapshot = folder.snapshot()
     paths = folder.backend.files(snapshot)["path"].to_pylist()
     files, head = snapshot.handle.files, snapshot.handle.version.head
-    return {folder.root / path for path in move_plan.places(files, head, paths)}
+    return {folder.root / path for path in moving.current_paths(files, head, paths)}
 
 
 WRITERS = {

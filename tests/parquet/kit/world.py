@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tests.parquet.kit.log import ENTRY
 from tests.parquet.kit.network import Network, Scheduler
-from zadapter.backend.commit import publish
+from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import ConflictError, StoreError, UnknownOutcomeError
 from zadapter.table.file_stats import schema, total
@@ -25,7 +25,7 @@ from zadapter_parquet.format.paths import DATA
 from zadapter_parquet.log import commit_entries, stats_table
 from zadapter_parquet.log.log import Log
 from zadapter_parquet.log.snapshot import Version, snapshot
-from zadapter_parquet.operations import move_plan, publishing, vacuuming
+from zadapter_parquet.operations import moving, publishing, vacuuming
 
 
 def table_of(paths):
@@ -64,7 +64,7 @@ class World:
         self.store.faults = False
         files = table_of(paths)
         counts = {name: total(files, name) for name in ("size", "rows")}
-        entry = commit_entries.first(self.store, replace(ENTRY, files=4, **counts), files)
+        entry = commit_entries.write_first(self.store, replace(ENTRY, files=4, **counts), files)
         Log(self.store, "t").claim(replace(entry, timestamp=1))
         self.store.faults = self.faults
 
@@ -98,7 +98,7 @@ class World:
         folder = f"{DATA}/{UUID(int=self.ids.getrandbits(128)).hex}"
         paths = [f"{folder}/{n}.rows" for n in range(len(contents))]
         for path, rows in zip(paths, contents, strict=True):
-            self.rows[path] = self.rows[publishing.published(path)] = rows
+            self.rows[path] = self.rows[publishing.visible_path(path)] = rows
             self.store.write(path, b"x")
         handle = (folder, None, False)
         return Staged(files=table_of(paths), paths={p: p for p in paths}, handle=handle)
@@ -112,7 +112,7 @@ class World:
         )
         self.outcomes[change.id] = "died"
         try:
-            publish(
+            commit_change(
                 self.backend,
                 change,
                 Attempts(Backoff(attempts=self.seed % 4 + 1, initial=0.0)),
@@ -166,7 +166,7 @@ class World:
         """Raise AssertionError if a law is broken."""
         assert self.scheduler.errors == []
         log = Log(self.store, "t")
-        entries = list(log.between(-1, log.head().version))
+        entries = list(log.entries_between(-1, log.head().version))
         assert [e.version for e in entries] == list(range(len(entries)))
         times = Counter(e.transaction for e in entries)
         assert max(times.values()) == 1, "a commit landed twice"
@@ -181,7 +181,7 @@ class World:
             versions.add(tuple(sorted(expected.elements())))
             if entry.version >= entries[-1].oldest or entry is entries[-1]:
                 live = stats_table.load(self.store, entry.parts, {}, {})["path"].to_pylist()
-                lying = move_plan.places(self.store, entries[-1], live)
+                lying = moving.current_paths(self.store, entries[-1], live)
                 assert Counter(row for p in lying for row in self.rows[p]) == +expected, "rows"
                 assert all(path in self.store.held for path in lying), "a live file was deleted"
         assert self.store.seen <= versions, "the folder was no version"

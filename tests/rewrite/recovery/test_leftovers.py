@@ -16,8 +16,8 @@ from tests.kit.side_files import Memory
 from zadapter.base.commit_attempts import Attempts
 from zadapter.errors import ConflictError, ReplacedTableError, StoreError, UnknownOutcomeError
 from zadapter.rewrite.recovery.leftovers import DEAD_AFTER, clear
-from zadapter.rewrite.recovery.notes import FOLDER, Driver, begun
-from zadapter.rewrite.recovery.processes import Process, own
+from zadapter.rewrite.recovery.notes import FOLDER, Driver, begin_run
+from zadapter.rewrite.recovery.processes import Process, current_process
 from zadapter.table.staged_files import StagedWrite, new_id
 
 TABLE = snapshot(pa.schema([("a", pa.int64())]))
@@ -40,7 +40,7 @@ def dead():
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
-        process = Process.restored(json.loads(child.stdout.readline()))
+        process = Process.from_dict(json.loads(child.stdout.readline()))
         assert not process.is_dead()
         child.kill()
         while not process.is_dead():  # nobody has waited for it yet
@@ -51,7 +51,7 @@ def dead():
 
 def a_run(memory, *processes, jobs=3):
     driver = Driver(application="local-1", processes=processes)
-    return begun(memory, TABLE, driver, new_id(), jobs)
+    return begin_run(memory, TABLE, driver, new_id(), jobs)
 
 
 def a_write():
@@ -116,7 +116,7 @@ def test_a_live_file_stays_whatever_the_note_says(memory, dead, sent):
 
 def test_a_running_process_is_left_alone(memory, dead):
     """As long as one of the two that can commit lives, nothing is removed or said."""
-    _, first, second = died(memory, dead, own())
+    _, first, second = died(memory, dead, current_process())
 
     assert clear(memory, TABLE, live(first)) == ()
     assert set(memory.writes) == {first.id, second.id}
@@ -216,7 +216,8 @@ def test_a_note_that_is_older_than_a_commit_removes_nothing(memory, dead):
 
 
 @pytest.mark.parametrize(
-    "method", ["listed", "read", "staged", "is_named", "remove", "write", "delete"]
+    "method",
+    ["list_modification_times", "read", "list_staged", "is_named", "remove", "write", "delete"],
 )
 def test_a_store_that_fails_stops_no_run(memory, dead, method):
     """The line says why; another run tries again."""
@@ -232,7 +233,7 @@ def test_a_store_that_fails_stops_no_run(memory, dead, method):
 
 def test_a_run_that_ends_leaves_no_note(memory):
     """Committed, lost to another writer, or failed in the middle, and discarded."""
-    run, committed, lost, failed = a_run(memory, own()), a_write(), a_write(), a_write()
+    run, committed, lost, failed = a_run(memory, current_process()), a_write(), a_write(), a_write()
     run.start(committed)
     assert list(memory.files) == [f"{FOLDER}/{run.id}.json"]
     with run.sending(committed, Attempts()):
@@ -263,7 +264,7 @@ def test_files_that_could_not_be_discarded_are_removed_later(
     memory, error, may_have_landed, removed
 ):
     """By the same process, too; but not if the commit may have landed, whatever was raised."""
-    run, write, attempts = a_run(memory, own()), a_write(), Attempts()
+    run, write, attempts = a_run(memory, current_process()), a_write(), Attempts()
     run.start(write)
     memory.stage(write)
     with suppress(type(error)), run.sending(write, attempts):
@@ -278,7 +279,7 @@ def test_files_that_could_not_be_discarded_are_removed_later(
 
 def test_a_commit_is_not_sent_if_the_note_cannot_say_so(memory):
     """Otherwise, a later run could take its files for never sent."""
-    run, write, sent = a_run(memory, own()), a_write(), []
+    run, write, sent = a_run(memory, current_process()), a_write(), []
     run.start(write)
     memory.stage(write)
     memory.broken = {"write"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zadapter.spark.jvm.removal import named, remove_named
+from zadapter.spark.jvm.removal import find_files, remove_named
 
 CALL = "c\n"
 OURS, OTHERS = "zadapter-0123456789abcdef-", 300
@@ -23,7 +23,8 @@ def folder(tmp_path):
 
 def test_files_are_found_at_any_depth_without_a_question_for_each(spark, folder, sent):
     found = [
-        (status.getPath().getName(), status.getLen()) for status in named(spark, str(folder), OURS)
+        (status.getPath().getName(), status.getLen())
+        for status in find_files(spark, str(folder), OURS)
     ]
 
     assert sorted(found) == [(f"{OURS}{number}", 5) for number in range(3)]

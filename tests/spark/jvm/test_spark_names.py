@@ -51,7 +51,7 @@ def test_a_catalog_comes_before_a_namespace_of_its_name(spark, conf, parts, expe
     """It is not loaded for that, and its name is compared by case."""
     conf({"spark.sql.catalog.named": "no.such.Catalog"})
 
-    assert spark_names.resolved(spark, parts) == expected
+    assert spark_names.resolve(spark, parts) == expected
 
 
 def test_a_clone_keeps_the_current_namespace(spark):
@@ -60,7 +60,7 @@ def test_a_clone_keeps_the_current_namespace(spark):
     spark.sql("USE iceberg.current")
     try:
         with scratch(spark) as clone:
-            assert spark_names.resolved(clone, ("t",)) == Name("iceberg", ("current", "t"))
+            assert spark_names.resolve(clone, ("t",)) == Name("iceberg", ("current", "t"))
     finally:
         spark.sql("USE spark_catalog.default")
 

@@ -9,7 +9,7 @@ from tests.spark.test_sessions import run_python
 from zadapter.backend import plugins
 from zadapter.errors import SessionError
 from zadapter.rewrite import self_test
-from zadapter.spark import builds, sessions
+from zadapter.spark import library_builds, sessions
 
 FORMATS = plugins.formats()
 DELTA = FORMATS["delta"].library
@@ -68,9 +68,9 @@ def test_a_format_without_a_library_for_this_spark_is_refused():
 )
 def test_the_jar_goes_with_spark_and_with_delta_spark(monkeypatch, spark, client, package):
     """The installed PySpark decides; delta-spark decides where there are several."""
-    monkeypatch.setattr(builds, "version", lambda _: client)
+    monkeypatch.setattr(library_builds, "version", lambda _: client)
 
-    assert builds.fitted(DELTA, spark).packages == (f"io.delta:{package}",)
+    assert library_builds.select_build(DELTA, spark).packages == (f"io.delta:{package}",)
 
 
 def test_on_databricks_the_way_out_is_named():
@@ -90,7 +90,7 @@ zadapter.spark.ensure(SparkSession.builder.getOrCreate(), "delta")
 @pytest.mark.parametrize("name", ["delta", "iceberg", "parquet"])
 def test_an_untested_release_is_tested_before_the_first_write(spark, monkeypatch, caplog, name):
     """Once an application; what fails there is never tried on the user's table."""
-    monkeypatch.setattr(self_test, "untested", lambda *_: "Spark 9.9 is untested")
+    monkeypatch.setattr(self_test, "describe_untested", lambda *_: "Spark 9.9 is untested")
     monkeypatch.setattr(self_test, "_begun", set())
 
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_an_untested_release_is_tested_before_the_first_write(spark, monkeypatch
 
 def test_rows_that_get_lost_in_the_test_stop_the_write(spark, monkeypatch):
     """The user's table is not touched, and the next call tries again."""
-    monkeypatch.setattr(self_test, "untested", lambda *_: "Spark 9.9 is untested")
+    monkeypatch.setattr(self_test, "describe_untested", lambda *_: "Spark 9.9 is untested")
     monkeypatch.setattr(self_test, "_begun", set())
     monkeypatch.setattr(self_test, "rewrite", lambda *_: None)
 
@@ -118,7 +118,7 @@ def test_rows_that_get_lost_in_the_test_stop_what_follows_a_migration(spark, mon
     spark.range(10).write.format("delta").save(old)
     zadapter.migrate(old, to="parquet", target=new, spark=spark)
     spark.range(10, 15).write.format("delta").mode("append").save(old)
-    monkeypatch.setattr(self_test, "untested", lambda *_: "Spark 9.9 is untested")
+    monkeypatch.setattr(self_test, "describe_untested", lambda *_: "Spark 9.9 is untested")
     monkeypatch.setattr(self_test, "_begun", set())
 
     with monkeypatch.context() as broken:

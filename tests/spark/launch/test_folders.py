@@ -30,7 +30,7 @@ def test_a_full_folder_is_refused(tmp_path):
     full_folder = rf"{tmp_path} \(File too large\); free space there"
 
     with full():
-        assert folders.fault(tmp_path) is None
+        assert folders.find_fault(tmp_path) is None
         with pytest.raises(SessionError, match=full_folder):
             folders.refuse_full(stated)
         folders.refuse_full({**stated, "spark.master": "spark://host:7077"})

@@ -21,7 +21,7 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
     """A jar that has gone, or is cut short, is fetched again."""
     stated = {"spark.jars.ivy": str(tmp_path)}
 
-    first = jars.by_path(stated, ADDED)
+    first = jars.resolve_jars(stated, ADDED)
 
     (jar,) = paths(first)
     assert jar.name == "org.reactivestreams_reactive-streams-1.0.4.jar"
@@ -30,12 +30,12 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
     whole = jar.read_bytes()
     with monkeypatch.context() as without:
         without.setenv("JAVA_HOME", "/nowhere")
-        assert jars.by_path(stated, ADDED) == first
+        assert jars.resolve_jars(stated, ADDED) == first
         jar.write_bytes(whole[:100])
         with pytest.raises(ivy.UnresolvedError):
-            jars.by_path(stated, ADDED)
+            jars.resolve_jars(stated, ADDED)
     jar.unlink()
-    assert jars.by_path(stated, ADDED) == first
+    assert jars.resolve_jars(stated, ADDED) == first
     assert jar.read_bytes() == whole
 
 
@@ -63,7 +63,7 @@ def test_a_package_that_is_nowhere_is_named(tmp_path):
     with pytest.raises(
         ivy.UnresolvedError, match=r"unresolved dependency.*org\.example#no-such-artifact;9\.9"
     ):
-        jars.by_path({"spark.jars.ivy": str(tmp_path)}, added)
+        jars.resolve_jars({"spark.jars.ivy": str(tmp_path)}, added)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_packages_of_the_user_are_left_to_spark(stated):
     """A range of versions or a snapshot may mean another jar today."""
     added = {settings.PACKAGES: f"{stated[settings.PACKAGES]},{SMALL}"}
 
-    assert jars.by_path(stated, added) == added
+    assert jars.resolve_jars(stated, added) == added
 
 
 @pytest.mark.parametrize("option", ["--driver-class-path", "--conf spark.driver.extraClassPath"])
@@ -83,7 +83,7 @@ def test_a_class_path_that_would_hide_ours_stays_alone(monkeypatch, option):
     words = f"{option}=/mine" if "conf" in option else f"{option} /mine"
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} pyspark-shell")
 
-    assert jars.by_path(settings.submit_args(), ADDED) == ADDED
+    assert jars.resolve_jars(settings.submit_args(), ADDED) == ADDED
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_the_user_has_stays_first(tmp_path, master, key, separator):
     """One JVM has a class path; executors of a cluster get the jars from the driver."""
     stated = {settings.MASTER: master, key: "/mine.jar", "spark.jars.ivy": str(tmp_path)}
 
-    found = jars.by_path(stated, ADDED)
+    found = jars.resolve_jars(stated, ADDED)
 
     mine, jar = found[key].split(separator)
     assert mine == "/mine.jar"

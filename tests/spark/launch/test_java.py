@@ -39,7 +39,7 @@ def bare(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("bare")
 def test_no_java_is_one_clear_sentence():
     """Nothing to start Spark with: the sentence says what to install."""
-    with pytest.raises(SessionError) as refused, java.home(java.chosen()):
+    with pytest.raises(SessionError) as refused, java.home(java.choose()):
         pass
 
     assert str(refused.value) == NO_JAVA
@@ -68,10 +68,10 @@ def test_java_home_goes_before_the_path(bare, monkeypatch):
     named = bare("named", 17)
     on_path = bare("path", 21)
 
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found == on_path
     monkeypatch.setenv("JAVA_HOME", str(named))
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found == named
 
 
@@ -84,11 +84,11 @@ def test_a_java_that_spark_cannot_use_is_passed_over(bare, monkeypatch, release)
 
     with (
         pytest.raises(SessionError, match=rf"not Java {number} in {old}"),
-        java.home(java.chosen()),
+        java.home(java.choose()),
     ):
         pass
     fitting = bare("path", 21)
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found == fitting
 
 
@@ -97,7 +97,7 @@ def test_a_java_home_without_java_is_passed_over(bare, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     fitting = bare("path", 17)
 
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found == fitting
 
 
@@ -106,7 +106,7 @@ def test_a_java_home_that_leads_nowhere_is_named_if_there_is_no_other(bare, monk
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
 
     with pytest.raises(SessionError, match="JAVA_HOME names /nowhere, where bin/java is missing"):
-        java.chosen()
+        java.choose()
 
 
 def test_another_program_of_that_name_is_passed_over(bare):
@@ -115,14 +115,14 @@ def test_another_program_of_that_name_is_passed_over(bare):
     (home / "bin" / "java").write_text("#!/bin/sh\n")
 
     with pytest.raises(SessionError, match="Spark requires Java"):
-        java.chosen()
+        java.choose()
 
 
 def test_a_java_without_the_vector_module_is_wrapped_for_a_while(bare):
     """Spark's launcher asks for the module; the wrapper leaves no trace."""
     reduced = bare("path", 21, has_vector=False)
 
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found != reduced
         answer = subprocess.run(
             [found / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
@@ -139,9 +139,9 @@ def test_the_vector_module_goes_unless_it_is_asked_for(bare):
     """Java warns of it at each start; the wrapper tells Java where its true home is."""
     whole = bare("path", 17)
 
-    with java.home(java.chosen()) as found:
+    with java.home(java.choose()) as found:
         script = (found / "bin" / "java").read_text(encoding="utf-8")
-    with java.home(java.chosen(), vector=True) as asked:
+    with java.home(java.choose(), vector=True) as asked:
         assert asked == whole
     assert found != whole
     assert f"home={whole}\n" in script
@@ -154,10 +154,10 @@ def test_a_release_file_tells_what_java_is_without_running_it(bare):
     facts = 'JAVA_VERSION="17.0.15"\nMODULES="java.base jdk.incubator.vector"\n'
     (home / "release").write_text(facts)
 
-    with java.home(java.chosen(), vector=True) as found:
+    with java.home(java.choose(), vector=True) as found:
         assert found == home
     (home / "release").write_text(facts.replace("17.0.15", "1.8.0_292"))
-    with pytest.raises(SessionError, match="not Java 8"), java.home(java.chosen()):
+    with pytest.raises(SessionError, match="not Java 8"), java.home(java.choose()):
         pass
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.spark.launch import proxy
 from zadapter.errors import SessionError
-from zadapter.spark.launch import ivy, proxies
+from zadapter.spark.launch import ivy
 from zadapter.spark.launch.start import _launch
 
 SMALL = "org.reactivestreams:reactive-streams:1.0.4"
@@ -68,7 +68,7 @@ def test_variables_are_options_of_java(direct, variables, expected):
     for name, value in variables.items():
         direct.setenv(name, value)
 
-    assert proxies.java_options() == expected
+    assert ivy.java_options() == expected
 
 
 @pytest.mark.parametrize("address", ["http://me:s3cret@p:port", "http://me:s3cret@:1", "http://[p"])
@@ -77,7 +77,7 @@ def test_a_proxy_that_is_no_url_is_refused_without_its_password(direct, address)
     direct.setenv("HTTPS_PROXY", address)
 
     with pytest.raises(SessionError, match="the proxy of HTTPS_PROXY") as refused:
-        proxies.java_options()
+        ivy.java_options()
 
     assert "s3cret" not in str(refused.value)
 

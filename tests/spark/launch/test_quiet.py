@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from zadapter.spark import settings
-from zadapter.spark.launch import quiet
+from zadapter.spark.launch import start
 
 CODE = """
 import zadapter.spark
@@ -44,7 +44,7 @@ def test_the_users_level_is_that_of_the_log():
 def test_a_log4j_of_the_user_stays(key):
     mine = {key: "-Dlog4j2.configurationFile=/mine.xml"}
 
-    assert settings.JAVA_OPTIONS not in quiet.additions(mine, {})
+    assert settings.JAVA_OPTIONS not in start.additions(mine, {})
 
 
 @pytest.mark.parametrize("name", ["log4j2.properties", "log4j2.xml", "log4j2-test.yaml"])
@@ -52,16 +52,16 @@ def test_a_file_of_the_user_stays(tmp_path, monkeypatch, name):
     """Spark finds it by its class path; its template configures nothing."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "log4j2.properties.template").touch()
-    assert "log4j2.properties" in quiet.additions({}, {})[settings.JAVA_OPTIONS]
+    assert "log4j2.properties" in start.additions({}, {})[settings.JAVA_OPTIONS]
 
     (tmp_path / name).touch()
 
-    assert settings.JAVA_OPTIONS not in quiet.additions({}, {})
+    assert settings.JAVA_OPTIONS not in start.additions({}, {})
 
 
 def test_other_settings_are_kept():
     """Options of both, and the bar of a user who wants it."""
-    found = quiet.additions(
+    found = start.additions(
         {"spark.ui.showConsoleProgress": "true"}, {settings.JAVA_OPTIONS: "-XX:+UseParallelGC"}
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from zadapter.backend import plugins
 from zadapter.errors import SessionError
-from zadapter.spark.launch.java import chosen
+from zadapter.spark.launch.java import choose
 from zadapter.spark.launch.start import _launch
 
 DELTA = plugins.load("delta").format.library
@@ -137,7 +137,7 @@ def test_java_opens_the_paths_that_python_opens(monkeypatch, locale):
 
     with _launch({}):
         answer = subprocess.run(
-            [chosen().home / "bin" / "java", "-XshowSettings:properties", "-version"],
+            [choose().home / "bin" / "java", "-XshowSettings:properties", "-version"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from zadapter.spark.jobs import processed
+from zadapter.spark.jobs import read_amounts
 from zadapter.spark.jvm.gateway import stages_by_job
 
 
 def main():
-    """Print what ``processed`` says of repeated stages, and each task of theirs, as JSON."""
+    """Print what ``read_amounts`` says of repeated stages, and each task of theirs, as JSON."""
     # tasks without a preferred place run in their order: those that can succeed come first
     nowhere = SparkSession.builder.config("spark.shuffle.reduceLocality.enabled", "false")
     session = nowhere.master("local[2]").getOrCreate()
@@ -28,7 +28,7 @@ def main():
     context.addJobTag("zadapter-repeated")
     rows.count()
     context._jsc.sc().listenerBus().waitUntilEmpty()  # noqa: SLF001 - no public door
-    found = processed(context, "zadapter-repeated")
+    found = read_amounts(context, "zadapter-repeated")
     tasks = list(tasks_of(context, "zadapter-repeated"))
     print(json.dumps([found.core_seconds, found.shuffled, tasks]))
     session.stop()

@@ -10,10 +10,8 @@ import pytest
 
 from tests.kit.file_tables import ANY, bounds, table_of
 from zadapter.layout.predict import Boxes, queries, share_read
-from zadapter.table.overlap.depth import depths, of_boxes
-from zadapter.table.overlap.extents import extent, shares_by_column, space
-from zadapter.table.overlap.numbers import numbers
-from zadapter.table.overlap.partitions import partition_numbers
+from zadapter.table.overlap.depth import box_depths, depths, partition_numbers
+from zadapter.table.overlap.extents import extent, numbers, shares_by_column, space
 
 NOTHING = {"x": bounds(None, None, nulls=10)}
 """Stats of a file that has only nulls."""
@@ -109,10 +107,10 @@ def test_boxes_that_do_not_overlap_have_depth_one():
     low = np.stack([x, y], axis=1) * 1_000
     boxes = Boxes(low, low + 999, np.full(64, 5))
 
-    assert of_boxes(boxes, np.zeros(64, np.int64)).largest == 1
+    assert box_depths(boxes, np.zeros(64, np.int64)).largest == 1
     wide = Boxes(low * 0, low * 0 + 10, np.full(64, 5))
-    assert of_boxes(wide, np.zeros(64, np.int64)).average == 64
-    assert of_boxes(wide, np.arange(64)).average == 1
+    assert box_depths(wide, np.zeros(64, np.int64)).average == 64
+    assert box_depths(wide, np.arange(64)).average == 1
 
 
 @pytest.mark.parametrize(

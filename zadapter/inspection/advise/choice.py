@@ -10,20 +10,26 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
 from zadapter.base.key_types import BOOLEAN, is_key, kind_of
-from zadapter.base.names import Parts, join, leaves
-from zadapter.base.printable import listed
+from zadapter.base.names import NameParts, join, leaves
+from zadapter.base.printable import abridge
 from zadapter.errors import UsageError
-from zadapter.inspection.advice import LEARNED, Advice, BloomFilterEffect, Candidate, QueryEffect
-from zadapter.inspection.advise.bloom_filters import bloom_filters
-from zadapter.inspection.advise.candidates import filtered, in_boxes, in_turn, learned
-from zadapter.inspection.advise.drift import drift
-from zadapter.inspection.advise.judging import SampledTable, mean_share
-from zadapter.inspection.advise.sampling import sampled
+from zadapter.inspection.advice import (
+    LEARNED,
+    Advice,
+    BloomFilterEffect,
+    Candidate,
+    Drift,
+    QueryEffect,
+)
+from zadapter.inspection.advise.bloom_filter_advice import bloom_filters
+from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
 from zadapter.inspection.query_log import LoggedFilter, QueryLog
-from zadapter.inspection.querylog.read import read_log
+from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
+from zadapter.layout.layout import Request
 from zadapter.planning.effect import NOISE
+from zadapter.predicates.boxes import boxes
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
@@ -31,10 +37,26 @@ from zadapter.table.snapshot import Snapshot
 
 HOLDOUT = 0.5
 """Share of the log that layouts are judged by, unless a caller states one."""
+
 TODAY = "as it is"
+
 REFITTED = "current keys, new cuts"
+
 NO_KEYS = "a filter without a column that can be a key"
+
 IN_TURN = "most filtered columns, in turn"
+
+MOST_COLUMNS = 8
+"""Maximum number of columns of a layout that is learned from filters."""
+
+MOST_IN_TURN = 4
+"""Maximum number of columns of a layout that cuts them in turn."""
+
+MOST_FILTERS = 400
+"""Maximum number of filters that a layout is fitted to, and stored with."""
+
+LEAST_WEIGHT = 0.05
+"""Minimum weight of a column of a learned layout, relative to the most filtered one."""
 
 
 def advise_on(
@@ -62,19 +84,19 @@ def advise_on(
     asked = asked or {}
     usable = _usable(snapshot)
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
-    log = _on_keys(log, {*usable, *((name,) for name in snapshot.partition)})
-    older, newer, train = _divided(log, holdout, usable)
-    test = in_boxes(newer.filters)
-    weights = filtered(train, usable)
+    log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
+    older, newer, train = _split_log(log, holdout, usable)
+    test = to_boxes(newer.filters)
+    weights = weigh_columns(train, usable)
     if not weights:
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
     # a column that is not sampled would count as one that no layout can skip by
-    newer_only = [column for column in filtered(test, usable) if column not in weights]
-    columns = dict.fromkeys((*weights, *newer_only, *_named(asked, usable)))
-    table, request = sampled(backend, snapshot, tuple(columns))
+    newer_only = [column for column in weigh_columns(test, usable) if column not in weights]
+    columns = dict.fromkeys((*weights, *newer_only, *_resolve_columns(asked, usable)))
+    table, request = sample_table(backend, snapshot, tuple(columns))
     judge = _Judge(table, train, test)
     given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
-    found, best = judge.ranked(judge.tried(weights, given))
+    found, best = judge.rank_layouts(judge.choose_layouts(weights, given))
     keys = best.candidate.keys or (None if request is None else request.keys)
     return Advice(
         table=snapshot.table,
@@ -89,17 +111,17 @@ def advise_on(
         rows=int(row_counts(table.files).sum()),
         sampled=len(table.root_of),
         files=int(table.budget.sum()),
-        candidates=(judge.now.candidate, *(each.candidate for each in found)),
-        best=_of_all(best.candidate, log, usable),
+        candidates=(judge.current.candidate, *(each.candidate for each in found)),
+        best=_relearn(best.candidate, log, usable),
         bloom_filters=judge.bloom_filters(snapshot, keys),
-        queries=_effects(newer.filters, judge.now.shares, best.shares),
+        queries=_effects(newer.filters, judge.current.shares, best.shares),
         newer_columns=tuple(map(join, newer_only)),
         queries_a_day=log.a_day,
         drift=drift(table, request, judge.test),
     )
 
 
-def _usable(snapshot: Snapshot) -> list[Parts]:
+def _usable(snapshot: Snapshot) -> list[NameParts]:
     """Return the columns that can be keys."""
     excluded = {*snapshot.without_bounds, *snapshot.without_stats}
     return [
@@ -112,32 +134,34 @@ def _usable(snapshot: Snapshot) -> list[Parts]:
     ]
 
 
-def _on_keys(log: QueryLog, keys: Collection[Parts]) -> QueryLog:
+def _restrict_to_keys(log: QueryLog, keys: Collection[NameParts]) -> QueryLog:
     """Return the filters that restrict some of the columns *keys*, and count the others."""
     unused, kept = Counter(log.unused), list[LoggedFilter]()
-    for each, ranges in zip(log.filters, in_boxes(log.filters), strict=True):
+    for each, ranges in zip(log.filters, to_boxes(log.filters), strict=True):
         if ranges.columns.isdisjoint(keys):
             named = ranges.columns or columns_of(each.predicate)
-            columns = listed(sorted(map(join, named)))
+            columns = abridge(sorted(map(join, named)))
             unused[f"{NO_KEYS}: {columns}"] += each.entries
         else:
             kept.append(each)
     return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
 
 
-def _divided(
-    log: QueryLog, holdout: float, usable: Sequence[Parts]
+def _split_log(
+    log: QueryLog, holdout: float, usable: Sequence[NameParts]
 ) -> tuple[QueryLog, QueryLog, list[Filter]]:
     """Return the part to learn from, the part to judge by, and the filters of the first in boxes.
 
     Both parts are the whole log where there is nothing to learn from the older part.
     """
     older, newer = log.split(holdout)
-    train = in_boxes(older.filters)
-    return (older, newer, train) if filtered(train, usable) else (log, log, in_boxes(log.filters))
+    train = to_boxes(older.filters)
+    return (
+        (older, newer, train) if weigh_columns(train, usable) else (log, log, to_boxes(log.filters))
+    )
 
 
-def _named(asked: Mapping[str, Keys], usable: Sequence[Parts]) -> list[Parts]:
+def _resolve_columns(asked: Mapping[str, Keys], usable: Sequence[NameParts]) -> list[NameParts]:
     """Return the columns of some layouts.
 
     Raises:
@@ -171,9 +195,9 @@ class _Judge:
     test: Sequence[Filter]
 
     @cached_property
-    def now(self) -> _Judged:
+    def current(self) -> _Judged:
         """The table as it is."""
-        today = self.table.now
+        today = self.table.current_files
         shares = today.shares(self.test)
         found = Candidate(
             name=TODAY,
@@ -184,9 +208,9 @@ class _Judge:
         )
         return _Judged(found, shares)
 
-    def of(self, name: str, keys: Keys) -> _Judged:
+    def judge_layout(self, name: str, keys: Keys) -> _Judged:
         """Judge a layout."""
-        files, row_groups = self.table.then(keys)
+        files, row_groups = self.table.divide_rows(keys)
         shares = files.shares(self.test)
         found = Candidate(
             name=name,
@@ -197,38 +221,40 @@ class _Judge:
         )
         return _Judged(found, shares)
 
-    def ranked(self, tried: Mapping[str, Keys]) -> tuple[list[_Judged], _Judged]:
+    def rank_layouts(self, tried: Mapping[str, Keys]) -> tuple[list[_Judged], _Judged]:
         """Return layouts, best first, and the best of them and of the table as it is."""
-        found = [self.of(name, keys) for name, keys in tried.items()]
+        found = [self.judge_layout(name, keys) for name, keys in tried.items()]
         found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
         # the first that beats the table as it is
-        least = self.now.candidate.share * (1 - NOISE)
+        least = self.current.candidate.share * (1 - NOISE)
         found.sort(key=lambda each: each.candidate.share >= least)
-        return found, found[0] if found[0].candidate.share < least else self.now
+        return found, found[0] if found[0].candidate.share < least else self.current
 
     def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
         """Return the columns whose Bloom filters pay beside a layout, if there is one."""
         if keys is None:
             return {}
-        _, row_groups = self.table.then(keys)
+        _, row_groups = self.table.divide_rows(keys)
         return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 
-    def tried(self, weights: Mapping[Parts, float], given: Mapping[str, Keys]) -> dict[str, Keys]:
+    def choose_layouts(
+        self, weights: Mapping[NameParts, float], given: Mapping[str, Keys]
+    ) -> dict[str, Keys]:
         """Return the layouts to compare, by name."""
-        turns = in_turn(weights)
-        groups = [self.table.then(keys)[1] for keys in turns]
+        turns = keys_in_turn(weights)
+        groups = [self.table.divide_rows(keys)[1] for keys in turns]
         shares = [mean_share(each.shares(self.train), self.train) for each in groups]
         found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
-        from_log = learned(self.train, weights)
+        from_log = learn_keys(self.train, weights)
         return found | ({} if from_log is None else {LEARNED: from_log})
 
 
-def _of_all(best: Candidate, log: QueryLog, usable: Sequence[Parts]) -> Keys | None:
+def _relearn(best: Candidate, log: QueryLog, usable: Sequence[NameParts]) -> Keys | None:
     """Return the layout that was learned as the whole log asks for it, and others as they are."""
     if best.name != LEARNED:
         return best.keys
-    filters = in_boxes(log.filters)
-    return learned(filters, filtered(filters, usable))
+    filters = to_boxes(log.filters)
+    return learn_keys(filters, weigh_columns(filters, usable))
 
 
 def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
@@ -242,4 +268,64 @@ def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple
             after=float(then[at]),
         )
         for at in np.argsort(-gains, kind="stable").tolist()
+    )
+
+
+def to_boxes(logged: Sequence[LoggedFilter]) -> list[Filter]:
+    """Return the filters as boxes."""
+    return [Filter(boxes(each.predicate), each.weight) for each in logged]
+
+
+def weigh_columns(filters: Sequence[Filter], usable: Sequence[NameParts]) -> dict[NameParts, float]:
+    """Return how much weight filters each of the usable columns, most first."""
+    found = dict.fromkeys(usable, 0.0)
+    for each in filters:
+        for column in each.columns & found.keys():
+            found[column] += each.weight
+    heaviest = sorted(found.items(), key=lambda item: -item[1])
+    return {column: weight for column, weight in heaviest if weight > 0}
+
+
+def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:
+    """Return the layout that is fitted to filters; None: they use no column."""
+    columns = dict(list(weights.items())[:MOST_COLUMNS])
+    if not columns:
+        return None
+    heaviest = sorted(filters, key=lambda each: -each.weight)
+    useful = [kept for each in heaviest if (kept := each.only(columns)) is not None]
+    top = max(columns.values())
+    return Keys(
+        {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in columns.items()},
+        tuple(useful[:MOST_FILTERS]),
+    )
+
+
+def keys_in_turn(weights: Mapping[NameParts, float]) -> list[Keys]:
+    """Return layouts that cut the most filtered columns in turn: one column, two, and so on."""
+    names = [join(column) for column in weights][:MOST_IN_TURN]
+    return [Keys(dict.fromkeys(names[: n + 1], 1.0)) for n in range(len(names))]
+
+
+def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter]) -> Drift | None:
+    """Return what a table's layout promised; None: it was not learned from filters.
+
+    Args:
+        table: The table, with the columns of its layout.
+        request: The request of its layout.
+        newer: Filters of newer queries.
+    """
+    if request is None or not request.filters:
+        return None
+    # files that came out larger than their target would make the promise better than it was
+    most = min(1.0, table.files.num_rows / int(table.budget.sum()))
+    budget = np.maximum(1, np.rint(table.budget * most)).astype(np.int64)
+    anew, _ = replace(table, budget=budget).divide_rows(request.keys)
+    columns = set(request.columns)
+    without = [not all(columns & {part.column for part in box} for box in each.boxes)
+               for each in newer]  # fmt: skip
+    return Drift(
+        filters=len(request.filters),
+        promised=mean_share(anew.shares(request.filters), request.filters),
+        held=mean_share(table.current_files.shares(request.filters), request.filters),
+        elsewhere=mean_share(np.array(without, np.float64), newer),
     )

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.names import Parts, join
+from zadapter.backend.contract import Backend
+from zadapter.base.names import NameParts, join, leaves
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
@@ -18,16 +19,72 @@ from zadapter.layout.predict import (
     BOXES,
     Boxes,
     boxes_of_rows,
-    ranked_with_stats,
+    rank_with_stats,
     shares_by_filter,
 )
+from zadapter.planning.file_groups import find_roots, roots_of
+from zadapter.planning.file_size import heaviest_request, present_file_size
 from zadapter.planning.options import ROW_GROUPS
+from zadapter.spark.footer_reader import pick_files, read_row_groups
+from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
-from zadapter.table.file_stats import row_counts
+from zadapter.table.file_stats import row_counts, total
+from zadapter.table.snapshot import Snapshot
+
+MIN_ROWS = 100_000
+"""Minimum number of sampled rows."""
+
+MOST_PARTITIONS = 16
+"""Maximum number of partitions that layouts are predicted in: those with the most rows."""
+
+FEWEST_ROWS = 50
+"""Minimum number of sampled rows of a file that is predicted."""
+
+FOOTERS = 64
+"""Maximum number of files whose footers are read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowGroups:
+class _Rows:
+    """Sampled rows of some partitions.
+
+    Attributes:
+        rows: The rows.
+        roots: The partitions.
+        root_of: Partition of each row.
+    """
+
+    rows: pa.Table
+    roots: tuple[tuple[str | None, ...], ...]
+    root_of: Ints
+
+    @classmethod
+    def of(cls, drawn: pa.Table, snapshot: Snapshot) -> "_Rows":
+        """Keep the partitions with the most rows."""
+        held = [drawn[join((name,))].combine_chunks() for name in snapshot.partition]
+        roots, root_of = roots_of(held, drawn.num_rows)
+        counts = np.bincount(root_of, minlength=len(roots))
+        kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_PARTITIONS])
+        number = np.full(len(roots), -1)
+        number[kept] = np.arange(len(kept))
+        number_of = number[root_of]
+        rows = drawn.filter(pa.array(number_of >= 0))
+        return cls(rows, tuple(roots[at] for at in kept) or ((),), number_of[number_of >= 0])
+
+    def of_column(self, parts: NameParts) -> pa.Array:
+        """Return the values of a column."""
+        return self.rows[join(parts)].combine_chunks()
+
+    def budget(self, files: int) -> Ints:
+        """Share files among the partitions; a file has enough rows for a prediction."""
+        counts = np.bincount(self.root_of, minlength=len(self.roots))
+        most = np.maximum(1, counts // FEWEST_ROWS)
+        exact = files * counts / max(1, int(counts.sum()))
+        return np.clip(np.rint(exact), 1, most).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledRowGroups:
     """The row groups of some of a table's files.
 
     Attributes:
@@ -55,22 +112,22 @@ class SampledTable:
         row_groups: Row groups of some of its files; None: they are unknown.
     """
 
-    columns: tuple[Parts, ...]
+    columns: tuple[NameParts, ...]
     values: tuple[pa.Array, ...]
     files: pa.Table = field(repr=False)
     roots: tuple[tuple[str | None, ...], ...]
     root_of: Ints = field(repr=False)
     budget: Ints
     target_file_size: int
-    partition: frozenset[Parts]
-    row_groups: RowGroups | None = field(default=None, repr=False)
+    partition: frozenset[NameParts]
+    row_groups: SampledRowGroups | None = field(default=None, repr=False)
 
     @cached_property
     def _ranked(self) -> list[Ranked]:
         return [rank(column) for column in self.values]
 
     @cached_property
-    def now(self) -> "Divided":
+    def current_files(self) -> "Divided":
         """The rows as today's files divide them."""
         return self._in(self.files)
 
@@ -78,7 +135,7 @@ class SampledTable:
         """Return the mean share of the rows in today's row groups that filters cannot skip."""
         if self.row_groups is None:
             return None
-        by_file = mean_share(self.now.shares(filters), filters)
+        by_file = mean_share(self.current_files.shares(filters), filters)
         # the files that are known may overlap less or more than all files do
         known, within = (
             mean_share(self._in(files).shares(filters), filters)
@@ -90,17 +147,17 @@ class SampledTable:
         """Return the rows as files, or row groups, divide them."""
         some = file_stats.spread(files, BOXES)
         stats = [self._stats(some, column) for column in self.columns]
-        ranked, boxes = ranked_with_stats(self.values, stats, row_counts(some))
+        ranked, boxes = rank_with_stats(self.values, stats, row_counts(some))
         return Divided(self.columns, ranked, boxes)
 
-    def _stats(self, files: pa.Table, column: Parts) -> pa.StructArray | None:
+    def _stats(self, files: pa.Table, column: NameParts) -> pa.StructArray | None:
         if column not in self.partition:
             return file_stats.column(files, column)
         held = file_stats.partition(files, join(column))
         nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(files)), 0)
         return pa.StructArray.from_arrays([held, held, nulls], ["min", "max", "nulls"])
 
-    def then(self, keys: Keys) -> "tuple[Divided, Divided]":
+    def divide_rows(self, keys: Keys) -> "tuple[Divided, Divided]":
         """Return the rows as files of a layout would divide them, and as their row groups would."""
         columns = {join(column): at for at, column in enumerate(self.columns)}
         at = [columns[name] for name in keys.weights]
@@ -117,9 +174,9 @@ class SampledTable:
         file = assign.files(layout, leaf, np.arange(len(leaf)))
         per_file = np.full(layout.files, ROW_GROUPS)
         group = assign.row_groups(layout, leaf, file, per_file)
-        return self._divided(file, layout.files), self._divided(group, int(per_file.sum()))
+        return self._divide(file, layout.files), self._divide(group, int(per_file.sum()))
 
-    def _divided(self, part_of: Ints, count: int) -> "Divided":
+    def _divide(self, part_of: Ints, count: int) -> "Divided":
         ranks = np.stack([each.ranks for each in self._ranked], axis=1)
         boxes = boxes_of_rows(ranks, part_of, count)
         held = boxes.rows > 0
@@ -137,7 +194,7 @@ class Divided:
         boxes: The files or row groups, in these ranks.
     """
 
-    columns: tuple[Parts, ...]
+    columns: tuple[NameParts, ...]
     ranked: Sequence[Ranked]
     boxes: Boxes
 
@@ -150,3 +207,62 @@ class Divided:
 def mean_share(shares: Floats, filters: Sequence[Filter]) -> float:
     """Return the mean of the shares that filters read, by the weights of the filters."""
     return float(np.average(shares, weights=[each.weight for each in filters]))
+
+
+def sample_table(
+    backend: Backend, snapshot: Snapshot, columns: tuple[NameParts, ...]
+) -> tuple[SampledTable, Request | None]:
+    """Sample columns of the partitions with the most rows.
+
+    Returns:
+        The sample, with the key columns of the table's layout; and the request of that layout.
+    """
+    files = backend.files(snapshot, columns)
+    request = heaviest_request(files, snapshot.layouts)
+    if request is not None and not {*request.columns} <= {c for c, _ in leaves(snapshot.schema)}:
+        request = None  # the table has lost a column of its layout
+    if request is not None:
+        columns = tuple(dict.fromkeys((*columns, *request.columns)))
+        files = backend.files(snapshot, columns)
+    size = present_file_size(files, request, snapshot.target_file_size)
+    cut_into = max(1, round(total(files, "size") / size))
+    drawn = _sample_rows(backend, snapshot, files, columns, cut_into)
+    rows = _Rows.of(drawn, snapshot)
+    held = [file_stats.partition(files, name) for name in snapshot.partition]
+    files = files.filter(pa.array(find_roots(list(rows.roots), held, files.num_rows) >= 0))
+    known = {field.name for field in snapshot.schema}
+    identity = [(name,) for name in snapshot.partition if name in known]
+    table = SampledTable(
+        columns=(*columns, *identity),
+        values=tuple(rows.of_column(parts) for parts in (*columns, *identity)),
+        files=files,
+        roots=rows.roots,
+        root_of=rows.root_of,
+        budget=rows.budget(max(1, round(total(files, "size") / size))),
+        target_file_size=size,
+        partition=frozenset(identity),
+        row_groups=_row_groups(backend, snapshot, files, columns),
+    )
+    return table, request
+
+
+def _row_groups(
+    backend: Backend, snapshot: Snapshot, files: pa.Table, columns: tuple[NameParts, ...]
+) -> SampledRowGroups | None:
+    picked = pick_files(snapshot, files, FOOTERS, ROW_GROUPS)
+    table = read_row_groups(backend, snapshot, picked, columns)
+    return None if table is None else SampledRowGroups(picked, table)
+
+
+def _sample_rows(
+    backend: Backend,
+    snapshot: Snapshot,
+    files: pa.Table,
+    columns: tuple[NameParts, ...],
+    cut_into: int,
+) -> pa.Table:
+    """Draw enough rows for a number of files."""
+    read = files_to_read(files, columns)
+    fraction = max(MIN_ROWS, sample_size(cut_into)) / max(1, int(row_counts(read).sum()))
+    partition: list[NameParts] = [(name,) for name in snapshot.partition]
+    return sample(backend.read(snapshot, read), [*columns, *partition], min(1.0, fraction))

@@ -11,11 +11,11 @@ from zadapter.base.java_errors import first_line_of
 from zadapter.base.locations import path_of
 from zadapter.base.translate_errors import texts
 from zadapter.inspection.explanation import EngineRead, differences
-from zadapter.inspection.measure.opened import Opened
+from zadapter.inspection.measure.table_access import Opened
 from zadapter.inspection.reads import totals
-from zadapter.spark.clone import planned
-from zadapter.spark.jvm.gateway import analyzed
-from zadapter.spark.jvm.scans import leaves_of
+from zadapter.spark.clone import to_rows
+from zadapter.spark.jvm.gateway import analyzed_plan
+from zadapter.spark.jvm.spark_classes import leaves_of
 from zadapter.table.column_bounds import Mask
 
 MOST_FILES = 50_000
@@ -45,17 +45,19 @@ def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Pla
         explained: The same files, explained by their bounds.
     """
     if not is_inspected(opened.backend):
-        return _unknown(f"the backend of {opened.snapshot.format} does not tell what Spark plans")
+        return _without_plan(
+            f"the backend of {opened.snapshot.format} does not tell what Spark plans"
+        )
     if files.num_rows > MOST_FILES:
-        return _unknown(f"not asked, since the table has more than {MOST_FILES:,} files")
+        return _without_plan(f"not asked, since the table has more than {MOST_FILES:,} files")
     try:
-        plan = analyzed(opened.backend.scan(opened.snapshot))
-        rows = planned(opened.session, plan).where(where)
-        found = {path_of(uri) for uri in opened.backend.scanned(rows)}
+        plan = analyzed_plan(opened.backend.scan(opened.snapshot))
+        rows = to_rows(opened.session, plan).where(where)
+        found = {path_of(uri) for uri in opened.backend.list_scanned_files(rows)}
         operators = [str(leaf.nodeName()).strip() for leaf in leaves_of(rows)]
     except Exception as error:  # noqa: BLE001 - the rest of the explanation stands without it
         reraise(error)
-        return _unknown(f"Spark cannot plan the query: {first_line_of(texts(error)[-1])}")
+        return _without_plan(f"Spark cannot plan the query: {first_line_of(texts(error)[-1])}")
     names = [path_of(uri) for uri in opened.uris(files)]
     mask = np.array([name in found for name in names], np.bool_)
     strange = len(found - set(names))
@@ -72,5 +74,5 @@ def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Pla
     )
 
 
-def _unknown(why: str) -> Planned:
+def _without_plan(why: str) -> Planned:
     return Planned(EngineRead(name="", read=None, note=why), None)

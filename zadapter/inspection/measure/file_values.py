@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.row_files import RowFiles
 from zadapter.base.key_types import has_nan
-from zadapter.base.names import Parts, quote
+from zadapter.base.names import NameParts, quote
 from zadapter.errors import UnsupportedError
 from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.table.file_stats import schema, stats_of_values, structs
@@ -17,9 +17,9 @@ from zadapter.table.file_stats import schema, stats_of_values, structs
 _STATS = ("low", "high", "nulls", "nans")
 
 
-def of_files(
+def read_stats(
     rows: DataFrame,
-    columns: Mapping[Parts, pa.DataType],
+    columns: Mapping[NameParts, pa.DataType],
     files: RowFiles,
     recorded: pa.Table,
 ) -> pa.Table:

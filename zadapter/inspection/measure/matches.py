@@ -10,10 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import texts
-from zadapter.base.names import Parts
+from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints
 from zadapter.errors import UnsupportedError
-from zadapter.inspection.measure.opened import Opened
+from zadapter.inspection.measure.table_access import Opened
 from zadapter.inspection.reads import Footers
 from zadapter.predicates.predicate import (
     And,
@@ -30,10 +30,10 @@ from zadapter.predicates.predicate import (
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.clone import UNPUSHED, set_all
 from zadapter.spark.compat.spark_api import metadata_column, to_arrow
-from zadapter.spark.jvm.gateway import analyzed
+from zadapter.spark.jvm.gateway import analyzed_plan
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import items
-from zadapter.spark.layout_expression import comparable, constant, descended, search_levels
+from zadapter.spark.layout_expression import comparable, constant, descend, search_levels
 
 _FILE, _POSITION, _PART = "file", "position", "part"
 _ROW_INDEX, _POS = "row_index", "_pos"
@@ -49,7 +49,7 @@ _COMPARED: Mapping[str, Callable[[Column, Column], Column]] = {
 }
 
 
-def by_file(
+def count_by_file(
     opened: Opened, files: pa.Table, read: Sequence[int], predicates: Sequence[Predicate]
 ) -> Ints:
     """Return how many rows match each filter in each of *files*, shape (files, filters).
@@ -66,12 +66,12 @@ def by_file(
     rows = _matching(opened, some, predicates)
     found = np.zeros((files.num_rows, len(predicates)), np.int64)
     if rows is not None:
-        counts = _counted(rows, (_FILE,), len(predicates))
+        counts = _count_matches(rows, (_FILE,), len(predicates))
         found[np.asarray(read)[_numbers(opened, some, counts)]] = _array(counts, len(predicates))
     return found
 
 
-def by_row_group(
+def count_by_row_group(
     opened: Opened, files: pa.Table, footers: Footers, predicates: Sequence[Predicate]
 ) -> Ints | None:
     """Return how many rows match each filter in each row group, shape (row groups, filters).
@@ -92,7 +92,7 @@ def by_row_group(
         return None
     starts = _starts(footers)
     borders = np.unique(starts)
-    counts = _counted(_parted(rows, borders), (_FILE, _PART), len(predicates))
+    counts = _count_matches(_number_parts(rows, borders), (_FILE, _PART), len(predicates))
     file = read[_numbers(opened, some, counts)]
     position = borders[counts[_PART].to_numpy() - 1]
     many = int(borders[-1]) + 1
@@ -133,14 +133,14 @@ def _position(rows: DataFrame) -> Column | None:
     Delta shows ``row_index`` of tables with deletion vectors only. Iceberg calls it ``_pos``.
     """
     jvm = java_classes(rows.sparkSession)
-    output = analyzed(rows).metadataOutput()
+    output = analyzed_plan(rows).metadataOutput()
     types = {str(each.name()): each.dataType() for each in items(jvm, output)}
     if "_metadata" in types and _ROW_INDEX in list(types["_metadata"].fieldNames()):
         return metadata_column(rows, "_metadata")[_ROW_INDEX]
     return metadata_column(rows, _POS) if _POS in types else None
 
 
-def _counted(rows: DataFrame, keys: Sequence[str], filters: int) -> pa.Table:
+def _count_matches(rows: DataFrame, keys: Sequence[str], filters: int) -> pa.Table:
     counts = [F.count_if(F.col(str(number))).alias(str(number)) for number in range(filters)]
     return to_arrow(rows.groupBy(*keys).agg(*counts))
 
@@ -165,19 +165,21 @@ def _numbers(opened: Opened, files: pa.Table, counts: pa.Table) -> Ints:
     return np.array([of_rows.number(name) for name in counts[_FILE].to_pylist()], np.int64)
 
 
-def _parted(rows: DataFrame, borders: Ints) -> DataFrame:
+def _number_parts(rows: DataFrame, borders: Ints) -> DataFrame:
     """Add the number of *borders* that are not above a row's position, by binary search.
 
     One projection a level, since the expression of one projection would double with every level.
     """
     rows = rows.withColumn(_PART, F.lit(0))
     for cuts in search_levels([str(border) for border in borders]):
-        part = descended(F.col(_POSITION), cuts, "bigint", F.col(_PART))
+        part = descend(F.col(_POSITION), cuts, "bigint", F.col(_PART))
         rows = rows.withColumn(_PART, part)
     return rows
 
 
-def _expression(predicate: Predicate, columns: Mapping[Parts, _Typed], *, unknown: bool) -> Column:
+def _expression(
+    predicate: Predicate, columns: Mapping[NameParts, _Typed], *, unknown: bool
+) -> Column:
     """Return a filter as an expression of Spark, with *unknown* for what bounds cannot answer."""
     match predicate:
         case And(parts):

@@ -8,16 +8,16 @@ import pyarrow as pa
 
 from zadapter.errors import UsageError
 from zadapter.inspection.measure import matches as counted
-from zadapter.inspection.measure.opened import Opened
+from zadapter.inspection.measure.table_access import Opened
 from zadapter.inspection.query_log import LoggedFilter, QueryLog
+from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.plans import is_statement
-from zadapter.inspection.querylog.read import read_log
 from zadapter.inspection.querylog.sources import Queries, is_path
 from zadapter.inspection.reads import Footers, Query, matches_of, query
 from zadapter.planning.options import check_where
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.predicates.pruning import matching
-from zadapter.spark.footers import of_row_groups
+from zadapter.spark.footer_reader import read_row_group_table
 from zadapter.table.column_bounds import Mask
 from zadapter.table.file_stats import evenly
 
@@ -74,7 +74,7 @@ def log_of(opened: Opened, queries: Queries | None, texts: Sequence[str] | None)
     return log
 
 
-def judged(
+def judge_filters(
     opened: Opened, files: pa.Table, log: QueryLog, *, footers: int | None, matches: bool
 ) -> list[Query]:
     """Return what the heaviest filters read of *files*.
@@ -101,8 +101,10 @@ def judged(
     heaviest = np.sort(np.argsort(-weights * may.sum(axis=1), kind="stable")[:COUNTED]).tolist()
     predicates = [filters[at].predicate for at in heaviest]
     read = np.flatnonzero(may[heaviest].any(axis=0)).tolist()
-    in_files = counted.by_file(opened, files, read, predicates)
-    in_groups = None if groups is None else counted.by_row_group(opened, files, groups, predicates)
+    in_files = counted.count_by_file(opened, files, read, predicates)
+    in_groups = (
+        None if groups is None else counted.count_by_row_group(opened, files, groups, predicates)
+    )
     for number, at in enumerate(heaviest):
         hits = None if in_groups is None else in_groups[:, number]
         held = matches_of(predicates[number], may[at], in_files[:, number], groups, hits)
@@ -120,5 +122,5 @@ def _footers(
     if not len(read) or not columns:
         return None
     some = files.take(pa.array(read))
-    groups = of_row_groups(opened.session, opened.snapshot, some, opened.uris(some), columns)
+    groups = read_row_group_table(opened.session, opened.snapshot, some, opened.uris(some), columns)
     return Footers(groups.table, read[groups.file_of])

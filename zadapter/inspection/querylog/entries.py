@@ -44,7 +44,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EntryGroup:
     """Entries with the same text and scans."""
 
     text: str
@@ -60,14 +60,14 @@ class Group:
 class Grouped:
     """The entries of a log."""
 
-    groups: Sequence[Group]
+    groups: Sequence[EntryGroup]
     unused: Mapping[str, int]
     """Entries in no group, by reason."""
     days: float | None = None
     """Days that the log covers; None: unknown, or its weights are no numbers of queries."""
 
 
-def of_texts(texts: Sequence[tuple[str, float]]) -> Grouped:
+def group_texts(texts: Sequence[tuple[str, float]]) -> Grouped:
     """Group texts with weights that are in the order of time."""
     found: dict[str, tuple[list[float], list[int]]] = {}
     blank = 0
@@ -78,13 +78,13 @@ def of_texts(texts: Sequence[tuple[str, float]]) -> Grouped:
         weights, entries = found.setdefault(text.strip(), ([0.0] * SLICES, []))
         weights[number * SLICES // len(texts)] += weight
         entries.append(number)
-    groups = [Group(text, (), tuple(w), len(at)) for text, (w, at) in found.items()]
+    groups = [EntryGroup(text, (), tuple(w), len(at)) for text, (w, at) in found.items()]
     groups.sort(key=lambda group: -sum(group.weights))
     surplus = sum(group.entries for group in groups[MOST:])
     return Grouped(groups[:MOST], {NO_TEXT: blank, SURPLUS: surplus})
 
 
-def of_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
+def group_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
     """Group the rows of a log, within Spark.
 
     Args:
@@ -139,7 +139,7 @@ def _days(seconds: float | None, times: int) -> float | None:
     return seconds / 86_400 * times / (times - 1) if seconds and times > 1 else None
 
 
-def _heaviest(rows: DataFrame) -> list[Group]:
+def _heaviest(rows: DataFrame) -> list[EntryGroup]:
     """Return the heaviest groups; equally heavy ones are chosen at random, not by their time."""
     sums = [
         F.sum(F.when(F.col(_SLICE) == at, F.col("weight")).otherwise(0.0)).alias(f"w{at}")
@@ -153,7 +153,7 @@ def _heaviest(rows: DataFrame) -> list[Group]:
         .limit(MOST)
     )
     return [
-        Group(
+        EntryGroup(
             row["text"],
             tuple(Scan(**scan) for scan in row["scans"]),
             tuple(row[f"w{at}"] for at in range(SLICES)),

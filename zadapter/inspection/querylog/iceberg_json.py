@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from zadapter.inspection.querylog.columns import Columns
+from zadapter.inspection.querylog.column_conditions import Columns
 
 HIDDEN = "values that Iceberg's report hides"
 """Reason why an entry is not used: scans report ``(hash-1b2c)`` and the like for values."""
@@ -67,7 +67,6 @@ def _convert(node: Any, columns: Columns, lost: list[str]) -> str | None:
 
 
 def _leaf(kind: str, node: Mapping[str, Any], columns: Columns, lost: list[str]) -> str | None:
-    """Convert a predicate of a column."""
     term = node.get("term")
     if isinstance(term, Mapping) and term.get("type") == "reference":
         term = term.get("term")
@@ -79,14 +78,14 @@ def _leaf(kind: str, node: Mapping[str, Any], columns: Columns, lost: list[str])
     texts = [_text(value) for value in given] if isinstance(given, list) else []
     placeholders = [text for text in texts if _HIDDEN.fullmatch(text)]
     lost += placeholders
-    return None if placeholders or not texts else _compared(kind, term, texts, columns)
+    return None if placeholders or not texts else _convert_comparison(kind, term, texts, columns)
 
 
-def _compared(kind: str, term: str, texts: list[str], columns: Columns) -> str | None:
+def _convert_comparison(kind: str, term: str, texts: list[str], columns: Columns) -> str | None:
     if kind in _OPERATORS:
-        return columns.compared(term, _OPERATORS[kind], texts[0])
+        return columns.compare(term, _OPERATORS[kind], texts[0])
     if kind in {"in", "not-in"}:
-        return columns.listed(term, texts, negated=kind == "not-in")
+        return columns.compare_list(term, texts, negated=kind == "not-in")
     if kind in {"starts-with", "not-starts-with"}:
         return f"{'NOT ' if kind.startswith('not') else ''}{columns.starts(term, texts[0])}"
     return None

@@ -13,22 +13,22 @@ from typing import Any, NoReturn
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.base.names import Parts, quote
-from zadapter.inspection.querylog.columns import Columns
+from zadapter.base.names import NameParts, quote
+from zadapter.inspection.querylog.column_conditions import Columns
 from zadapter.inspection.querylog.entries import NO_TEXT, OTHER_TABLE
-from zadapter.inspection.querylog.spark_plans import described
+from zadapter.inspection.querylog.spark_plans import convert_iceberg_filters
 from zadapter.inspection.querylog.spelling import Spelling, spelling, without_comments
 from zadapter.predicates.predicate import And, Predicate
-from zadapter.spark.clone import planned, set_all
-from zadapter.spark.conditions import predicate_of, unknown_rows
+from zadapter.spark.clone import set_all, to_rows
 from zadapter.spark.jvm.gateway import (
     Py4JJavaError,
-    analyzed,
+    analyzed_plan,
     is_instance,
     java_session,
 )
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import items
+from zadapter.spark.where import hide_rows, predicate_of
 from zadapter.table.snapshot import Snapshot
 
 JavaObject = Any
@@ -88,7 +88,7 @@ class Planner:
         if not is_statement(bare):
             return self.condition(bare)
         try:
-            return self._planned(self.spelling.replaced(bare))
+            return self._find_predicates(self.spelling.replace_table(bare))
         except UnusableError as error:
             if error.args != (PARSE,):
                 raise
@@ -102,10 +102,10 @@ class Planner:
         """
         view = quote((self.spelling.view,))
         # without an alias, WHERE (a) would be one, with a column
-        named = f"{view} AS {view} WHERE ({self.spelling.replaced(text)}\n)"
-        return self._planned(f"SELECT * FROM {named}")  # noqa: S608 - it is planned only
+        named = f"{view} AS {view} WHERE ({self.spelling.replace_table(text)}\n)"
+        return self._find_predicates(f"SELECT * FROM {named}")  # noqa: S608 - it is planned only
 
-    def _planned(self, text: str) -> list[Predicate]:
+    def _find_predicates(self, text: str) -> list[Predicate]:
         try:
             state: Any = java_session(self.session).sessionState()
             jvm = java_classes(self.session)
@@ -187,7 +187,7 @@ class Planner:
         if leaf.getClass().getSimpleName() != "DataSourceV2ScanRelation":
             return []
         taken = iceberg_filters(str(leaf.scan().toString()))
-        return self.condition(described(taken, self.columns)) if taken else []
+        return self.condition(convert_iceberg_filters(taken, self.columns)) if taken else []
 
 
 def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Planner:
@@ -200,16 +200,16 @@ def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Plann
     """
     set_all(session, WITHOUT_JOBS)
 
-    def elsewhere(parts: Parts) -> bool:
+    def elsewhere(parts: NameParts) -> bool:
         try:
             return session.catalog.tableExists(quote(parts))
         except (PySparkException, Py4JJavaError):
             return False
 
     names = spelling(snapshot, elsewhere)
-    unknown = unknown_rows(planned(session, analyzed(rows)))
+    unknown = hide_rows(to_rows(session, analyzed_plan(rows)))
     unknown.createOrReplaceTempView(quote((names.view,)))
-    rdd = int(analyzed(unknown).rdd().id())
+    rdd = int(analyzed_plan(unknown).rdd().id())
     return Planner(session, snapshot, names, Columns(rows.schema), rdd)
 
 

@@ -12,14 +12,22 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import reachable
+from zadapter.base.names import quote
+from zadapter.base.printable import abridge
 from zadapter.errors import UsageError
-from zadapter.inspection.querylog.columns_of_logs import entries_of
-from zadapter.inspection.querylog.entries import OTHER_TABLE, Grouped, of_rows, of_texts
+from zadapter.inspection.querylog.entries import (
+    OTHER_TABLE,
+    SCANS,
+    Grouped,
+    group_rows,
+    group_texts,
+)
 from zadapter.inspection.querylog.json_lines import entries_of_lines
 from zadapter.inspection.querylog.spelling import statements, without_comments
 from zadapter.spark.jvm.gateway import Py4JJavaError, gateway_of, java_session, scala_context
@@ -27,21 +35,41 @@ from zadapter.spark.jvm.java_classes import java_classes
 
 Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
 """What is passed as a log."""
+
 _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 """Ends of the names of event logs in the containers of Spark's own codecs."""
+
 _PATH = re.compile(
     r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
 )
+
 _QUERY = re.compile(r"\b(select|from|where)\b|[=<>]", re.IGNORECASE)
 """What a query or a condition has, and the name of a column has not."""
+
 _MOST_FILES = 100_000
+
 _FORMS = (
     "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
     "reports of Iceberg as JSON lines"
 )
 
+_TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
 
-def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
+_COUNT = "count"
+
+_WEIGHTS = ("weight", _COUNT, "seconds")
+
+_TIMES = (
+    "time", "timestamp", "ts", "start_time", "query_start_time", "event_time", "started",
+    "started_at", "created", "created_at", "executed_at", "date",
+)  # fmt: skip
+
+_DIGITS = r"^[+-]?[0-9]+([.][0-9]+)?$"
+
+_TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
+
+
+def read_entries(queries: Queries, session: SparkSession, name: str) -> Grouped:
     """Read a log and group its entries.
 
     Args:
@@ -54,9 +82,9 @@ def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
         UsageError: The log has no known form, cannot be read or is empty.
     """
     if isinstance(queries, DataFrame):
-        return of_rows(entries_of(queries, "queries="), "queries=")
+        return group_rows(entries_of(queries, "queries="), "queries=")
     if isinstance(queries, PathLike) or (isinstance(queries, str) and is_path(queries)):
-        return _of_path(str(fspath(queries)), session, name)
+        return _read_path(str(fspath(queries)), session, name)
     if isinstance(queries, str):
         queries = [queries]
     given: object = queries
@@ -66,7 +94,7 @@ def grouped(queries: Queries, session: SparkSession, name: str) -> Grouped:
         )
     if not queries:
         raise UsageError("queries= is an empty log; pass queries of this table")
-    return of_texts([_weighted(entry, number) for number, entry in enumerate(queries)])
+    return group_texts([_check_entry(entry, number) for number, entry in enumerate(queries)])
 
 
 def is_path(text: str) -> bool:
@@ -77,7 +105,7 @@ def is_path(text: str) -> bool:
         return False
 
 
-def _weighted(entry: object, number: int) -> tuple[str, float]:
+def _check_entry(entry: object, number: int) -> tuple[str, float]:
     """Return an entry of a list as a text and a weight.
 
     Raises:
@@ -101,18 +129,18 @@ def _pair(entry: object) -> tuple[Any, Any]:
     return None, None
 
 
-def _of_path(path: str, session: SparkSession, name: str) -> Grouped:
+def _read_path(path: str, session: SparkSession, name: str) -> Grouped:
     shown = f"queries={path!r}"
     try:
         files = _files(path, session)
         if not files:
             raise UsageError(f"{shown} has no files; {_FORMS}")
-        return _of_files(files, session, name, shown)
+        return _read_files(files, session, name, shown)
     except (PySparkException, Py4JJavaError) as error:
         raise UsageError(f"{shown} cannot be read: {first_line(error)}; {_FORMS}") from error
 
 
-def _of_files(files: list[str], session: SparkSession, name: str, shown: str) -> Grouped:
+def _read_files(files: list[str], session: SparkSession, name: str, shown: str) -> Grouped:
     first, *others = {_kind(file): file for file in files}.items()
     if others:
         raise UsageError(
@@ -121,11 +149,11 @@ def _of_files(files: list[str], session: SparkSession, name: str, shown: str) ->
         )
     kind = first[0]
     if kind == "parquet":
-        return of_rows(entries_of(session.read.parquet(*files), shown), shown)
+        return group_rows(entries_of(session.read.parquet(*files), shown), shown)
     if kind == "csv":
         rows = session.read.options(header=True, multiLine=True, escape='"').csv(files)
         _check_header(rows.columns, shown)
-        return of_rows(entries_of(rows, shown), shown)
+        return group_rows(entries_of(rows, shown), shown)
     if kind == "sql":
         scripts = session.read.text(files, wholetext=True)
         found = [
@@ -136,9 +164,9 @@ def _of_files(files: list[str], session: SparkSession, name: str, shown: str) ->
         ]
         if not found:
             raise UsageError(f"{shown} is an empty log; pass one with queries of this table")
-        return of_texts(found)
+        return group_texts(found)
     with _lines(files, session, shown) as lines:
-        return of_rows(entries_of_lines(lines, name), shown, OTHER_TABLE)
+        return group_rows(entries_of_lines(lines, name), shown, OTHER_TABLE)
 
 
 def _check_header(names: Sequence[str], shown: str) -> None:
@@ -237,3 +265,73 @@ def _lines(files: list[str], session: SparkSession, shown: str) -> Iterator[Data
 
 def _is_compressed(file: str) -> bool:
     return file.removesuffix(".compact").removesuffix(".inprogress").endswith(_COMPRESSED)
+
+
+def entries_of(rows: DataFrame, shown: str) -> DataFrame:
+    """Return the entries of a table of texts, in the form of ``querylog.entries``.
+
+    Args:
+        rows: A column ``sql``, ``query``, ``text``, ``query_text`` or ``statement``, or one column
+            of texts; at will ``weight``, ``count`` or ``seconds``, and a time.
+        shown: The log, as messages name it.
+
+    Raises:
+        UsageError: There is no column of texts.
+    """
+    names = rows.columns
+    texts = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.StringType)]
+    text = _find_column(_TEXTS, texts)
+    if text is None:
+        others = [name for name in texts if name.lower() not in (*_WEIGHTS, *_TIMES)]
+        if len(others) != 1:
+            raise UsageError(
+                f"{shown} has no column of texts among {abridge(names) or 'no columns'}; name "
+                f"it one of: {', '.join(_TEXTS)}"
+            )
+        text = others[0]
+    weight = _find_column(_WEIGHTS, [name for name in names if name != text])
+    moment, second = _times(rows, text)
+    counts = weight is None or weight.lower() == _COUNT
+    return rows.select(
+        F.trim(F.coalesce(F.col(quote((text,))), F.lit(""))).alias("text"),
+        F.expr(f"CAST(array() AS {SCANS})").alias("scans"),
+        (F.lit(1.0) if weight is None else _number(weight)).alias("weight"),
+        moment.alias("moment"),
+        (second if counts else _no_number()).alias("second"),
+    )
+
+
+def _find_column(choices: tuple[str, ...], names: list[str]) -> str | None:
+    """Return the first of *choices* that is a column's name, as it is spelled."""
+    lowered = {name.lower(): name for name in names}
+    return next((lowered[choice] for choice in choices if choice in lowered), None)
+
+
+def _number(name: str) -> Column:
+    return F.expr(f"try_cast({quote((name,))} AS double)")
+
+
+def _times(rows: DataFrame, text: str) -> tuple[Column, Column]:
+    """Return a number that orders the entries by time, and the same as seconds since 1970.
+
+    Both are null where there is no time, seconds also where it is a number in an unknown unit.
+    """
+    temporal = [f.name for f in rows.schema.fields if isinstance(f.dataType, _TEMPORAL)]
+    names = [name for name in rows.columns if name != text]
+    name = _find_column(_TIMES, temporal) or (temporal[0] if len(temporal) == 1 else None)
+    name = name or _find_column(_TIMES, names)
+    if name is None:
+        return _no_number(), _no_number()
+    if isinstance(rows.schema[name].dataType, T.NumericType):
+        return _number(name), _no_number()
+    second = F.expr(f"CAST(try_cast({quote((name,))} AS timestamp) AS double)")
+    if not isinstance(rows.schema[name].dataType, T.StringType):
+        return second, second
+    # a CSV file has texts alone, and Spark takes four to six digits for a year
+    is_number = F.coalesce(F.trim(F.col(quote((name,)))).rlike(_DIGITS), F.lit(False))  # noqa: FBT003
+    second = F.when(~is_number, second)
+    return F.when(is_number, _number(name)).otherwise(second), second
+
+
+def _no_number() -> Column:
+    return F.lit(None).cast("double")

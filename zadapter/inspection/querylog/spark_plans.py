@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from zadapter.inspection.querylog.columns import Columns, both
+from zadapter.inspection.querylog.column_conditions import Columns, join_conditions
 
 _COMPARES = {"EqualTo": "=", "EqualNullSafe": "<=>", "GreaterThan": ">", "LessThan": "<",
              "GreaterThanOrEqual": ">=", "LessThanOrEqual": "<="}  # fmt: skip
@@ -37,12 +37,14 @@ _COMPARED = re.compile(rf"\({_COLUMN} (=|<=>|<|<=|>|>=) ([^#]*)\)", re.DOTALL)
 _LISTED = re.compile(rf"(NOT )?{_COLUMN} IN ?\(([^#]*?)\)", re.DOTALL)
 
 
-def pushed(text: str, columns: Columns) -> str:
+def convert_pushed_filters(text: str, columns: Columns) -> str:
     """Convert the data source filters of a scan, ``[IsNotNull(a), EqualTo(a,1)]``."""
     inner = text.strip()[1:-1]
     if not inner or len(inner) > _LONGEST:
-        return both([])
-    return both([_Pushed.of(part, columns).read(0, len(part)) for part in _NEXT.split(inner)])
+        return join_conditions([])
+    return join_conditions(
+        [_Pushed.of(part, columns).read(0, len(part)) for part in _NEXT.split(inner)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class _Pushed:
             return None
         name = match[1]
         if name in {"And", "Or"}:
-            return self._combined(name, start, end)
+            return self._convert_chain(name, start, end)
         if name == "Not":
             child = self.read(*match.span(2))
             return None if child is None else f"NOT ({child})"
@@ -85,7 +87,7 @@ class _Pushed:
             return name.removeprefix("Always").upper()
         return _leaf(name, match[2], self.columns)
 
-    def _combined(self, name: str, start: int, end: int) -> str | None:
+    def _convert_chain(self, name: str, start: int, end: int) -> str | None:
         """Convert a chain of conjunctions or of disjunctions, which nest hundreds of levels."""
         pending, found = [(start, end)], list[str]()
         while pending:
@@ -120,9 +122,9 @@ def _leaf(name: str, inner: str, columns: Columns) -> str | None:
     if value is None or columns.type_of(column) == "binary":
         return None
     if name in _COMPARES:
-        return columns.compared(column, _COMPARES[name], value)
+        return columns.compare(column, _COMPARES[name], value)
     if name == "In":
-        return columns.listed(column, _values(value.strip("[]")))
+        return columns.compare_list(column, _values(value.strip("[]")))
     return columns.starts(column, value) if name == "StringStartsWith" else None
 
 
@@ -134,8 +136,8 @@ def partition(text: str, columns: Columns) -> str:
     """Convert the partition filters of a scan, ``[isnotnull(a#), (a# = 1)]``."""
     inner = text.strip()[1:-1]
     if not inner or len(inner) > _LONGEST:
-        return both([])
-    return both([_expression(part, columns) for part in _parts(inner, ", ")])
+        return join_conditions([])
+    return join_conditions([_expression(part, columns) for part in _parts(inner, ", ")])
 
 
 def _expression(text: str, columns: Columns) -> str | None:
@@ -150,9 +152,9 @@ def _expression(text: str, columns: Columns) -> str | None:
             read = [_expression(side, columns) for side in sides]
             return None if None in read else word.join(f"({side})" for side in read)
     if match := _COMPARED.fullmatch(text):
-        return columns.compared(match[1], match[2], match[3])
+        return columns.compare(match[1], match[2], match[3])
     if match := _LISTED.fullmatch(text):
-        return columns.listed(match[2], _values(match[3]), negated=bool(match[1]))
+        return columns.compare_list(match[2], _values(match[3]), negated=bool(match[1]))
     if text.startswith("NOT "):
         child = _expression(text.removeprefix("NOT "), columns)
         return None if child is None else f"NOT ({child})"
@@ -171,20 +173,22 @@ def _parts(text: str, separator: str, quotes: str = "") -> list[str]:
     return [*found, text[start:]]
 
 
-def described(text: str, columns: Columns) -> str:
+def convert_iceberg_filters(text: str, columns: Columns) -> str:
     """Convert the filters of Iceberg's scans, ``a IS NOT NULL, a = 1``.
 
     They are SQL, except that dates are days and times are microseconds since 1970.
     """
-    return both([_moments(part, columns) for part in _parts(text, ", ", "'") if part.strip()])
+    return join_conditions(
+        [_moments(part, columns) for part in _parts(text, ", ", "'") if part.strip()]
+    )
 
 
 def _moments(text: str, columns: Columns) -> str:
-    def replaced(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         made = _FROM_NUMBER.get(columns.type_of(match[1]))
         return match[0] if made is None else match[1] + match[2] + re.sub(r"-?\d+", made, match[3])
 
-    return _NUMBERS.sub(replaced, text)
+    return _NUMBERS.sub(replace, text)
 
 
 _NUMBERS = re.compile(

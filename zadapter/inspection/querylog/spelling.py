@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote as escaped
 
-from zadapter.base.locations import STORE, unescaped, within
-from zadapter.base.names import Parts, quote, split
+from zadapter.base.locations import STORE, unescape_uri, within
+from zadapter.base.names import NameParts, quote, split
 from zadapter.table.snapshot import Snapshot
 
 _STRING = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*\""""
@@ -49,14 +49,14 @@ def without_comments(text: str) -> str:
 class Spelling:
     """The names by which texts refer to a table."""
 
-    names: Parts
+    names: NameParts
     """The table's name in its catalog, or the name of its folder."""
     location: str
     """Root of the table, unescaped."""
     registered: bool
     """Whether a catalog knows the table. If not, names with other catalogs and schemas before the
     folder's name refer to the table, too, unless a catalog knows them."""
-    elsewhere: Callable[[Parts], bool]
+    elsewhere: Callable[[NameParts], bool]
     """Returns whether a catalog has a table or view of a name."""
 
     @property
@@ -69,7 +69,7 @@ class Spelling:
         whole = path if re.match(STORE, path) else f"file:{path}"
         return within(escaped(f"{whole.rstrip('/')}/_", safe=":/@"), self.location)
 
-    def is_table(self, parts: Parts) -> bool:
+    def is_table(self, parts: NameParts) -> bool:
         """Return whether a table's name means the table."""
         lowered = tuple(part.lower() for part in parts)
         known = tuple(part.lower() for part in self.names)
@@ -79,7 +79,7 @@ class Spelling:
             return known[-len(lowered) :] == lowered
         return lowered[-1] == known[-1] and not (len(parts) > 1 and self.elsewhere(parts))
 
-    def replaced(self, text: str) -> str:
+    def replace_table(self, text: str) -> str:
         """Return a text in which the view stands for the table, without versions of the table."""
         whole = {
             parts[at:]
@@ -107,7 +107,7 @@ class Spelling:
         )
 
 
-def _names(token: str) -> Parts:
+def _names(token: str) -> NameParts:
     """Return the parts of a dotted name; none for texts and comments."""
     if token.startswith(("'", '"', "--", "/*")):
         return ()
@@ -115,14 +115,14 @@ def _names(token: str) -> Parts:
     return tuple(p[1:-1].replace("``", "`") if p.startswith("`") else p for p in found)
 
 
-def _same(left: Parts, right: Parts) -> bool:
+def _same(left: NameParts, right: NameParts) -> bool:
     return [part.lower() for part in left] == [part.lower() for part in right]
 
 
-def spelling(snapshot: Snapshot, elsewhere: Callable[[Parts], bool]) -> Spelling:
+def spelling(snapshot: Snapshot, elsewhere: Callable[[NameParts], bool]) -> Spelling:
     """Return the names of a snapshot's table."""
     is_uri = re.match(STORE, snapshot.location)
-    location = unescaped(snapshot.location) if is_uri else snapshot.location
+    location = unescape_uri(snapshot.location) if is_uri else snapshot.location
     folder = location.rstrip("/").rpartition("/")[2]
     identifier = snapshot.identifier
     names = (folder,) if identifier is None else split(identifier)

@@ -73,7 +73,7 @@ def scale(name: str, values: pa.Array) -> Scale:
     ranked = rank(values)
     at = np.unique(np.linspace(0, max(0, len(ranked.distinct) - 1), _TICKS).astype(np.int64))
     shown = ranked.distinct.take(pa.array(at)).to_pylist() if len(ranked.distinct) else []
-    labels = tuple(zip((at + 1.0).tolist(), _shortened(shown), strict=False))
+    labels = tuple(zip((at + 1.0).tolist(), _shorten_labels(shown), strict=False))
     return Scale(name, np.where(ranked.ranks > 0, ranked.ranks, np.nan), labels)
 
 
@@ -81,7 +81,7 @@ def _floats(values: pa.Array) -> Floats:
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), float)
 
 
-def _shortened(values: Sequence[Any]) -> list[str]:
+def _shorten_labels(values: Sequence[Any]) -> list[str]:
     """Return values as short labels, from the first character in which they differ."""
     texts = [value.hex() if isinstance(value, bytes) else str(value) for value in values]
     texts = ["".join(c if c.isprintable() else "?" for c in text) for text in texts]

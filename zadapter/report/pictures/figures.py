@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.names import Parts, join, split
+from zadapter.base.names import NameParts, join, split
 from zadapter.errors import MissingBackendError, UsageError, extra
 from zadapter.report.pictures.axes import Floats, Scale, scale
-from zadapter.table.overlap.depth import depths
+from zadapter.table.overlap.depth import depths, partition_numbers
 from zadapter.table.overlap.extents import extent
-from zadapter.table.overlap.partitions import partition_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +97,7 @@ def new_figure() -> "Figure":
     return Figure(figsize=_SIZE, dpi=100, layout="constrained")
 
 
-def _sides(tables: Sequence[pa.Table], column: Parts) -> list[_Sides]:
+def _sides(tables: Sequence[pa.Table], column: NameParts) -> list[_Sides]:
     """Return the bounds of a column in each of some tables, on one scale."""
     evidence = [extent(files, column).evidence for files in tables]
     bounds = [bound for each in evidence for bound in (each.low, each.high)]
@@ -182,7 +181,7 @@ def _density(figure: "Figure", axes: "Axes", across: _Sides, up: _Sides) -> None
 
 
 def _histogram(
-    axes: "Axes", tables: Sequence[tuple[str, pa.Table]], columns: Sequence[Parts]
+    axes: "Axes", tables: Sequence[tuple[str, pa.Table]], columns: Sequence[NameParts]
 ) -> None:
     """Draw the number of files by depth, one colour a table, one hatch a column."""
     found = [(title, column, _depths(files, column)) for title, files in tables
@@ -204,7 +203,7 @@ def _histogram(
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _depths(files: pa.Table, column: Parts) -> Any:
+def _depths(files: pa.Table, column: NameParts) -> Any:
     names = [field.name for field in files.schema.field("partition").type]
     number, _ = partition_numbers(files, names)
     return depths(extent(files, column), number).mean

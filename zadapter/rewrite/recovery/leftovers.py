@@ -14,11 +14,11 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.backend.recoverable import SideFiles
+from zadapter.backend.contract import SideFiles
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
-from zadapter.base.sizes import show
-from zadapter.rewrite.recovery.notes import FOLDER, NAME, Note
+from zadapter.base.quantities import show
+from zadapter.rewrite.recovery.notes import FOLDER, NAME, RunNote
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, new_id
 
@@ -37,12 +37,16 @@ def clear(side_files: SideFiles, snapshot: Snapshot, files: pa.Table) -> tuple[s
         files: Its file table.
     """
     try:
-        notes = {name: time for name, time in side_files.listed(FOLDER).items() if NAME.match(name)}
+        notes = {
+            name: time
+            for name, time in side_files.list_modification_times(FOLDER).items()
+            if NAME.match(name)
+        }
     except Exception as error:  # noqa: BLE001 - the run itself goes on
         reraise(error)
         return (f"notes of earlier runs cannot be listed: {first_line(error)}",)
     ages = _Ages(side_files, notes)
-    return tuple(filter(None, (_cleared(ages, snapshot, files, name) for name in sorted(notes))))
+    return tuple(filter(None, (_clear_run(ages, snapshot, files, name) for name in sorted(notes))))
 
 
 @dataclass(frozen=True)
@@ -54,23 +58,23 @@ class _Ages:
     """Milliseconds since 1970, by the note's name."""
 
     @cached_property
-    def now(self) -> int:
+    def current_time(self) -> int:
         """The present time, as the store gives it to a new file."""
         name = f"{new_id()}.now"
         path = f"{FOLDER}/{name}"
         self.side_files.write(path, b"")
         try:
-            return self.side_files.listed(FOLDER)[name]
+            return self.side_files.list_modification_times(FOLDER)[name]
         finally:
             self.side_files.delete(path)
 
 
-def _cleared(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str:
+def _clear_run(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str:
     """Remove the files of one run if it is dead; return a line for the report, or nothing."""
     side_files, path = ages.side_files, f"{FOLDER}/{name}"
     try:
         data = side_files.read(path)
-        note = None if data is None else Note.from_json(data.decode())
+        note = None if data is None else RunNote.from_json(data.decode())
     except Exception as error:  # noqa: BLE001 - the note lacks what is needed
         reraise(error)
         return f"{path} cannot be read, so the files of that run stay; delete it; {_CLEAN_UP}"
@@ -81,35 +85,35 @@ def _cleared(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str
     try:
         dead = _is_dead(ages, note)
         written = ages.written[name]
-        return _removed(side_files, note, snapshot, files) if dead else _running(note, written)
+        return _remove_files(side_files, note, snapshot, files) if dead else _running(note, written)
     except Exception as error:  # noqa: BLE001 - the run itself goes on
         reraise(error)
-        return f"{_named(note)} ended early; its files stay: {first_line(error)}"
+        return f"{_title(note)} ended early; its files stay: {first_line(error)}"
 
 
-def _running(note: Note, written: int) -> str:
+def _running(note: RunNote, written: int) -> str:
     if any(process.is_alive() for process in note.processes):
         return ""
     until = datetime.fromtimestamp(written / 1_000, timezone.utc) + DEAD_AFTER
     return (
-        f"{_named(note)}, {note.application} on {note.processes[0].host}, is running, or its files "
+        f"{_title(note)}, {note.application} on {note.processes[0].host}, is running, or its files "
         f"stay until a run after {until:%Y-%m-%d %H:%M} UTC"
     )
 
 
-def _is_dead(ages: _Ages, note: Note) -> bool:
+def _is_dead(ages: _Ages, note: RunNote) -> bool:
     """Return whether a run has certainly ended."""
     if note.ended or all(process.is_dead() for process in note.processes):
         return True
     if any(process.is_alive() for process in note.processes):
         return False
-    last = ages.now - DEAD_AFTER // timedelta(milliseconds=1)
-    staged = [file for write in note.writes for file in ages.side_files.staged(write)]
+    last = ages.current_time - DEAD_AFTER // timedelta(milliseconds=1)
+    staged = [file for write in note.writes for file in ages.side_files.list_staged(write)]
     times = [ages.written[note.path.rpartition("/")[2]], *(file.modified for file in staged)]
     return max(times) < last
 
 
-def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Table) -> str:
+def _remove_files(side_files: SideFiles, note: RunNote, snapshot: Snapshot, files: pa.Table) -> str:
     """Remove the files of a dead run, and its note if nothing of it is left."""
     live = {write for write in note.writes if _is_live(write, files)}
     sent = {write for write, was_sent in note.writes.items() if was_sent}
@@ -121,9 +125,9 @@ def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Ta
     }
     removed = list[StagedFile]()
     for write in note.writes.keys() - live - sent:
-        removed += side_files.staged(write)
+        removed += side_files.list_staged(write)
         side_files.remove(write)
-    found = {write: side_files.staged(write) for write in note.writes.keys() - live}
+    found = {write: side_files.list_staged(write) for write in note.writes.keys() - live}
     left = {write: staged for write, staged in found.items() if staged}
     if left:
         writes = {write: write in sent for write in left}
@@ -133,10 +137,12 @@ def _removed(side_files: SideFiles, note: Note, snapshot: Snapshot, files: pa.Ta
         with ignoring_errors():  # the next run finds it once more
             side_files.delete(note.path)
     doubtful = [file for write in left.keys() & sent for file in left[write]]
-    parts = [f"{_named(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]
-    parts += [f"{_counted(removed)} that it had staged were removed"] if removed else []
+    parts = [f"{_title(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]
+    parts += [f"{_describe_files(removed)} that it had staged were removed"] if removed else []
     if doubtful:
-        parts.append(f"{_counted(doubtful)} of a commit of unknown outcome stay; {_CLEAN_UP}")
+        parts.append(
+            f"{_describe_files(doubtful)} of a commit of unknown outcome stay; {_CLEAN_UP}"
+        )
     return "; ".join(parts)
 
 
@@ -144,9 +150,9 @@ def _is_live(write: StagedWrite, files: pa.Table) -> bool:
     return bool(pc.any(pc.match_substring(files["path"], write.id[:SHORT])).as_py())
 
 
-def _named(note: Note) -> str:
+def _title(note: RunNote) -> str:
     return f"run {note.id} of {note.started:%Y-%m-%d %H:%M} UTC"
 
 
-def _counted(files: Sequence[StagedFile]) -> str:
+def _describe_files(files: Sequence[StagedFile]) -> str:
     return f"{len(files)} files of {show(sum(file.size for file in files))}"

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from zadapter.backend.recoverable import SideFiles
+from zadapter.backend.contract import SideFiles
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.errors import ReplacedTableError, UnknownOutcomeError
-from zadapter.rewrite.recovery.processes import Process, of_jvm, own
+from zadapter.rewrite.recovery.processes import Process, current_process, jvm_process
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import StagedWrite, is_id
 
@@ -29,7 +29,7 @@ NAME = re.compile(r"[0-9a-f]{32}\.json\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class RunNote:
     """What a run has stated about itself."""
 
     id: str
@@ -66,14 +66,14 @@ class Note:
             snapshot: The table.
             root: Location below which writes stage files today.
         """
-        return self.place == digest(root) and self.table in ("", table_of(snapshot))
+        return self.place == hash_text(root) and self.table in ("", table_of(snapshot))
 
     def to_json(self) -> str:
         """Return the note as its file holds it."""
         stored: dict[str, Any] = {
             "id": self.id,
             "application": self.application,
-            "processes": [process.stored() for process in self.processes],
+            "processes": [process.to_dict() for process in self.processes],
             "table": self.table,
             "place": self.place,
             "version": self.version,
@@ -89,7 +89,7 @@ class Note:
         return json.dumps(stored)
 
     @classmethod
-    def from_json(cls, text: str) -> "Note":
+    def from_json(cls, text: str) -> "RunNote":
         """Return the note in a file.
 
         Raises:
@@ -99,7 +99,7 @@ class Note:
         note = cls(
             id=stored["id"],
             application=str(stored["application"]),
-            processes=tuple(map(Process.restored, stored["processes"])),
+            processes=tuple(map(Process.from_dict, stored["processes"])),
             table=stored["table"],
             place=stored["place"],
             version=None if stored["version"] is None else int(stored["version"]),
@@ -107,7 +107,7 @@ class Note:
             jobs=int(stored["jobs"]),
             committed=int(stored["committed"]),
             writes={
-                StagedWrite.restored(write): _flag(write["sent"]) for write in stored["writes"]
+                StagedWrite.from_dict(write): _flag(write["sent"]) for write in stored["writes"]
             },
             ended=_flag(stored["ended"]),
         )
@@ -119,7 +119,7 @@ class Note:
 class Run:
     """A run and its note. Threads may write side by side."""
 
-    def __init__(self, side_files: SideFiles | None, note: Note) -> None:
+    def __init__(self, side_files: SideFiles | None, note: RunNote) -> None:
         """Begin a run; its note is written with the first write.
 
         Args:
@@ -174,7 +174,7 @@ class Run:
             return
         with ignoring_errors():  # the note stays for a later run to look at
             for write, sent in self._note.writes.items():
-                if not sent and not self._side_files.staged(write):
+                if not sent and not self._side_files.list_staged(write):
                     self._forget(write)
             if self._note.writes:
                 self._note = replace(self._note, ended=True)
@@ -210,10 +210,10 @@ class Driver:
     def of(cls, spark: Any) -> "Driver":
         """Return the driver of a session."""
         application = str(spark.sparkContext.applicationId)
-        return cls(application=application, processes=(own(), of_jvm(spark)))
+        return cls(application=application, processes=(current_process(), jvm_process(spark)))
 
 
-def begun(
+def begin_run(
     side_files: SideFiles | None, snapshot: Snapshot, driver: Driver, run: str, jobs: int
 ) -> Run:
     """Begin a run.
@@ -225,12 +225,12 @@ def begun(
         run: Id of the run.
         jobs: Number of jobs.
     """
-    note = Note(
+    note = RunNote(
         id=run,
         application=driver.application,
         processes=driver.processes,
         table=table_of(snapshot),
-        place=digest(snapshot.location if side_files is None else side_files.root),
+        place=hash_text(snapshot.location if side_files is None else side_files.root),
         version=snapshot.version,
         started=datetime.now(timezone.utc),
         jobs=jobs,
@@ -240,10 +240,10 @@ def begun(
 
 def table_of(snapshot: Snapshot) -> str:
     """Return a digest of the table's id; empty for a folder that is not registered as a table."""
-    return "" if snapshot.version is None else digest(snapshot.id)
+    return "" if snapshot.version is None else hash_text(snapshot.id)
 
 
-def digest(text: str) -> str:
+def hash_text(text: str) -> str:
     """Return a digest of a text, which may contain a secret."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -34,12 +34,12 @@ class Process:
     start: int
     """Start of the process in ticks since the boot."""
 
-    def stored(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the process as a note stores it."""
         return asdict(self)
 
     @classmethod
-    def restored(cls, stored: Any) -> "Process":
+    def from_dict(cls, stored: Any) -> "Process":
         """Return the process of a note.
 
         Raises:
@@ -52,7 +52,7 @@ class Process:
 
     def is_here(self) -> bool:
         """Return whether the process runs, or ran, where this one does."""
-        here = own()
+        here = current_process()
         machine = (here.host, here.boot, here.namespace)
         known = bool(here.boot and here.namespace)
         return known and machine == (self.host, self.boot, self.namespace)
@@ -81,12 +81,12 @@ class Process:
         return False
 
 
-def own() -> Process:
+def current_process() -> Process:
     """Return this process."""
     return _read(lambda path: Path(path).read_text(errors="replace"), os.readlink, os.getpid())
 
 
-def of_jvm(spark: Any) -> Process:
+def jvm_process(spark: Any) -> Process:
     """Return the process of a session's JVM, which outlives Python for a moment.
 
     Args:

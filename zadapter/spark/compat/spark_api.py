@@ -1,7 +1,11 @@
-"""Functions and methods that some supported releases of PySpark lack."""
+"""Functions and methods that some supported releases of PySpark lack.
+
+Footers and logs hold bounds of the stored values, so formats refuse such a session where it
+matters.
+"""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +21,21 @@ from zadapter.spark.jvm.java_classes import java_classes
 
 _BYTEWISE = "UTF8_BINARY"
 """The collation of texts that are compared by their bytes."""
+
 _SEED = 42
 """Seed of Spark's hash partitioning (``HashPartitioning``)."""
+
 _ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+MOVING = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("LEGACY", {"date", "timestamp"}),
+    "spark.sql.parquet.int96RebaseModeInRead": ("LEGACY", {"timestamp"}),
+    "spark.sql.parquet.int96TimestampConversion": ("TRUE", {"timestamp"}),
+}
+"""For each setting, the value that changes dates or timestamps, and the affected types."""
+
+USER_PREFIX = "zadapter.users."
+"""Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 
 
 def to_arrow(rows: DataFrame) -> pa.Table:
@@ -112,7 +128,7 @@ def error_loggers() -> list[logging.Logger]:
     return [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
 
 
-def rebalanced(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+def rebalance(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return *rows* with the hint REBALANCE by *columns*, which are quoted names.
 
     ``DataFrame.hint`` takes columns in PySpark 4.0 and later.
@@ -144,16 +160,16 @@ def keys_of_partitions(count: int) -> list[int]:
     start, step = 0, 8 * count
     while (keys < 0).any():
         candidates = np.arange(start, start + step, dtype=np.int64)
-        keys[_hashed(candidates.astype(np.uint32)) % count] = candidates
+        keys[_hash_integers(candidates.astype(np.uint32)) % count] = candidates
         start += step
     return [int(key) for key in keys]
 
 
-def _hashed(values: "np.ndarray[Any, np.dtype[np.uint32]]") -> Any:
+def _hash_integers(values: "np.ndarray[Any, np.dtype[np.uint32]]") -> Any:
     """Return Spark's hash of integers (``Murmur3_x86_32.hashInt``), signed."""
     with np.errstate(over="ignore"):
-        mixed = _rotated(values * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        hashed = _rotated(mixed ^ np.uint32(_SEED), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        mixed = _rotate(values * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        hashed = _rotate(mixed ^ np.uint32(_SEED), 13) * np.uint32(5) + np.uint32(0xE6546B64)
         hashed ^= np.uint32(4)  # the bytes of an integer
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
             hashed = (hashed ^ (hashed >> np.uint32(shift))) * np.uint32(factor)
@@ -161,5 +177,20 @@ def _hashed(values: "np.ndarray[Any, np.dtype[np.uint32]]") -> Any:
     return hashed.astype(np.int32).astype(np.int64)
 
 
-def _rotated(values: Any, by: int) -> Any:
+def _rotate(values: Any, by: int) -> Any:
     return (values << np.uint32(by)) | (values >> np.uint32(32 - by))
+
+
+def find_rebasing(setting_of: Callable[..., str | None], types: Collection[str]) -> str | None:
+    """Return the setting of the user's session that changes values of *types*, or None.
+
+    Args:
+        setting_of: Returns a setting of the session or of its clone; its second argument is the
+            default.
+        types: Type names in Spark's notation.
+    """
+    for setting, (value, moved) in MOVING.items():
+        current = setting_of(USER_PREFIX + setting, "") or setting_of(setting) or ""
+        if moved.intersection(types) and current.strip().upper() == value:
+            return setting
+    return None

@@ -17,7 +17,7 @@ __all__ = [
     "Py4JError",
     "Py4JJavaError",
     "Py4JNetworkError",
-    "analyzed",
+    "analyzed_plan",
     "gateway_of",
     "hadoop_conf",
     "has_own_threads",
@@ -53,7 +53,7 @@ def query_execution(rows: Any) -> JavaObject:
     return java_rows(rows).queryExecution()
 
 
-def analyzed(rows: Any) -> JavaObject:
+def analyzed_plan(rows: Any) -> JavaObject:
     """Return the analysed plan of a DataFrame."""
     return query_execution(rows).analyzed()
 

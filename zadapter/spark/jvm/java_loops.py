@@ -22,15 +22,15 @@ class Loops:
 
     def method(self, class_: str, name: str, *arguments: str) -> JavaObject:
         """Return the handle of a public method; it takes an instance of *class_* first."""
-        return self._handles.publicLookup().unreflect(self._reflected(class_, name, arguments))
+        return self._handles.publicLookup().unreflect(self._reflect(class_, name, arguments))
 
-    def then(self, first: JavaObject, second: JavaObject) -> JavaObject:
+    def chain(self, first: JavaObject, second: JavaObject) -> JavaObject:
         """Return a handle that passes the result of *first* to *second*."""
         types = self._jvm.java.lang.invoke.MethodType
         takes = types.methodType(second.type().returnType(), first.type().returnType())
         return self._handles.filterReturnValue(first, second.asType(takes))
 
-    def bound(self, handle: JavaObject, at: int, *values: Any) -> JavaObject:
+    def bind(self, handle: JavaObject, at: int, *values: Any) -> JavaObject:
         """Return *handle* with fixed arguments from place *at* on."""
         return self._handles.insertArguments(handle, at, self._objects(values))
 
@@ -46,7 +46,7 @@ class Loops:
         does = handle.asType(takes)
         return self._handles.guardWithTest(test, does, self._handles.empty(takes))
 
-    def negated(self, test: JavaObject) -> JavaObject:
+    def negate(self, test: JavaObject) -> JavaObject:
         """Return a handle of the opposite of *test*."""
         opposite = [self._constant(value, test) for value in (False, True)]
         return self._handles.guardWithTest(test, *opposite)
@@ -65,14 +65,14 @@ class Loops:
         """Return a handle of one argument as a ``java.util.function.Consumer``."""
         return self._instance("Consumer", handle)
 
-    def each(self, iterator: JavaObject, handle: JavaObject) -> None:
+    def for_each(self, iterator: JavaObject, handle: JavaObject) -> None:
         """Call *handle* with each item that an iterator has left.
 
         Py4j does not find default methods of interfaces, such as this one, in classes that are not
         public.
         """
         consumer = "java.util.function.Consumer"
-        rest = self._reflected("java.util.Iterator", "forEachRemaining", [consumer])
+        rest = self._reflect("java.util.Iterator", "forEachRemaining", [consumer])
         rest.invoke(iterator, self._objects([self.consumer(handle)]))
 
     def sort(self, items: JavaObject, key: JavaObject) -> None:
@@ -80,19 +80,19 @@ class Loops:
         order = self._jvm.java.util.Comparator.comparing(self._instance("Function", key))
         self._jvm.java.util.Collections.sort(items, order)  # py4j's lists have a sort of their own
 
-    def mapped(self, items: JavaObject, handle: JavaObject) -> JavaObject:
+    def map_items(self, items: JavaObject, handle: JavaObject) -> JavaObject:
         """Return what *handle* returns for each item of a collection, as a ``java.util.List``."""
         results = self._jvm.java.util.ArrayList(items.size())
-        items.forEach(self.consumer(self.then(handle, self.adding_to(results))))
+        items.forEach(self.consumer(self.chain(handle, self.adding_to(results))))
         return results
 
-    def chosen(self, items: JavaObject, test: JavaObject) -> JavaObject:
+    def select_items(self, items: JavaObject, test: JavaObject) -> JavaObject:
         """Return the items of a collection for which *test* holds, as a ``java.util.List``."""
         found = self._jvm.java.util.ArrayList()
         items.forEach(self.consumer(self.where(test, self.adding_to(found))))
         return found
 
-    def filtered(self, items: JavaObject, test: JavaObject) -> JavaObject:
+    def filter_iterator(self, items: JavaObject, test: JavaObject) -> JavaObject:
         """Return Hadoop's ``RemoteIterator`` of the items of another one for which *test* holds."""
         functional = self._jvm.org.apache.hadoop.util.functional
         holds = self._instance("FunctionRaisingIOE", test, "org.apache.hadoop.util.functional")
@@ -111,7 +111,7 @@ class Loops:
             objects[number] = value
         return objects
 
-    def _reflected(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
+    def _reflect(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
         types = self._gateway.new_array(self._jvm.java.lang.Class, len(arguments))
         for number, argument in enumerate(arguments):
             types[number] = self._class(argument)

@@ -103,11 +103,11 @@ def remove_named(spark: Any, folder: str, prefix: str) -> None:
         folder: Location, unescaped.
         prefix: A prefix that no other file's name has.
     """
-    for status in named(spark, folder, prefix):
+    for status in find_files(spark, folder, prefix):
         _files(spark, status.getPath()).delete(status.getPath(), False)  # noqa: FBT003
 
 
-def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
+def find_files(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
     """Yield the ``FileStatus`` of each file in *folder*, at any depth, named with *prefix*.
 
     Hadoop's own recursion starts a process for each file on a local disk.
@@ -116,13 +116,13 @@ def named(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
     loops = Loops(jvm, spark.sparkContext._gateway)  # noqa: SLF001
     starts = loops.method("java.lang.String", "startsWith", "java.lang.String")
     path = loops.method(_STATUS, "getPath")
-    name = loops.then(path, loops.method("org.apache.hadoop.fs.Path", "getName"))
-    is_named = loops.then(name, loops.bound(starts, 1, prefix))
+    name = loops.chain(path, loops.method("org.apache.hadoop.fs.Path", "getName"))
+    is_named = loops.chain(name, loops.bind(starts, 1, prefix))
     wanted = loops.either(loops.method(_STATUS, "isDirectory"), is_named)
     root = jvm.org.apache.hadoop.fs.Path(folder)
     files, folders = _files(spark, root), [root]
     while folders:
-        found = loops.filtered(files.listStatusIterator(folders.pop()), wanted)
+        found = loops.filter_iterator(files.listStatusIterator(folders.pop()), wanted)
         while found.hasNext():
             status = found.next()
             if status.isDirectory():

@@ -11,6 +11,11 @@ from zadapter.spark.jvm.scala import module
 
 JavaObject = Any
 
+_SYSTEM, _BUILTIN, _SESSION = "system", "builtin", "session"
+"""Parts of the names of functions since Spark 4.2."""
+
+_ADAPTIVE = "AdaptiveSparkPlanExec"
+
 
 def sessions(jvm: JavaObject) -> JavaObject:
     """Return the companion of Spark's session, which knows the thread's active session."""
@@ -18,7 +23,7 @@ def sessions(jvm: JavaObject) -> JavaObject:
 
 
 @contextmanager
-def activated(spark: Any) -> Iterator[None]:
+def activate(spark: Any) -> Iterator[None]:
     """Make *spark* the active session of Java's thread for this one, and restore it on exit."""
     companion = sessions(java_classes(spark))
     before = companion.getActiveSession()
@@ -48,3 +53,60 @@ def column(jvm: JavaObject, expression: JavaObject) -> JavaObject:
 def _package(jvm: JavaObject) -> JavaObject:
     sql = jvm.org.apache.spark.sql
     return sql.classic if isinstance(sql.classic.SparkSession, JavaClass) else sql
+
+
+def is_replaced(spark: Any, name: str) -> bool:
+    """Return whether a function of the session has the name of a built-in function.
+
+    Until Spark 4.1, it replaces the built-in function. Since Spark 4.2, a setting decides.
+    """
+    jvm = java_classes(spark)
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    companion = module(catalyst.analysis, "FunctionRegistry")
+    registry = spark._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
+    option, qualified = jvm.scala.Option.apply, "builtinFunctionIdentifier" in dir(companion)
+
+    def identifier(database: str) -> Any:
+        if not qualified:
+            return catalyst.FunctionIdentifier(name, option(None))
+        return catalyst.FunctionIdentifier(name, option(database), option(_SYSTEM))
+
+    builtin = companion.builtin().lookupFunction(identifier(_BUILTIN))
+    if builtin.isEmpty():
+        return False
+    if qualified and registry.functionExists(identifier(_SESSION)):
+        return True
+    return not builtin.equals(registry.lookupFunction(identifier(_BUILTIN)))
+
+
+def leaves_of(rows: Any) -> Iterator[Any]:
+    """Yield the operators of the physical plan of a DataFrame that read something.
+
+    Args:
+        rows: The DataFrame. It is planned, but not executed.
+    """
+    pending = [rows._jdf.queryExecution().executedPlan()]  # noqa: SLF001 - plans have no public door
+    while pending:
+        plan = pending.pop()
+        if plan.getClass().getSimpleName() == _ADAPTIVE:
+            pending.append(plan.initialPlan())
+            continue
+        found = plan.collectLeaves()
+        operators = [found.apply(number) for number in range(found.size())]
+        if len(operators) == 1 and operators[0].getClass().getSimpleName() == _ADAPTIVE:
+            pending.append(operators[0])
+        else:
+            yield from operators
+
+
+def list_scanned_files(rows: Any) -> list[str]:
+    """Return the URIs of the files that scans of Spark's own file sources read."""
+    found: dict[str, None] = {}
+    for leaf in leaves_of(rows):
+        if leaf.getClass().getSimpleName() != "FileSourceScanExec":
+            continue  # local rows: the condition is false, or there are no files
+        # partitions are pruned and files chosen when the operator makes its RDD
+        parts = leaf.inputRDDs().head().filePartitions()
+        for number in range(parts.size()):
+            found |= {str(file.urlEncodedPath()): None for file in parts.apply(number).files()}
+    return list(found)

@@ -67,7 +67,7 @@ def has_catalog(spark: Any, parts: Parts) -> bool:
     return len(parts) > 1 and (is_set or first.lower() == SESSION)
 
 
-def resolved(spark: Any, parts: Parts) -> Name:
+def resolve(spark: Any, parts: Parts) -> Name:
     """Return the name that Spark looks up."""
     if has_catalog(spark, parts):
         catalog = SESSION if parts[0].lower() == SESSION else parts[0]
@@ -123,17 +123,17 @@ def in_session_catalog(spark: Any, text: str) -> Reading:
         return Reading(None, None)
     if is_temporary_view(spark, parts):
         return Reading(None, "a view of this session")
-    name = resolved(spark, parts)
+    name = resolve(spark, parts)
     if name.catalog == SESSION or has_catalog(spark, parts):
         return Reading(session_identifier(spark, name), None)
     if (other := provider(spark, name)) is not None:
-        return Reading(None, described(other, name.catalog))
+        return Reading(None, describe(other, name.catalog))
     database = str(_state(spark).catalog().getCurrentDatabase())
     whole = parts if len(parts) > 1 else (database, *parts)
     return Reading(session_identifier(spark, Name(SESSION, whole)), None)
 
 
-def described(provider: str, catalog: str) -> str:
+def describe(provider: str, catalog: str) -> str:
     """Return a table of another provider, or a view, as a part of a sentence."""
     return f"{'a view' if provider == 'view' else f'a table of {provider}'} in {catalog}"
 

@@ -16,7 +16,7 @@ _NEEDED = 1 << 20
 """Bytes of the native libraries for compression, which Java unpacks to its temporary folder."""
 
 
-def fault(folder: Path, size: int = 1) -> str | None:
+def find_fault(folder: Path, size: int = 1) -> str | None:
     """Return why *size* bytes cannot be written to a folder, or None if they can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def refuse_full(stated: Mapping[str, str]) -> None:
     """
     if not stated.get(settings.MASTER, "local").startswith("local"):
         return
-    faults = {folder: fault(folder, _NEEDED) for folder in scratch(stated)}
+    faults = {folder: find_fault(folder, _NEEDED) for folder in scratch(stated)}
     if faults and all(faults.values()):
         listed = ", ".join(f"{folder} ({reason})" for folder, reason in faults.items())
         raise SessionError(

@@ -11,24 +11,32 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
-from urllib.parse import unquote, urlparse
+from urllib.parse import SplitResult, unquote, urlparse, urlsplit
+from urllib.request import getproxies
 
 from zadapter.errors import SessionError
 from zadapter.spark import settings
-from zadapter.spark.launch import folders, proxies
+from zadapter.spark.launch import folders
 
 FOLDER = "spark.jars.ivy"
+
 _SILENCE = 20.0
 """Seconds between two looks at a download, which is given up if nothing arrives in between."""
+
 _CACHE = re.compile(r"^Ivy Default Cache set to: (.*)$", re.MULTILINE)
+
 _RESOLVE = """
 from pyspark import SparkConf, SparkContext
 SparkContext._ensure_initialized()
 print(SparkConf().get("spark.jars"))
 """
+
 _TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
+
 _MISSING = re.compile(r"\[(?:unresolved dependency|download failed): .*\]")
+
 _FULL = "No space left on device"
+
 _CAUSES = (
     re.compile(_FULL),
     re.compile(r"Your proxy requires authentication"),
@@ -36,7 +44,18 @@ _CAUSES = (
     re.compile(r"Host \S+ not found"),
 )
 """What Ivy prints of a reason, the most telling first."""
+
 _UNTRUSTED = "unable to find valid certification path"
+
+_SCHEMES = ("https", "http")
+
+_HOST = re.compile(r"[\w.-]+")
+
+_NEVER = ("localhost", "127.*", "[::1]")
+"""Hosts without a proxy by Java's default, which a list of hosts replaces."""
+
+_BASIC = "-Djdk.http.auth.tunneling.disabledSchemes="
+"""Schemes that Java does not send to proxies of HTTPS: none, where its default is ``Basic``."""
 
 
 class UnresolvedError(SessionError):
@@ -68,7 +87,7 @@ def resolve(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence
         UnresolvedError: A package was not found, or no repository answers.
     """
     kept = home(stated)
-    if fault := folders.fault(kept):
+    if fault := folders.find_fault(kept):
         raise SessionError(
             f"Spark's jars cannot be kept in {kept}: {fault}; "
             f"set {FOLDER} to a folder that can be written"
@@ -99,7 +118,7 @@ def _tool_options() -> str:
 
     Java takes the home from the system's list of users, where containers often have none.
     """
-    options = [f"-Duser.home={Path.home()}", *proxies.java_options()]
+    options = [f"-Duser.home={Path.home()}", *java_options()]
     return " ".join([*map(shlex.quote, options), os.environ.get(_TOOL_OPTIONS, "")])
 
 
@@ -122,7 +141,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, s
         ) as process,
     ):
         try:
-            _await(process, lambda: _arrived(_read(errors)))
+            _await(process, lambda: _count_downloaded(_read(errors)))
         except BaseException:
             _kill(process)
             raise
@@ -146,7 +165,7 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _arrived(errors: str) -> int | None:
+def _count_downloaded(errors: str) -> int | None:
     """Return the bytes that are printed and in Ivy's cache, or None if Ivy has not begun."""
     cache = _CACHE.search(errors)
     if cache is None:
@@ -187,7 +206,7 @@ def reasons(output: str) -> list[str]:
 def message(packages: str, why: Sequence[str]) -> str:
     """Return what to say of packages that were not downloaded: why, and what to do."""
     text = "; ".join(why)
-    proxy = proxies.named()
+    proxy = describe()
     if _FULL in text:
         advice = f"free space, or set {FOLDER} to a folder on another disk"
     elif _UNTRUSTED in text:
@@ -206,3 +225,66 @@ def _local(name: str) -> str:
     """Return the path of a jar that Spark names by path or URI."""
     parsed = urlparse(name)
     return unquote(parsed.path) if parsed.scheme == "file" else name
+
+
+def java_options() -> list[str]:
+    """Return options with which Java uses the proxies that pip uses.
+
+    They are those of ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or
+    lower case, or of macOS and Windows. Proxies of other kinds than HTTP are left out. The options
+    may include a password, so they are not for a command line, which every user can see.
+
+    Raises:
+        SessionError: A proxy is not a URL.
+    """
+    given = getproxies()
+    options = []
+    for scheme in _SCHEMES:
+        if proxy := _proxy(given, scheme):
+            port = proxy.port or (443 if proxy.scheme == "https" else 80)
+            options += [
+                f"-D{scheme}.proxyHost={proxy.hostname}",
+                f"-D{scheme}.proxyPort={port}",
+            ]
+    user = next((proxy for scheme in _SCHEMES if (proxy := _proxy(given, scheme))), None)
+    if user is not None and user.username:
+        options += [
+            f"-Dhttp.proxyUser={unquote(user.username)}",
+            f"-Dhttp.proxyPassword={unquote(user.password or '')}",
+            _BASIC,
+        ]
+    if options and "no" in given:
+        options.append(f"-Dhttp.nonProxyHosts={'|'.join([*_NEVER, *_direct(given['no'])])}")
+    return options
+
+
+def describe() -> str:
+    """Return the proxy of downloads without its password, or an empty text."""
+    proxy = _proxy(getproxies(), "https")
+    return "" if proxy is None else proxy.netloc.rpartition("@")[2]
+
+
+def _proxy(given: dict[str, str], scheme: str) -> SplitResult | None:
+    address = given.get(scheme) or given.get("all") or ""
+    if not address:
+        return None
+    try:
+        found = urlsplit(address if "://" in address else f"http://{address}")
+        usable = found.hostname is not None and (found.port or 0) >= 0
+    except ValueError:
+        usable = False
+    # not the address, which may have a password
+    if not usable:
+        raise SessionError(
+            f"the proxy of {scheme.upper()}_PROXY (or ALL_PROXY) is not a URL; "
+            "set it to http://HOST:PORT, or unset it"
+        )
+    return found if found.scheme in _SCHEMES else None
+
+
+def _direct(hosts: str) -> list[str]:
+    """Return Java's patterns of hosts: a host of ``NO_PROXY`` stands for its subdomains, too."""
+    if "*" in hosts.split(","):
+        return ["*"]
+    names = [re.sub(r":\d+$", "", each).lstrip("*.") for each in re.split(r"[\s,]+", hosts)]
+    return [text for name in names if _HOST.fullmatch(name) for text in (name, f"*.{name}")]

@@ -25,7 +25,7 @@ _ONE_JVM = re.compile(r"local(\[.*)?\Z")
 _logger = logging.getLogger(__name__)
 
 
-def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+def resolve_jars(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
     """Return *added* with paths of jars instead of packages, unless the user has packages.
 
     On one machine the jars are part of the JVM's class path, so that the executor does not copy
@@ -45,7 +45,7 @@ def by_path(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, st
     if settings.PACKAGES not in added or stated.get(settings.PACKAGES) or is_hidden:
         return dict(added)
     excludes = added.get(settings.EXCLUDES, stated.get(settings.EXCLUDES, ""))
-    paths = _resolved(stated, added[settings.PACKAGES], excludes)
+    paths = _resolve_packages(stated, added[settings.PACKAGES], excludes)
     before = [stated[key]] if stated.get(key) else []
     rest = {
         name: value
@@ -60,16 +60,16 @@ def _folder(stated: Mapping[str, str]) -> Path:
     return ivy.home(stated) / "zadapter"
 
 
-def _resolved(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
+def _resolve_packages(stated: Mapping[str, str], packages: str, excludes: str) -> Sequence[str]:
     """Return the paths of the packages' jars and of all jars that these depend on."""
     asked = [packages, excludes, *(stated.get(key, "") for key in _SOURCES)]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
     record = _folder(stated) / f"{digest}.json"
-    if paths := _recorded(record, asked):
+    if paths := _read_record(record, asked):
         return paths
     _logger.warning("resolving %s; the first start downloads jars", packages)
     with _alone(_folder(stated)):
-        if paths := _recorded(record, asked):
+        if paths := _read_record(record, asked):
             return paths
         paths = ivy.resolve(stated, packages, excludes)
         with suppress(OSError):  # without a record, the next start resolves again
@@ -87,7 +87,7 @@ def _alone(shared: Path) -> Iterator[None]:
         yield
 
 
-def _recorded(record: Path, asked: Sequence[str]) -> Sequence[str]:
+def _read_record(record: Path, asked: Sequence[str]) -> Sequence[str]:
     """Return the recorded paths, or none if a jar is missing or has changed."""
     try:
         kept = json.loads(record.read_text(encoding="utf-8"))

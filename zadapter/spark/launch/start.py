@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pyspark
@@ -13,17 +14,24 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.format import Format
 from zadapter.errors import SessionError
-from zadapter.spark import builds, object_stores, settings
+from zadapter.spark import library_builds, object_stores, settings
 from zadapter.spark.jvm.gateway import Py4JNetworkError, jvm_of
-from zadapter.spark.launch import folders, jars, java, quiet
+from zadapter.spark.launch import folders, jars, java
 from zadapter.spark.settings import PACKAGES
 
 NO_CONNECT = (
     "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "
     "start a classic session, for example with zadapter.spark.session()"
 )
+
 _LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of the JVM that assembles the command for Spark's JVM, and ends at once."""
+
+CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+
+_PROGRESS = "spark.ui.showConsoleProgress"
+
+_VARIABLE = "LOG4J_CONFIGURATION_FILE"
 
 
 def start(
@@ -36,16 +44,16 @@ def start(
     Raises:
         SessionError: Versions do not fit, the packages cannot be loaded, or Spark does not start.
     """
-    stated = {**settings.stated_outside(), **conf}
+    stated = {**settings.read_user_settings(), **conf}
     refuse_connect(stated)
-    builds.refuse_old(pyspark.__version__)
+    library_builds.refuse_old(pyspark.__version__)
     has_jvm = bool(SparkConf().getAll())
     if has_jvm:
         jvm: Any = jvm_of(SparkContext)
         every = [form.library for form in formats if form.library]
-        libraries = [library for library in every if builds.loaded(jvm, library)]
+        libraries = [library for library in every if library_builds.is_loaded(jvm, library)]
     else:
-        libraries = builds.libraries(formats, pyspark.__version__)
+        libraries = library_builds.libraries(formats, pyspark.__version__)
     added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
     hadoop = object_stores.hadoop_of_pyspark()
     added |= object_stores.additions({**stated, **added}, stores, hadoop)
@@ -54,12 +62,12 @@ def start(
     _refuse_hidden(added)
     with nullcontext() if has_jvm else _launch(stated):
         if not has_jvm:
-            added = jars.by_path(stated, quiet.additions(stated, added))
+            added = jars.resolve_jars(stated, additions(stated, added))
         with _python(stated):
-            return _built({**conf, **added})
+            return _build_session({**conf, **added})
 
 
-def _built(conf: Mapping[str, str]) -> SparkSession:
+def _build_session(conf: Mapping[str, str]) -> SparkSession:
     try:
         return SparkSession.builder.config(map=dict(conf)).getOrCreate()
     except PySparkRuntimeError as error:
@@ -85,9 +93,11 @@ def refuse_connect(stated: Mapping[str, str]) -> None:
         raise SessionError(NO_CONNECT)
 
 
-def supported(form: Format) -> bool:
+def is_supported(form: Format) -> bool:
     """Return whether the format's library, if it has one, has a build for the installed Spark."""
-    return form.library is None or bool(builds.fitted(form.library, pyspark.__version__).builds)
+    return form.library is None or bool(
+        library_builds.select_build(form.library, pyspark.__version__).builds
+    )
 
 
 def _refuse_hidden(added: Mapping[str, str]) -> None:
@@ -103,7 +113,7 @@ def _launch(stated: Mapping[str, str]) -> Iterator[None]:
     """Set the variables of Java for the start of a JVM."""
     options = (stated.get(key, "") for key in settings.JAVA_OPTION_KEYS)
     vector = any(java.VECTOR in text for text in options)
-    program = java.chosen()
+    program = java.choose()
     _refuse_nameless()
     folders.refuse_full(stated)
     with java.home(program, vector=vector) as home:
@@ -151,3 +161,27 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         for name in variables:
             os.environ.pop(name, None)
         os.environ.update(before)
+
+
+def additions(stated: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return *added* with settings that silence log4j and the console's progress bar.
+
+    Args:
+        stated: The user's settings, which take precedence.
+        added: Settings of the new session so far.
+    """
+    silent = {} if _PROGRESS in stated else {_PROGRESS: "false"}
+    if not _is_configured(stated):
+        before = added.get(settings.JAVA_OPTIONS, stated.get(settings.JAVA_OPTIONS, ""))
+        option = f"-Dlog4j2.configurationFile={CONFIGURATION.as_uri()}"
+        silent[settings.JAVA_OPTIONS] = f"{before} {option}".strip()
+    return {**added, **silent}
+
+
+def _is_configured(stated: Mapping[str, str]) -> bool:
+    """Return whether the user has configured log4j, by an option, a variable or a file."""
+    options = (stated.get(key, "") for key in (settings.JAVA_OPTIONS, settings.EXTRA_JAVA_OPTIONS))
+    variables = (os.environ.get(name, "") for name in settings.JAVA_VARIABLES)
+    if _VARIABLE in os.environ or any("log4j" in text for text in (*options, *variables)):
+        return True
+    return any(settings.conf_folder().glob("log4j2*.*[!e]"))

@@ -4,21 +4,39 @@ Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter
 ``UnsafeRow`` can lose its last columns without a copy: null bits and fields come first, at offsets
 that do not depend on the number of columns (``UnsafeRow``, "Instances of this class act as
 pointers"), as long as the null bits fill the same number of words.
+
+The physical plan relies on Spark's own operators (:mod:`zadapter.spark.narrowing.sort`). A plug-in
+such as Gluten, Comet or RAPIDS replaces operators after planning, so the session is checked as well
+as the plan.
 """
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from zadapter.spark.clone import planned, switched_off
+from zadapter.backend import builds, plugins
+from zadapter.backend.builds import Standing
+from zadapter.backend.format import Library
+from zadapter.spark.clone import switch_off, to_rows
 from zadapter.spark.jvm import scala
-from zadapter.spark.jvm.gateway import analyzed, query_execution
+from zadapter.spark.jvm.gateway import analyzed_plan, java_session, query_execution
 from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.narrowing.components import untested_plan
+from zadapter.spark.settings import EXTENSIONS
 
 _BITS = 64
 """Null bits per word of an ``UnsafeRow``."""
+
+_PLUGINS = "spark.plugins"
+
+_SHUFFLE = "spark.shuffle.manager"
+
+_SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}
+
+_EXCHANGE = "org.apache.spark.sql.execution.exchange.ShuffleExchangeExec"
+
+_OPERATORS = "org.apache.spark.sql.execution."
+"""Package of Spark's operators."""
 
 
 def narrows(shuffled: DataFrame, added: Collection[str]) -> bool:
@@ -29,7 +47,9 @@ def narrows(shuffled: DataFrame, added: Collection[str]) -> bool:
     )
 
 
-def narrowed(shuffled: DataFrame, order: Sequence[str], added: Collection[str]) -> DataFrame | str:
+def sort_and_narrow(
+    shuffled: DataFrame, order: Sequence[str], added: Collection[str]
+) -> DataFrame | str:
     """Sort within partitions and cut off the *added* columns, without a copy of each row.
 
     ``ReusedExchangeExec`` has declared, not derived, output columns, so it presents only the kept
@@ -44,20 +64,20 @@ def narrowed(shuffled: DataFrame, order: Sequence[str], added: Collection[str]) 
         The rows, or an operator of the plan that was not tested.
     """
     spark = shuffled.sparkSession
-    with switched_off(spark, "spark.sql.adaptive.enabled"):
+    with switch_off(spark, "spark.sql.adaptive.enabled"):
         exchange = query_execution(shuffled).executedPlan()
-    if untested := untested_plan(exchange):
+    if untested := find_untested_operator(exchange):
         return untested
     jvm = java_classes(spark)
     execution = jvm.org.apache.spark.sql.execution
     # operators above refer to the columns by the ids of the logical plan
-    logical = analyzed(shuffled.drop(*added))
+    logical = analyzed_plan(shuffled.drop(*added))
     narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
     kept = len(shuffled.columns) - len(added)
     columns = [*_items(logical.output()), *_behind(jvm, exchange, kept)]
     orders = [_ascending(jvm, columns[shuffled.columns.index(name)]) for name in order]
     sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
-    return planned(spark, execution.adaptive.LogicalQueryStage(logical, sort))
+    return to_rows(spark, execution.adaptive.LogicalQueryStage(logical, sort))
 
 
 def _words(columns: int) -> int:
@@ -85,3 +105,52 @@ def _items(seq: Any) -> list[Any]:
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:
     """Return *items* as a Scala ``Seq``."""
     return scala.seq(jvm, scala.java_list(jvm, items))
+
+
+def find_untested_component(spark: SparkSession) -> str | None:
+    """Return the component of a session that was not tested, or None."""
+    if builds.standing(spark.version) is Standing.UNKNOWN:
+        return f"Spark {spark.version}"
+    if plugins := _setting(spark, _PLUGINS):
+        return f"{_PLUGINS}={plugins}"
+    if (shuffle := _setting(spark, _SHUFFLE)) not in _SORT_SHUFFLE:
+        return f"{_SHUFFLE}={shuffle}"
+    extensions = {library.extension for library in _libraries()}
+    names = [name.strip() for name in _setting(spark, EXTENSIONS).split(",")]
+    if unknown := [name for name in names if name and name not in extensions]:
+        return f"{EXTENSIONS}={unknown[0]}"
+    # a service file in a jar, or code, may also register extensions
+    rules = java_session(spark).sessionState().columnarRules()
+    return None if rules.isEmpty() else f"the columnar rule {_class(rules.head())}"
+
+
+def find_untested_operator(exchange: Any) -> str | None:
+    """Return an operator at or below a shuffle that was not tested, or None.
+
+    Args:
+        exchange: Spark's ``SparkPlan``, whose root should be the shuffle.
+    """
+    if _class(exchange) != _EXCHANGE:
+        return f"the operator {_class(exchange)}"
+    tested = (_OPERATORS, *(name for library in _libraries() for name in library.operators))
+    plans = [exchange]
+    while plans:
+        plan = plans.pop()
+        if not _class(plan).startswith(tested):
+            return f"the operator {_class(plan)}"
+        children = plan.children()
+        plans += [children.apply(at) for at in range(children.size())]
+    return None
+
+
+def _libraries() -> list[Library]:
+    """Return the libraries of all installed formats, which bring extensions and operators."""
+    return [form.library for form in plugins.formats().values() if form.library]
+
+
+def _setting(spark: SparkSession, key: str) -> str:
+    return str(spark.conf.get(key, None) or spark.sparkContext.getConf().get(key) or "").strip()
+
+
+def _class(instance: Any) -> str:
+    return str(instance.getClass().getName())

@@ -1,12 +1,13 @@
 """Depth: how many files overlap at a value. A filter for one value opens as many files."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
-from zadapter.layout.box_rows import drawn, sources
+from zadapter.layout.box_rows import draw_positions, sources
 from zadapter.layout.predict import SEED, Boxes, Floats
 from zadapter.table.overlap.extents import SAMPLED_FILES, Extent
 
@@ -117,7 +118,7 @@ class _Distances:
         return np.asarray((stop - start) * self.inner[rank] - summed)
 
 
-def of_boxes(boxes: Boxes, partition: Ints) -> Depth | None:
+def box_depths(boxes: Boxes, partition: Ints) -> Depth | None:
     """Return the depth of boxes in several columns, at rows drawn inside them.
 
     Of very many files a sample is compared, and the depth is scaled up.
@@ -130,7 +131,7 @@ def of_boxes(boxes: Boxes, partition: Ints) -> Depth | None:
     low, high, inside = boxes.low[at], boxes.high[at], partition[at]
     rows = np.maximum(boxes.rows[at], 1)
     points = min(POINTS, 16 * files)
-    file_of, drawn_at = sources(rows, points), drawn(low, high, rows, points)
+    file_of, drawn_at = sources(rows, points), draw_positions(low, high, rows, points)
     found = np.empty(len(drawn_at), np.int64)
     for number, point in enumerate(drawn_at):
         hit = inside == inside[file_of[number]]
@@ -147,3 +148,29 @@ def as_structs(depth: dict[str, Depths]) -> pa.Array:
     """Return the mean depth of each file in each column as structs; null: no bounds."""
     arrays = [pa.array(each.mean, mask=each.most == 0) for each in depth.values()]
     return pa.StructArray.from_arrays(arrays, names=list(depth))
+
+
+def partition_numbers(files: pa.Table, names: Sequence[str]) -> tuple[Ints, list[str]]:
+    """Return the number of each file's partition, and the text of each partition.
+
+    Files with rows of several partitions count as a partition of their own.
+    """
+    count = files.num_rows
+    if not names:
+        return np.zeros(count, np.int64), [""]
+    values = files["partition"].combine_chunks()
+    mixed = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
+    number = np.where(mixed, 0, 1).astype(np.int64)
+    for name in names:
+        encoded = files["partition"].combine_chunks().field(name).dictionary_encode("encode")
+        code = encoded.indices.to_numpy().astype(np.int64)
+        number = number * max(1, len(encoded.dictionary)) + np.where(mixed, 0, code)
+    _, first, inverse = np.unique(number, return_index=True, return_inverse=True)
+    shown = values.take(pa.array(first)).to_pylist()
+    return inverse.astype(np.int64), [_text(each) for each in shown]
+
+
+def _text(values: Mapping[str, object] | None) -> str:
+    if values is None:
+        return "rows of several partitions"
+    return ", ".join(f"{name}={value}" for name, value in values.items())

@@ -3,24 +3,36 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.key_types import to_integers
-from zadapter.base.names import Parts
+from zadapter.base.key_types import is_bytes, to_integers
+from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints, rank
-from zadapter.layout.box_rows import drawn
+from zadapter.layout.box_rows import draw_positions
 from zadapter.layout.predict import SEED, UNBOUNDED, Boxes, Floats, queries, share_read
 from zadapter.table.column_bounds import Evidence, Mask, gather
-from zadapter.table.overlap.numbers import numbers
 
 SAMPLED_FILES = 1 << 16
 """Number of files above which shares of several columns are computed on a sample of them."""
+
 DRAWN = 4_096
 """Number of rows drawn inside the boxes, from which range filters are drawn."""
+
 POSITIONS = 1 << 40
 """Number of positions along a column, besides one for each distinct bound."""
+
+_LARGEST = 1e300
+"""Larger numbers are cut, so that the width of a range is a number."""
+
+_FAR = 1e6
+"""Values count as their ranks if the outermost are this many times as far apart as most are: the
+others would have no width beside them."""
+
+_BYTES = 7
+"""Number of bytes of a text, behind the prefix that all texts share, that count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +78,21 @@ class Extent:
         return found
 
 
-def extent(files: pa.Table, column: Parts) -> Extent:
+def extent(files: pa.Table, column: NameParts) -> Extent:
     """Return the range of *column* in each of *files*."""
     evidence = gather(files, column)
     count = len(files)
     if pa.types.is_null(evidence.low.type):
         ranks, number = np.zeros(2 * count, np.int64), np.zeros(0)
     else:
-        ranks, number = _ranked(pa.concat_arrays([evidence.low, evidence.high]))
+        ranks, number = _rank_bounds(pa.concat_arrays([evidence.low, evidence.high]))
     low, high = ranks[:count], ranks[count:]
     high = np.where(high > 0, high, UNBOUNDED)
     regular = evidence.regular
     return Extent(evidence, np.where(regular, low, 0), np.where(regular, high, -1), number)
 
 
-def _ranked(bounds: pa.Array) -> tuple[Ints, Floats]:
+def _rank_bounds(bounds: pa.Array) -> tuple[Ints, Floats]:
     """Return dense ranks from 1, 0 for null, and the distinct values as numbers.
 
     Numbers of 64 bits are ranked in a third of the time.
@@ -116,7 +128,7 @@ class Space:
     @cached_property
     def rows_at(self) -> Ints:
         """Rows drawn inside the boxes."""
-        return drawn(self.boxes.low, self.boxes.high, self.boxes.rows, DRAWN)
+        return draw_positions(self.boxes.low, self.boxes.high, self.boxes.rows, DRAWN)
 
     @cached_property
     def ranges(self) -> Ints:
@@ -126,11 +138,11 @@ class Space:
     @cached_property
     def share_now(self) -> float:
         """Mean share of rows in files that the filters cannot exclude."""
-        return share_read(_sampled(self.boxes), self.ranges)
+        return share_read(_sample_files(self.boxes), self.ranges)
 
     def share_of(self, at: Ints) -> float:
         """Return the same share of the rows of the files at some indices."""
-        return share_read(_sampled(part(self.boxes, at)), self.ranges)
+        return share_read(_sample_files(part(self.boxes, at)), self.ranges)
 
     @property
     def sampled(self) -> bool:
@@ -178,7 +190,7 @@ def part(boxes: Boxes, at: Ints) -> Boxes:
     return replace(boxes, low=boxes.low[at], high=boxes.high[at], rows=boxes.rows[at])
 
 
-def _sampled(boxes: Boxes) -> Boxes:
+def _sample_files(boxes: Boxes) -> Boxes:
     if len(boxes.rows) <= SAMPLED_FILES:
         return boxes
     random = np.random.default_rng(SEED)
@@ -203,3 +215,42 @@ def _rows_until(bounds: Ints, rows: Ints, values: Ints, *, side: str) -> Ints:
     sums = np.append(0, np.cumsum(rows[order]))
     at = np.searchsorted(bounds[order], values, side="left" if side == "left" else "right")
     return np.asarray(sums[at])
+
+
+def numbers(ordered: pa.Array) -> Floats:
+    """Return numbers that do not descend where *ordered* ascends.
+
+    Args:
+        ordered: Distinct values in ascending order, as ``rank`` returns them.
+    """
+    found = _numbers(ordered)
+    if len(found) < 2:  # noqa: PLR2004 - no distance
+        return found
+    low, high = np.quantile(found, (0.1, 0.9))
+    far = found[-1] - found[0] > _FAR * (high - low)
+    return np.arange(len(found), dtype=np.float64) if far else found
+
+
+def _numbers(ordered: pa.Array) -> Floats:
+    if is_bytes(ordered.type):
+        return _of_texts(ordered.to_pylist())
+    return _floats(to_integers(ordered))
+
+
+def _floats(values: pa.Array) -> Floats:
+    found = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    plain = np.nan_to_num(np.asarray(found, np.float64), nan=_LARGEST)
+    return np.asarray(np.clip(plain, -_LARGEST, _LARGEST))
+
+
+def _of_texts(values: list[Any]) -> Floats:
+    texts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+    shared = _common_prefix(texts[0], texts[-1]) if texts else 0
+    parts = (text[shared : shared + _BYTES].ljust(_BYTES, b"\0") for text in texts)
+    return np.array([int.from_bytes(part, "big") for part in parts], np.float64)
+
+
+def _common_prefix(first: bytes, last: bytes) -> int:
+    """Return the length of the prefix of two texts, and so of all texts between them."""
+    pairs = zip(first, last, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from zadapter.inspection.measure.opened import opening
-from zadapter.inspection.querylog.read import read_log
+from zadapter.inspection.measure.table_access import opening
+from zadapter.inspection.querylog.log_reader import read_log
 
 DDL = "id bigint, day date, ts timestamp, country string, amount decimal(10,2), at struct<x:double>"
 

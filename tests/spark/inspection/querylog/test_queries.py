@@ -5,8 +5,8 @@ import pytest
 
 from tests.kit.leaves import is_
 from zadapter.errors import UsageError
-from zadapter.inspection.measure.opened import opening
-from zadapter.inspection.querylog.read import read_log
+from zadapter.inspection.measure.table_access import opening
+from zadapter.inspection.querylog.log_reader import read_log
 
 NO_ORDER = "a function whose results bounds do not limit"
 

@@ -1,0 +1,111 @@
+"""A learned layout is measured by what it promised, and by what is asked of it now."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.kit.builders import file_table
+from zadapter.inspection.advise.choice import drift
+from zadapter.inspection.advise.judging import SampledTable
+from zadapter.layout import assign
+from zadapter.layout.build import fit
+from zadapter.layout.filters import Filter, Range
+from zadapter.layout.layout import Request
+
+ROWS, FILES = 20_000, 32
+A, B, C = ("a",), ("b",), ("c",)
+RANDOM = np.random.default_rng(3)
+VALUES = {parts: RANDOM.integers(0, 1_000, ROWS) for parts in (A, B, C)}
+
+
+def within(column, low, high, weight=1.0):
+    """A filter on a range."""
+    return Filter(((Range(column, str(low), str(high)),),), weight)
+
+
+LEARNED = tuple(within(A, low, low + 40) for low in range(0, 960, 40))
+
+
+def request(*columns, filters=LEARNED):
+    """A request for some columns."""
+    return Request(columns=columns, weights=(1.0,) * len(columns), target_file_size=1 << 20,
+                   filters=filters)  # fmt: skip
+
+
+def table(file_of):
+    """The rows in files."""
+    stats = {
+        parts[0]: (
+            pa.array([int(values[file_of == at].min()) for at in range(FILES)], pa.int64()),
+            pa.array([int(values[file_of == at].max()) for at in range(FILES)], pa.int64()),
+            pa.array([0] * FILES, pa.int64()),
+        )
+        for parts, values in VALUES.items()
+    }
+    rows = np.bincount(file_of, minlength=FILES)
+    return SampledTable(
+        columns=tuple(VALUES),
+        values=tuple(pa.array(values) for values in VALUES.values()),
+        files=file_table([str(at) for at in range(FILES)], rows=rows, stats=stats),
+        roots=((),),
+        root_of=np.zeros(ROWS, np.int64),
+        budget=np.array([FILES]),
+        target_file_size=1 << 20,
+        partition=frozenset(),
+    )
+
+
+def clustered():
+    """The rows in the files of the layout that is learned from LEARNED."""
+    sample = [pa.array(VALUES[A]), pa.array(VALUES[B])]
+    root_of = np.zeros(ROWS, np.int64)
+    layout = fit(request(A, B), sample, [()], root_of, [FILES])
+    return table(assign.files(layout, assign.leaves(layout, sample, root_of), np.arange(ROWS)))
+
+
+def scattered():
+    """The rows in no order."""
+    return table(np.arange(ROWS) % FILES)
+
+
+def test_a_table_as_it_was_written_keeps_its_promise():
+    """The queries that it was learned from read what was promised."""
+    found = drift(clustered(), request(A, B), LEARNED)
+
+    assert found.filters == len(LEARNED)
+    assert found.promised < 0.15
+    assert found.held == pytest.approx(found.promised, abs=0.03)
+    assert found.elsewhere == 0
+
+
+def test_a_promise_is_for_no_more_files_than_there_are():
+    """The budget follows from bytes and the target size, which written files may exceed."""
+    whole = clustered()
+
+    assert drift(replace(whole, budget=np.array([4 * FILES])), request(A, B), LEARNED) == drift(
+        whole, request(A, B), LEARNED
+    )
+
+
+def test_rows_in_no_order_break_the_promise():
+    """As appends do: the layout still promises as much, and the queries read everything."""
+    found = drift(scattered(), request(A, B), LEARNED)
+
+    assert found.promised < 0.15
+    assert found.held == 1
+
+
+def test_queries_by_other_columns_are_counted_by_weight():
+    """A filter with a box that has none of the layout's columns can be spared nothing."""
+    either = Filter((LEARNED[0].boxes[0], (Range(C, "1", "2"),)), 1.0)
+    found = drift(clustered(), request(A, B), [*LEARNED[:5], within(C, 1, 2, 2.0), either])
+
+    assert found.elsewhere == pytest.approx(3 / 8)
+
+
+def test_a_layout_without_filters_promised_nothing():
+    """Nor did a table without a layout."""
+    assert drift(clustered(), request(A, B, filters=()), LEARNED) is None
+    assert drift(clustered(), None, LEARNED) is None
