@@ -51,6 +51,29 @@ class VersionsContract(Tables):
         assert restored.version == backend.snapshot(table).version
         assert before == self.rows_behind(spark, table)
 
+    def test_results_are_what_the_history_records(
+        self, spark: SparkSession, backend: VersionedBackend, table: str
+    ) -> None:
+        """Whatever a call writes, its result counts the files and rows of its commit."""
+        options: dict[str, Any] = {"backend": backend.format.name, "spark": spark}
+        first = zadapter.append(table, more_rows(spark), **options)
+        assert first.version is not None
+        done = [
+            first,
+            zadapter.delete(table, "a % 2 = 0", **options),
+            zadapter.optimize(table, by="a", force=True, **options),
+            zadapter.overwrite(table, more_rows(spark), **options),
+            zadapter.restore(table, first.version, **options),
+        ]
+
+        commits = {commit.version: commit for commit in backend.history(table)}
+        names = ("files_added", "files_removed", "rows_added", "rows_removed")
+        for result in done:
+            assert result.version is not None
+            commit = commits[result.version]
+            assert [getattr(result, n) for n in names] == [getattr(commit, n) for n in names]
+            assert result.seconds["total"] > 0
+
     def test_vacuum_deletes_only_what_older_versions_need(
         self, spark: SparkSession, backend: VersionedBackend, table: str
     ) -> None:
