@@ -24,7 +24,6 @@ from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, rewrites
 from zadapter_delta.jvm import JavaObject, Jvm
-from zadapter_delta.stats import stats_json
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
@@ -35,9 +34,7 @@ from zadapter_delta.table.snapshots import Handle
 _NO_STATS = {"spark.databricks.delta.stats.collect": "false"}
 """Disables stats collection during writes: it takes a fifth of the write time, and the footers hold
 the same stats."""
-
 _ABSOLUTE_URI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/")
-
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 _RELEASES = (
@@ -242,7 +239,7 @@ class DeltaBackend:
         """Return *written* with stats as JSON, and a file table parsed from that JSON."""
         files = files.filter(pc.greater(files["rows"], 0))
         keys, written_adds = written.handle
-        texts = stats_json.format_stats(self._jvm, snapshot, files, keys)
+        texts = rewrites.format_stats(self._jvm, snapshot, files, keys)
         adds = {
             path: rewrites.replace_stats(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
@@ -300,7 +297,7 @@ class DeltaBackend:
         """Commit the same AddFile actions with new stats, without data change."""
         adds = list(self._live.find_actions(snapshot.handle.snapshot, files["path"].to_pylist()))
         columns = [split(each.name) for each in files.schema.field("stats").type]
-        texts = stats_json.format_stats(self._jvm, snapshot, files, columns)
+        texts = rewrites.format_stats(self._jvm, snapshot, files, columns)
         return rewrites.commit_stats(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)
 
     def at(self, table: str, version: int) -> Snapshot:

@@ -1,9 +1,7 @@
 """Access to Delta's Scala classes from Python.
 
-The classes are internal to Delta. What differs between its releases is in ``calls``, and beside the
-call.
-
-Releases of Delta add parameters, most of them with defaults. A call by position would break.
+The classes are internal to Delta. Releases of Delta add parameters, most of them with defaults, so
+calls name their parameters. Other differences between releases are stated beside the call.
 """
 
 import json
@@ -27,7 +25,6 @@ JavaObject = Any
 _SESSION_LOCK = Lock()
 
 _PACKAGE = "org.apache.spark.sql.delta."
-
 _DEFAULT = "default$"
 
 

@@ -84,9 +84,7 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     check_sample(sample_files)
     texts = conditions(queries, matches=matches)
     options = Options(table=table, by=by, where=where)
-    told = None
-    if plan:
-        told = from_plan(run_plan(options, backend, spark))
+    predicted = from_plan(run_plan(options, backend, spark)) if plan else None
     footers = sample_files if row_groups else None
     with opening("analyze", check_table(table), backend, spark) as opened:
         log = log_of(opened, queries, texts)
@@ -99,7 +97,7 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
             log=log,
             queries=judge_filters(opened, subject.files, log, footers=footers, matches=matches),
             row_groups=None if footers is None else _row_groups(opened, subject, footers),
-            rewrite=told
+            rewrite=predicted
             or subject.find_pending()
             or _predict_compaction(opened, options, filtered, subject.note),
         )

@@ -12,32 +12,33 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import check_present
-from zadapter.base.names import join
+from zadapter.base.names import NameParts, join, leaves
 from zadapter.errors import ConflictError, ReplacedTableError, UnknownOutcomeError
 from zadapter.spark.jvm.gateway import java_rows
 from zadapter.spark.jvm.removal import remove_named, removing
+from zadapter.table.encoding import KEPT
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot
 from zadapter_delta.jvm import JavaObject, Jvm, new
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
+from zadapter_delta.stats.stats_json import stats_json
 from zadapter_delta.table import logs
 from zadapter_delta.table.clustering import is_clustered
 from zadapter_delta.table.logs import commit_info
 from zadapter_delta.table.side_files import prefix_of
-from zadapter_delta.table.snapshots import Handle
+from zadapter_delta.table.snapshots import Handle, prefix_length, read_stats_schema
 from zadapter_delta.table.specs import CONSTRAINT, GENERATED
 
 COMMIT_TAG = "zadapter.commitId"
 
 _FILE_NAME_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
-
 _ADD_FILE = "org.apache.spark.sql.delta.actions.AddFile"
-
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
@@ -319,3 +320,14 @@ def commit_stats(
         if jvm.is_conflict(error):
             raise ConflictError(f"{snapshot.table}: {first_line(error)}") from error
         raise
+
+
+def format_stats(
+    jvm: Jvm, snapshot: Snapshot, files: pa.Table, keys: Sequence[NameParts]
+) -> list[str]:
+    """Return the stats of *files* as JSON; texts of the *keys* keep longer prefixes."""
+    base = snapshot.handle.snapshot
+    columns = {parts: snapshot.physical[parts] for parts, _ in leaves(read_stats_schema(base))}
+    prefix = prefix_length(jvm, base)
+    prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
+    return stats_json(jvm, files, columns, prefixes)

@@ -34,16 +34,13 @@ from zadapter.table.file_stats import DELETED, OWNER, column_stats, concat_files
 
 PROVIDER = "zadapter"
 """The name of zadapter in the field ``clusteringProvider`` of AddFile actions."""
-
 LAYOUT_TAG = "zadapter.layout"
-
 FILE_TAG = "zadapter.file"
 
 _CUT_TO_MILLISECONDS = 999
 """Microseconds by which a timestamp in the log may lie below the true value."""
 
 _PHYSICAL = "delta.columnMapping.physicalName"
-
 BOUNDED = frozenset({INTEGER, FLOAT, DECIMAL, DATE, TIMESTAMP, TEXT})
 """Kinds of values that Delta stores bounds for."""
 

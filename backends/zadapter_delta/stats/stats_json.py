@@ -12,20 +12,14 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import TIMESTAMP, has_nan, has_zone, is_text, kind_of
-from zadapter.base.names import NameParts, leaves
-from zadapter.table.encoding import KEPT
+from zadapter.base.names import NameParts
 from zadapter.table.file_stats import both_zeros, column
-from zadapter.table.snapshot import Snapshot
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.stats.add_files import with_bounds
-from zadapter_delta.table.snapshots import prefix_length, read_stats_schema
 
 _HIGHEST = "\U0010ffff"
-
 _YEAR_1 = pa.scalar(-62_135_596_800_000_000, pa.timestamp("us"))
-
 _YEAR_10_000 = pa.scalar(253_402_300_800_000_000, pa.timestamp("us"))
-
 _LAST = pa.scalar(253_402_300_799_999, pa.timestamp("ms"))
 
 
@@ -138,14 +132,3 @@ def _truncate_up(texts: Sequence[Any], prefix: int) -> list[str | None]:
             end += 1
         truncated.append(text if text is None or len(text) <= end else text[:end] + _HIGHEST)
     return truncated
-
-
-def format_stats(
-    jvm: Jvm, snapshot: Snapshot, files: pa.Table, keys: Sequence[NameParts]
-) -> list[str]:
-    """Return the stats of *files* as JSON; texts of the *keys* keep longer prefixes."""
-    base = snapshot.handle.snapshot
-    columns = {parts: snapshot.physical[parts] for parts, _ in leaves(read_stats_schema(base))}
-    prefix = prefix_length(jvm, base)
-    prefixes = {parts: max(prefix, KEPT) if parts in keys else prefix for parts in columns}
-    return stats_json(jvm, files, columns, prefixes)
