@@ -68,7 +68,6 @@ _RELEASES = (
     ("3.5", "1.10.1", "2.12"),
 )
 """Minor version of Spark, release of Iceberg, and version of Scala. Spark 4.2 has none yet."""
-
 _SQLITE = "org.xerial:sqlite-jdbc:3.46.1.3"
 """Driver of the local catalog's database."""
 

@@ -1,4 +1,4 @@
-"""Bulk calls of Iceberg's methods within the JVM."""
+"""Bulk calls of Iceberg's methods within the JVM, and facts of many files that leave it in bulk."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,7 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 
 _BATCH = 1_000
 """Files per string that is passed to the JVM."""
-
 _PACKAGE = "org.apache.iceberg."
-
 _NODE = f"{_PACKAGE}shaded.com.fasterxml.jackson.databind.JsonNode"
 
 AT_ONCE = 100_000

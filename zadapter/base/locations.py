@@ -1,4 +1,7 @@
-"""Locations of files: paths in logs, URIs for readers, comparisons of both, and the warehouse."""
+"""Locations of files: paths in logs, URIs for readers, comparisons of both, and the warehouse.
+
+Paths on local disk are checked before a Spark session starts.
+"""
 
 import os
 import os.path
@@ -19,9 +22,7 @@ from zadapter.errors import UnknownTableError, VerificationError
 R = TypeVar("R")
 
 _AT_ONCE = 16
-
 _NAME = r"(?!\.{1,2}(/|$))[a-zA-Z0-9_=.-]+"
-
 _PLAIN = re.compile(rf"(?P<scheme>[a-zA-Z][a-zA-Z0-9+-]+:(//)?)?/?{_NAME}(/{_NAME})*")
 """A location that needs no escapes in a URI and contains no relative segments."""
 
@@ -37,20 +38,15 @@ _ALIASES = {
 """Aliases of schemes: the store that each scheme refers to."""
 
 _BY_PATH = re.compile(r"(?i)(?:delta|iceberg|parquet)\.`(?P<path>(?:/|file:)(?:[^`]|``)+)`")
-
 _FILE = re.compile(r"file:(//(localhost)?(?=/)|(?!//))(?P<path>.*)", re.DOTALL)
-
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-
 _PATTERN = re.compile(r"[*?\[{\\]")
 """Characters with which Hadoop may read a path as a pattern."""
-
 VARIABLES = (
     *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"),
     *("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH"),
 )
 """Variables that lead to a configuration of Hadoop or Spark outside this process."""
-
 _FILE_SYSTEMS = re.compile(r"fs\.default|extraClassPath|spark\.jars|spark\.remote")
 """Settings with which a path without a scheme may not be on local disk."""
 

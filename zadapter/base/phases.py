@@ -85,9 +85,7 @@ Observer = Callable[[Phase], AbstractContextManager[None]]
 """Returns a context that is entered when a phase starts, and left when it ends."""
 
 _call: ContextVar[Phase | None] = ContextVar("zadapter_call", default=None)
-
 _job: ContextVar[str] = ContextVar("zadapter_job", default="")
-
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("zadapter_observers", default=())
 
 

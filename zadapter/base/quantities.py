@@ -1,4 +1,4 @@
-"""Parsing and formatting of sizes in bytes."""
+"""Sizes in bytes and ages as text, such as ``128 MB``, ``10 minutes`` or ``7d``."""
 
 import re
 from datetime import timedelta
@@ -12,7 +12,6 @@ _UNITS = {"": 1, "B": 1} | {
     for power, letter in enumerate("KMGT")
     for tail in ("", "B", "IB")
 }
-
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 _AGE = re.compile(

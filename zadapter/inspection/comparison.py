@@ -1,4 +1,4 @@
-"""Comparison of the stats of a log with those of footers or values, file by file."""
+"""Comparison of the stats of a log with those of footers or values, and their correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ UNREADABLE, UNSOUND, UNSURE, MISSING = KINDS = "unreadable", "unsound", "unsure"
 """Kinds of findings, the worst first."""
 
 LOWER, UPPER, NULLS, BYTES = "lower bound", "upper bound", "number of nulls", "bytes"
-
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("path", "column", "kind", "what", "recorded", "found")]
 )

@@ -33,7 +33,6 @@ from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 
 A_DAY = 86_400.0
-
 A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Number of units of a timestamp in a second."""
 

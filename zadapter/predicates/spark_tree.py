@@ -29,11 +29,8 @@ from zadapter.predicates.predicate import (
 from zadapter.table.spark_schema import arrow_type
 
 Node = Mapping[str, Any]
-
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
-
 _FLIPPED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
 _OPERATORS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -42,13 +39,9 @@ _OPERATORS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
-
 _WILDCARDS = "%_"
-
 _FUNCTION = "a function whose results bounds do not limit"
-
 _COMPARISON = "a comparison of a column with something that is not a constant of its type"
-
 _WHY = {
     "Cast": "a cast of a column, whose order bounds do not keep",
     **dict.fromkeys((*_OPERATORS, "In", "InSet"), _COMPARISON),

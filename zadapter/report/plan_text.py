@@ -1,4 +1,4 @@
-"""Plans as text: facts by name, and one line beside other tables."""
+"""Plans as text: facts by name, one line beside other tables, and notes on surprising effects."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,19 +14,14 @@ if TYPE_CHECKING:
     from zadapter.report.plan import Plan
 
 _NOT_CLUSTERED = "the table is not clustered, pass by= (--by) to cluster it"
-
 _YOUNG = "all files are too young"
-
 _NO_GAIN = "nothing to gain"
 
 WORTH_NAMING = 0.05
 """Minimum share of the reads that a rewrite saves, or adds, to be named."""
-
 _LEAST = 0.001
 """Difference between two shares that counts as none, however small they are."""
-
 _AS_MUCH = "filters read about as much as before"
-
 _HALF = 2
 """A rewrite joins files if it writes at most one for this number of files."""
 

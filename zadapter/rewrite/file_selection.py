@@ -1,4 +1,4 @@
-"""The files that the arguments of a call ask for."""
+"""The layout and the files that the arguments of a call ask for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

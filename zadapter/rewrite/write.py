@@ -1,4 +1,4 @@
-"""Writing of one job's rows in the order of its layout."""
+"""Shuffle, sort and write of one job's rows into the files of its layout."""
 
 from dataclasses import dataclass, field, replace
 

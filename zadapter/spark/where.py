@@ -1,4 +1,7 @@
-"""Analysis of the caller's condition by a Spark session."""
+"""Analysis of the caller's condition by a Spark session.
+
+The condition is planned over a relation without known rows. What depends on the clock is found.
+"""
 
 import json
 import re
@@ -32,15 +35,11 @@ from zadapter.table import file_stats
 from zadapter.table.snapshot import Snapshot
 
 JavaObject = Any
-
 _CALL = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
-
 _ALIAS = "Alias"
-
 _SHOWN = 60
 
 _WORDS = re.compile(r"""['"]\s*(now|today|tomorrow|yesterday)\b|\$\{""", re.IGNORECASE)
-
 _TIMES = re.compile(r"""['"]\s*T?\d{1,2}:""", re.IGNORECASE)
 
 _SEPARATOR = "\0"

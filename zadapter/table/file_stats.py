@@ -44,7 +44,6 @@ from zadapter.base.names import NameParts, join
 DELETED, OWNER = "deleted", "owner"
 
 DELETED_SHARE, DELETE_FILES = "deleted_share", "delete_files"
-
 BYTES_A_ROW = 64
 """Assumed bytes per row of files whose log entry has no row count."""
 

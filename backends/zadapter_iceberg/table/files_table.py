@@ -1,7 +1,7 @@
 """Data files of a version, from Iceberg's metadata table ``files``.
 
-They are loaded from the pinned metadata and not by name, because ``db.t.files`` may be a table of
-the namespace ``db.t``.
+Metadata tables are loaded from the pinned metadata and not by name, because ``db.t.files`` may be a
+table of the namespace ``db.t``.
 
 The column ``partition`` of Iceberg's own has the fields of all partition specs. It cannot be built
 where two of them have one name, and Spark cannot read a uuid in it. The metadata is therefore

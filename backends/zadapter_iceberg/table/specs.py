@@ -1,7 +1,7 @@
 """Definitions of Iceberg tables: columns, partitioning and properties.
 
-Names of the same first word are the user's: Iceberg has ``commit.retry.num-retries``, and keeps
-``commit.sha``.
+Iceberg and Spark reserve some names of properties. Others of the same first word are the user's:
+Iceberg has ``commit.retry.num-retries``, and keeps ``commit.sha``.
 """
 
 import json
@@ -36,10 +36,8 @@ _COMMON = {
     "write.target-file-size-bytes": FILE_SIZE,
     "history.expire.max-snapshot-age-ms": RETENTION,
 }
-
 _CODEC = ("write.parquet.compression-codec", "zstd")
 """Property and value that Iceberg adds to every new table."""
-
 _METADATA_COLUMNS = {
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
@@ -85,7 +83,6 @@ _NAMES = {
     "encryption.data-key-length",
 }  # fmt: skip
 """Constants of Iceberg's ``TableProperties`` and ``SparkTable``."""
-
 _OF_FILES = {
     "parquet.row-group-size-bytes", "parquet.page-size-bytes", "parquet.page-version",
     "parquet.page-row-limit", "parquet.dict-size-bytes", "parquet.compression-codec",
@@ -95,7 +92,6 @@ _OF_FILES = {
     "orc.vectorized.batch-size", "orc.compression-codec", "orc.compression-strategy",
 }  # fmt: skip
 """Constants that begin with ``write.`` for data files, with ``write.delete.`` for deletes."""
-
 _OF_COLUMNS = (
     *(
         f"write.parquet.{each}.column."

@@ -1,4 +1,4 @@
-"""Table properties: temporary ones for one write, and those that make writers collect stats."""
+"""Properties of a table for one write, for writers' stats, and options of Spark's reads."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,6 @@ from zadapter_iceberg.table.side_files import data_folder
 from zadapter_iceberg.table.snapshots import METRICS, Version
 
 _DICTIONARY = "write.parquet.dict-encoding-enabled.column."
-
 _BLOOM_FILTER = "write.parquet.bloom-filter-"
 
 _TASKS = 4

@@ -1,4 +1,4 @@
-"""Paths within a table, and their validation.
+"""Paths within a table: their validation, and their names in log format 1.
 
 In that format, data files and stats ended in ``.parquet``, and data files were directly below their
 partition folders, so engines that walk a folder read rows twice. Each former name has one current
@@ -31,7 +31,6 @@ _SUCCESSORS = (
     (rf"^({HIDDEN}/data/.*=[^/]*)/([^/]+)\.parquet$", r"\1/rows/\2.rows"),
     (rf"^({HIDDEN}/data/.+)\.parquet$", r"\1.rows"),
 )
-
 _FORMER = (
     (rf"^({HIDDEN}/stats/.+)\.stats$", r"\1.parquet"),
     (rf"^({HIDDEN}/data/.*=[^/]*)/rows/([^/]+)\.rows$", r"\1/\2.parquet"),

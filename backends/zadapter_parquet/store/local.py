@@ -24,7 +24,6 @@ from zadapter_parquet.store.contract import ListedFile, Outcome
 
 _REFUSED = {EACCES, EDQUOT, EMLINK, ENAMETOOLONG, ENOENT, ENOSPC, ENOTSUP, EPERM, EROFS}
 """Error codes after which a link was certainly not created."""
-
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 

@@ -1,4 +1,4 @@
-"""Choice of a layout by the filters of a query log."""
+"""Choice of a layout by the filters of a query log: candidates, judging, and drift."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -37,13 +37,9 @@ from zadapter.table.snapshot import Snapshot
 
 HOLDOUT = 0.5
 """Share of the log that layouts are judged by, unless a caller states one."""
-
 TODAY = "as it is"
-
 REFITTED = "current keys, new cuts"
-
 NO_KEYS = "a filter without a column that can be a key"
-
 IN_TURN = "most filtered columns, in turn"
 
 MOST_COLUMNS = 8
@@ -51,10 +47,8 @@ MOST_COLUMNS = 8
 
 MOST_IN_TURN = 4
 """Maximum number of columns of a layout that cuts them in turn."""
-
 MOST_FILTERS = 400
 """Maximum number of filters that a layout is fitted to, and stored with."""
-
 LEAST_WEIGHT = 0.05
 """Minimum weight of a column of a learned layout, relative to the most filtered one."""
 

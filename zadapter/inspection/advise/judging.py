@@ -1,4 +1,7 @@
-"""What the filters of a log read of a table: as it is, and as layouts would place its rows."""
+"""What the filters of a log read of a table: as it is, and as layouts would place its rows.
+
+Both are measured on a sample of the partitions with the most rows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,13 +36,10 @@ from zadapter.table.snapshot import Snapshot
 
 MIN_ROWS = 100_000
 """Minimum number of sampled rows."""
-
 MOST_PARTITIONS = 16
 """Maximum number of partitions that layouts are predicted in: those with the most rows."""
-
 FEWEST_ROWS = 50
 """Minimum number of sampled rows of a file that is predicted."""
-
 FOOTERS = 64
 """Maximum number of files whose footers are read."""
 

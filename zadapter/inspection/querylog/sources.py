@@ -35,37 +35,27 @@ from zadapter.spark.jvm.java_classes import java_classes
 
 Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, float]] | DataFrame
 """What is passed as a log."""
-
 _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 """Ends of the names of event logs in the containers of Spark's own codecs."""
-
 _PATH = re.compile(
     r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
 )
-
 _QUERY = re.compile(r"\b(select|from|where)\b|[=<>]", re.IGNORECASE)
 """What a query or a condition has, and the name of a column has not."""
-
 _MOST_FILES = 100_000
-
 _FORMS = (
     "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
     "reports of Iceberg as JSON lines"
 )
 
 _TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
-
 _COUNT = "count"
-
 _WEIGHTS = ("weight", _COUNT, "seconds")
-
 _TIMES = (
     "time", "timestamp", "ts", "start_time", "query_start_time", "event_time", "started",
     "started_at", "created", "created_at", "executed_at", "date",
 )  # fmt: skip
-
 _DIGITS = r"^[+-]?[0-9]+([.][0-9]+)?$"
-
 _TEMPORAL = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
 

@@ -1,7 +1,7 @@
-"""Functions and methods that some supported releases of PySpark lack.
+"""What differs between releases of PySpark: functions, methods, and settings of calendars.
 
-Footers and logs hold bounds of the stored values, so formats refuse such a session where it
-matters.
+Some settings make Spark change dates and timestamps when it reads them. Footers and logs hold
+bounds of the stored values, so formats refuse such a session where it matters.
 """
 
 import logging
@@ -21,10 +21,8 @@ from zadapter.spark.jvm.java_classes import java_classes
 
 _BYTEWISE = "UTF8_BINARY"
 """The collation of texts that are compared by their bytes."""
-
 _SEED = 42
 """Seed of Spark's hash partitioning (``HashPartitioning``)."""
-
 _ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 MOVING = {
@@ -33,7 +31,6 @@ MOVING = {
     "spark.sql.parquet.int96TimestampConversion": ("TRUE", {"timestamp"}),
 }
 """For each setting, the value that changes dates or timestamps, and the affected types."""
-
 USER_PREFIX = "zadapter.users."
 """Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 

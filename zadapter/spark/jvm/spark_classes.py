@@ -1,4 +1,7 @@
-"""Spark's own classes, which Spark 4 has moved to ``org.apache.spark.sql.classic``."""
+"""Spark's own classes, functions and scans.
+
+Spark 4 has moved classes to ``org.apache.spark.sql.classic``.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

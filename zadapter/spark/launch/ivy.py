@@ -1,4 +1,4 @@
-"""Maven packages, which Spark has Ivy download, in a process of its own."""
+"""Maven packages, which Spark has Ivy download, in a process of its own, with the user's proxy."""
 
 import os
 import re
@@ -19,24 +19,17 @@ from zadapter.spark import settings
 from zadapter.spark.launch import folders
 
 FOLDER = "spark.jars.ivy"
-
 _SILENCE = 20.0
 """Seconds between two looks at a download, which is given up if nothing arrives in between."""
-
 _CACHE = re.compile(r"^Ivy Default Cache set to: (.*)$", re.MULTILINE)
-
 _RESOLVE = """
 from pyspark import SparkConf, SparkContext
 SparkContext._ensure_initialized()
 print(SparkConf().get("spark.jars"))
 """
-
 _TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
-
 _MISSING = re.compile(r"\[(?:unresolved dependency|download failed): .*\]")
-
 _FULL = "No space left on device"
-
 _CAUSES = (
     re.compile(_FULL),
     re.compile(r"Your proxy requires authentication"),
@@ -44,16 +37,12 @@ _CAUSES = (
     re.compile(r"Host \S+ not found"),
 )
 """What Ivy prints of a reason, the most telling first."""
-
 _UNTRUSTED = "unable to find valid certification path"
 
 _SCHEMES = ("https", "http")
-
 _HOST = re.compile(r"[\w.-]+")
-
 _NEVER = ("localhost", "127.*", "[::1]")
 """Hosts without a proxy by Java's default, which a list of hosts replaces."""
-
 _BASIC = "-Djdk.http.auth.tunneling.disabledSchemes="
 """Schemes that Java does not send to proxies of HTTPS: none, where its default is ``Basic``."""
 

@@ -23,14 +23,11 @@ NO_CONNECT = (
     "Spark Connect sessions are not supported, since zadapter commits through the session's JVM; "
     "start a classic session, for example with zadapter.spark.session()"
 )
-
 _LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of the JVM that assembles the command for Spark's JVM, and ends at once."""
 
 CONFIGURATION = Path(__file__).with_name("log4j2.properties")
-
 _PROGRESS = "spark.ui.showConsoleProgress"
-
 _VARIABLE = "LOG4J_CONFIGURATION_FILE"
 
 

@@ -5,9 +5,8 @@ Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter
 that do not depend on the number of columns (``UnsafeRow``, "Instances of this class act as
 pointers"), as long as the null bits fill the same number of words.
 
-The physical plan relies on Spark's own operators (:mod:`zadapter.spark.narrowing.sort`). A plug-in
-such as Gluten, Comet or RAPIDS replaces operators after planning, so the session is checked as well
-as the plan.
+The physical plan relies on Spark's own operators. A plug-in such as Gluten, Comet or
+RAPIDS replaces operators after planning, so the session is checked as well as the plan.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,13 +27,9 @@ _BITS = 64
 """Null bits per word of an ``UnsafeRow``."""
 
 _PLUGINS = "spark.plugins"
-
 _SHUFFLE = "spark.shuffle.manager"
-
 _SORT_SHUFFLE = {"", "sort", "tungsten-sort", "org.apache.spark.shuffle.sort.SortShuffleManager"}
-
 _EXCHANGE = "org.apache.spark.sql.execution.exchange.ShuffleExchangeExec"
-
 _OPERATORS = "org.apache.spark.sql.execution."
 """Package of Spark's operators."""
 

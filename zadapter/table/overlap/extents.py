@@ -17,20 +17,16 @@ from zadapter.table.column_bounds import Evidence, Mask, gather
 
 SAMPLED_FILES = 1 << 16
 """Number of files above which shares of several columns are computed on a sample of them."""
-
 DRAWN = 4_096
 """Number of rows drawn inside the boxes, from which range filters are drawn."""
-
 POSITIONS = 1 << 40
 """Number of positions along a column, besides one for each distinct bound."""
 
 _LARGEST = 1e300
 """Larger numbers are cut, so that the width of a range is a number."""
-
 _FAR = 1e6
 """Values count as their ranks if the outermost are this many times as far apart as most are: the
 others would have no width beside them."""
-
 _BYTES = 7
 """Number of bytes of a text, behind the prefix that all texts share, that count."""
 
