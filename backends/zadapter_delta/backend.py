@@ -291,7 +291,7 @@ class DeltaBackend:
         reader = self._spark.read.format("delta").option("versionAsOf", str(snapshot.version))
         return reader.load(snapshot.location)
 
-    scanned = staticmethod(list_scanned_files)
+    list_scanned_files = staticmethod(list_scanned_files)
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""

@@ -248,7 +248,7 @@ class ParquetBackend:
         """Return the rows of all files."""
         return self.read(snapshot, self.files(snapshot))
 
-    scanned = staticmethod(list_scanned_files)
+    list_scanned_files = staticmethod(list_scanned_files)
     restate = staticmethod(stats_repair.restate)
     side_files = staticmethod(side_files)
 
