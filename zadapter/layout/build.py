@@ -6,7 +6,7 @@ box of k files is cut at the floor(k/2)/k quantile, so that files are even for e
 file consists of whole boxes. Below a file, boxes are cut at the median, for its row groups.
 
 All computations use ranks within the sample. One column per level keeps the generated code of the
-Spark expression small (zadapter/README.md).
+Spark expression small (integration/bench/README.md).
 """
 
 from collections.abc import Iterator, Sequence

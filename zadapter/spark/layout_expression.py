@@ -4,7 +4,7 @@ All expressions are public API and support code generation. Cuts are passed as o
 which the optimizer folds into an array of the column's type, so Spark's own comparison applies. A
 level compares one column. A level of several columns compares integers in the order of their
 values, and looks up the column by the node: one comparison per column would exceed the JIT's limit
-of 8 000 bytecodes per method (zadapter/README.md).
+of 8 000 bytecodes per method (integration/bench/README.md).
 """
 
 import json

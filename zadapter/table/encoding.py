@@ -20,7 +20,8 @@ SEEN = 20_000
 """Values in a first page, after which Parquet's writers decide whether a dictionary pays."""
 
 SAVED = 0.2
-"""Minimum share of a column that a dictionary must save: it takes time (zadapter/README.md)."""
+"""Minimum share of a column that a dictionary must save, since it takes time
+(integration/bench/README.md)."""
 _DIGITS = {np.int32: 9, np.int64: 18}
 """Maximum digits of decimals that are stored as integers (LogicalTypes.md, "DECIMAL")."""
 _CODEC = "snappy"

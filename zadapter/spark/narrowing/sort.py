@@ -1,7 +1,7 @@
 """A sort within partitions that cuts off the last columns of its rows without copying them.
 
-Spark's ``drop`` copies every field of every row, a tenth of a rewrite (zadapter/README.md). An
-``UnsafeRow`` can lose its last columns without a copy: null bits and fields come first, at offsets
+Spark's ``drop`` copies every field of every row, a tenth of a rewrite
+(integration/bench/README.md). An ``UnsafeRow`` can lose its last columns without a copy: null bits and fields come first, at offsets
 that do not depend on the number of columns (``UnsafeRow``, "Instances of this class act as
 pointers"), as long as the null bits fill the same number of words.
 
