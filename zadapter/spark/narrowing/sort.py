@@ -1,9 +1,10 @@
 """A sort within partitions that cuts off the last columns of its rows without copying them.
 
 Spark's ``drop`` copies every field of every row, a tenth of a rewrite
-(integration/bench/README.md). An ``UnsafeRow`` can lose its last columns without a copy: null bits and fields come first, at offsets
-that do not depend on the number of columns (``UnsafeRow``, "Instances of this class act as
-pointers"), as long as the null bits fill the same number of words.
+(integration/bench/README.md). An ``UnsafeRow`` can lose its last columns without a copy: null bits
+and fields come first, at offsets that do not depend on the number of columns
+(``UnsafeRow``, "Instances of this class act as pointers"), as long as the
+null bits fill the same number of words.
 
 The physical plan relies on Spark's own operators. A plug-in such as Gluten, Comet or
 RAPIDS replaces operators after planning, so the session is checked as well as the plan.
