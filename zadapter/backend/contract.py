@@ -236,8 +236,8 @@ class MigrationBackend(Backend, Protocol):
     def pending(self, table: str, definition: Definition, source: Source) -> Snapshot:
         """Return the snapshot of a new table before its first commit, invisible to others.
 
-        Its version is None. Files can be written and staged for it. The commit of a change of it
-        creates the table.
+        Its version is None. Files can be written and staged for it. The first commit to
+        this snapshot creates the table.
 
         Args:
             table: Path or identifier.

@@ -198,7 +198,10 @@ def _excludes(part: Predicate) -> bool:
 
 
 def _compares(leaf: Predicate) -> bool:
-    """Return whether bounds can answer a comparison; every text starts with an empty one."""
+    """Return whether bounds can exclude files for a condition.
+
+    An empty prefix matches every text, so it excludes none.
+    """
     if isinstance(leaf, StartsWith):
         return leaf.prefix != ""
     return isinstance(leaf, Comparison | In)

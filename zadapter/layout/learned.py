@@ -98,7 +98,7 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
             size = len(rows) / mean[at >> level]
             seen = ranks[rows[:: -(-len(rows) // SEARCHED)]]
             node = _Node(seen, alive[at], int(tree.budget[at]), float(size), depth - level - 1)
-            choice = _best(node)
+            choice = _find_best_cut(node)
             if choice is not None:
                 chosen[at] = choice
         if not chosen:
@@ -167,7 +167,7 @@ def _hull(ranks: Ints) -> tuple[Ints, Ints]:
     return np.where(ranks == 0, NO_VALUE, ranks).min(axis=0), ranks.max(axis=0)
 
 
-def _best(node: _Node) -> _Choice | None:
+def _find_best_cut(node: _Node) -> _Choice | None:
     """Return the cut of a node that spares filters the most rows, or None if none spares any."""
     tried = [_best_of_column(node, int(column)) for column in np.unique(node.filters.column)]
     found = [choice for choice in tried if choice is not None and choice.spared > 0]

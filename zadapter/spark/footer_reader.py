@@ -152,7 +152,7 @@ def _certain(snapshot: Snapshot, footer: Footer, metadata: pq.FileMetaData) -> F
     """Return a footer without columns that have the name of a table's column, but another id."""
     if not snapshot.field_ids:
         return footer
-    ids = dict(_ids(metadata.schema.to_arrow_schema(), ()))
+    ids = dict(_field_ids_by_path(metadata.schema.to_arrow_schema(), ()))
     wanted = {".".join(snapshot.physical.get(p, p)): n for p, n in snapshot.field_ids.items()}
     kept = {
         path: column
@@ -162,7 +162,9 @@ def _certain(snapshot: Snapshot, footer: Footer, metadata: pq.FileMetaData) -> F
     return replace(footer, columns=kept)
 
 
-def _ids(fields: pa.Schema | pa.StructType, above: NameParts) -> list[tuple[str, int]]:
+def _field_ids_by_path(
+    fields: pa.Schema | pa.StructType, above: NameParts
+) -> list[tuple[str, int]]:
     """Return the id of each column that has one, by its path in the file."""
     found = []
     for field in fields:
@@ -171,5 +173,5 @@ def _ids(fields: pa.Schema | pa.StructType, above: NameParts) -> list[tuple[str,
         if number is not None:
             found.append((".".join(path), int(number)))
         if pa.types.is_struct(field.type):
-            found += _ids(field.type, path)
+            found += _field_ids_by_path(field.type, path)
     return found

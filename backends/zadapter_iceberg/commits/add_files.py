@@ -152,7 +152,7 @@ def fill_layouts(pinned: JavaObject, files: pa.Table) -> pa.Table:
 
 
 def with_layouts(files: pa.Table, by_path: Mapping[str, str]) -> pa.Table:
-    """Fill missing layouts of a file table from *by_path*, their ids by path."""
+    """Return the file table with missing layout ids taken from *by_path*: ids by path."""
     paths, ids = (pa.array(each, pa.string()) for each in (by_path.keys(), by_path.values()))
     stored = ids.take(pc.index_in(files["path"].combine_chunks(), paths))
     field = files.schema.field("layout")

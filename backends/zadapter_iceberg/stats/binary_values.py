@@ -95,10 +95,10 @@ def decode_bounds(values: pa.Array, type_: pa.DataType) -> pa.Array:
             return pa.array([_text(value) for value in values.to_pylist()], type_)
     if row.kind is DECIMAL:
         return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
-    return _numbers(values, type_, row.name)
+    return _decode_numbers(values, type_, row.name)
 
 
-def _numbers(values: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
+def _decode_numbers(values: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
     """Decode numbers of a fixed width; types that Iceberg lacks have no bounds."""
     if name not in _NUMBERS:
         return pa.nulls(len(values), type_)

@@ -18,7 +18,7 @@ def data_folder(table: JavaObject, write: StagedWrite) -> str:
 
 
 def _data_path(table: JavaObject) -> str:
-    """Return the folder that the table's properties name for data files; empty: none."""
+    """Return the folder for data files in the table's properties, or an empty text."""
     return str(table.properties().getOrDefault("write.data.path", ""))
 
 

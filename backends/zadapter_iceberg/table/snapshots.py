@@ -234,12 +234,12 @@ def schema(jvm: Jvm, iceberg_schema: JavaObject) -> pa.Schema:
     try:
         converted = jvm.iceberg.spark.SparkSchemaUtil.convert(iceberg_schema)
     except Exception as error:
-        names = abridge(list(_unreadable(jvm, iceberg_schema)))
+        names = abridge(list(_find_unreadable_columns(jvm, iceberg_schema)))
         raise UnsupportedError(f"Spark cannot read column {names}: {first_line(error)}") from error
     return arrow_schema(json.loads(converted.json()))
 
 
-def _unreadable(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
+def _find_unreadable_columns(jvm: Jvm, iceberg_schema: JavaObject) -> Iterator[str]:
     for column in iceberg_schema.columns():
         try:
             jvm.iceberg.spark.SparkSchemaUtil.convert(column.type())

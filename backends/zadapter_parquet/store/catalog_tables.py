@@ -124,7 +124,9 @@ def find_table_at(spark: SparkSession, location: str) -> CatalogTable | None:
 
 
 def _entries(state: Any, location: str) -> list[Any]:
-    """Return the entries of tables in whose folder a location is; none if no catalog answers.
+    """Return the catalog entries of tables whose folder contains the location.
+
+    If the catalog does not answer, the list is empty.
 
     A path can be read and rewritten without the metastore, as Spark itself does.
     """

@@ -114,7 +114,10 @@ def _is_dead(ages: _Ages, note: RunNote) -> bool:
 
 
 def _remove_files(side_files: SideFiles, note: RunNote, snapshot: Snapshot, files: pa.Table) -> str:
-    """Remove the files of a dead run, and its note if nothing of it is left."""
+    """Remove the files of a dead run, and its note if nothing of it is left.
+
+    Returns: A line for the report.
+    """
     live = {write for write in note.writes if _is_live(write, files)}
     sent = {write for write, was_sent in note.writes.items() if was_sent}
     # a copy of the note may have been put back that is older than the run's commit

@@ -95,7 +95,7 @@ def has_collation(type_: T.DataType) -> bool:
 
 
 def is_variant(type_: T.DataType) -> bool:
-    """Return whether a type is VARIANT, which is Spark 4.0 and later."""
+    """Return whether a type is VARIANT, which Spark has since 4.0."""
     return type_.typeName() == "variant"
 
 
