@@ -34,8 +34,8 @@ def memory():
 def dead():
     """A process that was killed."""
     code = (
-        "import json; from zadapter.rewrite.recovery.processes import own;"
-        "print(json.dumps(own().stored()), flush=True); input()"
+        "import json; from zadapter.rewrite.recovery.processes import current_process;"
+        "print(json.dumps(current_process().to_dict()), flush=True); input()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

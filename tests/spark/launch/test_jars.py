@@ -42,7 +42,7 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
 def test_processes_that_start_at_once_download_one_after_another(tmp_path):
     """Ivy's cache breaks if two of them write to it: three jobs at midnight, on a new machine."""
     code = (
-        "import sys; from zadapter.spark.launch import jars; print(jars.by_path("
+        "import sys; from zadapter.spark.launch import jars; print(jars.resolve_jars("
         "{'spark.jars.ivy': sys.argv[1]}, {'spark.jars.packages': sys.argv[2]}))"
     )
     command = [sys.executable, "-c", code, str(tmp_path), "software.amazon.awssdk:regions:2.29.52"]
