@@ -185,7 +185,9 @@ def test_rows_that_spark_skips_are_not_published_with_those_that_it_reads(tmp_pa
         folder.append([2])
     folder.rewrite()
 
-    with pytest.raises(UnsupportedError, match=r"took in 'old/one\.parquet'.* into a new folder"):
+    with pytest.raises(
+        UnsupportedError, match=r"registered 'old/one\.parquet'.* into a new folder"
+    ):
         folder.publish()
     assert folder.rows() == [0, 0, 2]
 
