@@ -212,7 +212,7 @@ class Advised:
             zadapter.advise(table, ["SELECT 1 AS x", "SELECT FROM WHERE"], **asked)
         with pytest.raises(UsageError, match="by='auto' only"):
             zadapter.optimize(table, by="k", queries=["k = 1"], **asked)
-        with pytest.raises(UsageError, match="candidates= has 'nope'"):
+        with pytest.raises(UsageError, match="candidates= names 'nope'"):
             zadapter.advise(table, ["k = 1"], candidates=["nope"], **asked)
         with pytest.raises(UsageError, match="by='auto' needs queries="):
             zadapter.plan(table, by="auto", **asked)

@@ -140,7 +140,7 @@ class Stories:
         doubled = self.through(CORRUPTIONS["one row twice, one not at all"])
         counted = self.optimize(table, backend=doubled)
         assert counted.verification == Verification(by="counts")
-        assert counted.rows == ROWS
+        assert counted.rows_added == ROWS
         assert rows != self.read(table)
 
     def test_values_of_every_type_are_no_false_alarm(self, extreme):

@@ -95,15 +95,18 @@ def remove_folder(spark: Any, folder: str) -> None:
     _files(spark, path).delete(path, True)  # noqa: FBT003
 
 
-def remove_named(spark: Any, folder: str, prefix: str) -> None:
+def remove_named(spark: Any, folder: str, prefix: str, kept: Collection[str] = ()) -> None:
     """Delete the files anywhere in *folder* whose names start with *prefix*.
 
     Args:
         spark: A session.
         folder: Location, unescaped.
         prefix: A prefix that no other file's name has.
+        kept: Names of files that stay.
     """
     for status in find_files(spark, folder, prefix):
+        if str(status.getPath().getName()) in kept:
+            continue
         _files(spark, status.getPath()).delete(status.getPath(), False)  # noqa: FBT003
 
 
