@@ -207,24 +207,24 @@ class Finding:
         """Take the place of pytest's own loop."""
         for fault in self.faults:
             start = time.monotonic()
-            tests = self.running.get(fault.path, {}).get(fault.line, set())
-            self.found[fault] = self.finder(fault, self.chosen(fault, tests, session.items))
+            self.found[fault] = self.finder(fault, self.chosen(fault, session.items))
             seconds = time.monotonic() - start
             print(f"{fault} | {self.found[fault] or 'NOT FOUND'} | {seconds:.0f} s", flush=True)
         return True
 
-    def chosen(self, fault, tests, items):
-        """Return tests, those without a JVM first, and at most so many of a kind."""
-        kinds = {}
-        for item in items:
-            if item.nodeid in tests:
-                kinds.setdefault(kind_of(item.nodeid), []).append(item)
-        choices = _choices(fault)
-        return [
-            item
-            for kind in sorted(kinds)
-            for item in choices.sample(kinds[kind], min(len(kinds[kind]), self.most))
-        ]
+    def chosen(self, fault, items):
+        """Return tests that run the line, those without a JVM first, and of either at most so many.
+
+        The first are those that run the fewest lines of the module: they are about this one.
+        """
+        lines = self.running.get(fault.path, {})
+        counts = Counter(test for tests in lines.values() for test in tests)
+        by_kind = {"tests": [], "with a JVM": []}
+        for item in sorted(items, key=lambda item: counts[item.nodeid]):
+            if item.nodeid in lines.get(fault.line, ()):
+                kind = "tests" if kind_of(item.nodeid) == "tests" else "with a JVM"
+                by_kind[kind].append(item)
+        return [item for kind in by_kind.values() for item in kind[: self.most]]
 
     def finder(self, fault, items):
         """Return the test that finds a fault, or None; without it, the test passes."""
@@ -286,7 +286,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m integration.fuzz.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="number of faults; 40")
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn; 1")
-    parser.add_argument("--tests", type=int, default=12, help="at most so many of a kind; 12")
+    parser.add_argument("--tests", type=int, default=30, help="at most so many for a fault; 30")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
