@@ -84,6 +84,20 @@ def test_small_files_are_joined_as_planned(lakes, table_format):
     assert (report.files_removed, report.files_added, report.rows_added) == (6, 1, ROWS)
 
 
+def test_a_plan_of_a_table_that_is_partitioned_otherwise_by_now_is_refused(lakes):
+    """Iceberg's definition of a table does not name its partitions."""
+    table = lakes.make("iceberg", rows(lakes, 0, ROWS), files=3)
+    asked = {"backend": "iceberg", "spark": lakes.spark}
+    plan = zadapter.plan(table, **ASKED, **asked)
+    lakes.spark.sql(f"ALTER TABLE {table} ADD PARTITION FIELD bucket(2, id)")
+    before = paths(table, **asked)
+
+    with pytest.raises(StaleRewriteError, match="the table's definition"):
+        plan.run()
+
+    assert paths(table, **asked) == before
+
+
 @pytest.mark.slow
 def test_a_plan_for_other_keys_than_those_of_the_table_is_refused(lakes, table_format):
     """Other keys are to be followed now, though the files to rewrite are still there."""

@@ -175,6 +175,27 @@ def test_after_a_doubtful_attempt_every_failure_is_doubtful(second):
     assert error.commit_id == rewrite.id
 
 
+def test_a_table_that_is_said_to_be_another_one_leaves_doubts_of_an_earlier_attempt():
+    """The error stays, since its advice is right; that nothing was committed is not known."""
+    log = MemoryLog("a", ["late", ReplacedTableError("t")])
+
+    error = outcome_of(log, rewrite_of(log, "a"), Backoff(attempts=2))
+
+    assert isinstance(error, ReplacedTableError)
+    assert error.committed is None
+
+
+def test_a_doubt_about_an_entry_of_the_format_itself_names_the_change():
+    """Whoever looks for the other id finds it, and takes the change for committed."""
+    log = MemoryLog("a", [UnknownOutcomeError("t", "of an entry that comes first")])
+    rewrite = rewrite_of(log, "a")
+
+    error = outcome_of(log, rewrite, Backoff(attempts=1))
+
+    assert isinstance(error, UnknownOutcomeError)
+    assert error.commit_id == rewrite.id
+
+
 @pytest.mark.parametrize("fate", ["late", "fine"])
 def test_a_log_that_cannot_be_read_leaves_doubts(fate):
     """Even after a lost race: who is told so may have lost to an earlier try of its own."""

@@ -31,8 +31,9 @@ def test_engines_that_list_the_folder_see_the_newest_version(folder):
     assert not folder.hidden("data")
     assert visible(folder) == {"one.parquet", *done.moved.values()}
     assert done.removed == ("two.parquet",)
-    assert done.version == folder.snapshot().version
+    assert done.version == done.versions[-1] == folder.snapshot().version
     assert folder.publish().nothing_to_do
+    assert folder.publish().versions == ()
     with pytest.raises(VersionExpiredError):
         folder.rows(2)
 

@@ -98,10 +98,22 @@ def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
             change.check_not_live(live)
             attempts.may_have_landed = doubtful
             if attempts.are_over() or tried.final:
-                raise failure
+                raise _final_error(failure, change, doubtful=doubtful)
             change, left = change.rebase(head, live)
         stale += left
     raise AssertionError("unreachable")
+
+
+def _final_error(failure: ZadapterError, change: Change, *, doubtful: bool) -> ZadapterError:
+    """Return the error that ends the last attempt, as an error of this change."""
+    if isinstance(failure, UnknownOutcomeError) and failure.commit_id != change.id:
+        # a format commits its own entries first, whose ids say nothing about the change
+        unknown = UnknownOutcomeError(change.base.table, change.id)
+        unknown.__cause__ = failure
+        return unknown
+    if isinstance(failure, ReplacedTableError) and doubtful:
+        failure.committed = None
+    return failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class KeptPlan:
 
     options: Options
     """The options of the call; keys that a query log decides are known."""
-    table: tuple[str, str]
-    """Id and definition of the table."""
+    table: tuple[str, ...]
+    """Id and definition of the table, its schema and its partitions."""
     _rest: Callable[..., AnyPlan] = field(repr=False)
     """Returns the plan for a backend and a snapshot."""
 
@@ -62,8 +62,9 @@ class KeptPlan:
             planned = [each.job.files for each in plan.jobs]
             self._check(plan, planned, files)
             collecting = self._collecting(plan)
-            if collecting is not snapshot:
+            if collecting is not snapshot:  # a newer version, in which rivals may have committed
                 files = backend.files(collecting, _columns_with_stats(plan.files))
+                self._check(replace(plan, snapshot=collecting), planned, files)
             step.note(version=snapshot.version, **file_stats.totals(planned))
         return replace(plan, snapshot=collecting, asked=replace(plan.asked, files=files))
 
@@ -105,8 +106,10 @@ def _stale(snapshot: Snapshot, changed: Sequence[str]) -> StaleRewriteError:
     return StaleRewriteError(snapshot.table, changed, advice=advice)
 
 
-def _table(snapshot: Snapshot) -> tuple[str, str]:
-    return snapshot.id, snapshot.definition
+def _table(snapshot: Snapshot) -> tuple[str, ...]:
+    # not every format's definition has the schema and the partitions
+    fields = str(snapshot.schema), str(dict(snapshot.partition))
+    return snapshot.id, snapshot.definition, *fields
 
 
 def _columns_with_stats(files: pa.Table) -> list[NameParts]:

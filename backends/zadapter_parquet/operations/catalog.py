@@ -77,7 +77,7 @@ def publish(spark: SparkSession, table: str, *, dry_run: bool) -> Published:
         try:
             catalog_tables.refresh(spark, listed_as)
         except EngineError as error:
-            error.committed = True
+            error.committed = bool(publication.versions)
             raise
     return publication
 

@@ -37,12 +37,15 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
     log = Log(files, table)
     if dry_run:
         return _plan_publication(log, files, table)
-    done, begun = dict[int, Moves](), list[int]()
+    done, versions = dict[int, Moves](), list[int]()
     for _ in Attempts():
         with suppress(ConflictError):
             head = log.head()
             done[head.version] = moving.pending(files, head)
-            head = moving.finish_moves(log, files, table, head)
+            before, head = head, moving.finish_moves(log, files, table, head)
+            if head.version > before.version:  # also those that another call has begun
+                outcome.record_landing()
+                versions += range(before.version + 1, head.version + 1)
             if head.moves is not None:  # another table has just come to share the files
                 shared_files.refuse(files, table)
                 continue
@@ -52,7 +55,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
                 # earlier guards have no owner, unless there is a newer version
                 _check_newest(log, table, head)
                 guard_files.remove(files, guards)
-                return _publication(table, head, done.values(), begun, dry_run=False)
+                return _publication(table, head, done.values(), versions, dry_run=False)
             renamed = {old: new for new, old in moves.names.items()}
             parts = stats_table.rename_files(files, head.parts, renamed)
             # earlier versions need files that are about to be deleted
@@ -62,7 +65,7 @@ def publish(files: Files, table: str, *, dry_run: bool) -> Published:
             )
             outcome.record_landing()
             done[entry.version] = moves
-            begun.append(entry.version)
+            versions.append(entry.version)
     raise ConflictError(f"{table}: other writers committed first in all attempts; retry")
 
 
@@ -95,7 +98,7 @@ def _check_newest(log: Log, table: str, head: Entry, cause: Exception | None = N
 
 
 def _publication(
-    table: str, head: Entry, done: Iterable[Moves], begun: Iterable[int], *, dry_run: bool
+    table: str, head: Entry, done: Iterable[Moves], versions: Iterable[int], *, dry_run: bool
 ) -> Published:
     published = [moves for moves in done if moves.visible]
     return Published(
@@ -104,7 +107,7 @@ def _publication(
         moved={old: new for moves in published for new, old in moves.names.items()},
         removed=tuple(sorted({path for moves in published for path in moves.deletes})),
         dry_run=dry_run,
-        versions=tuple(begun),
+        versions=tuple(versions),
     )
 
 
