@@ -2,9 +2,11 @@
 
 import inspect
 import os
+import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
 
@@ -116,6 +118,14 @@ def test_nonsense_is_refused_before_spark_starts():
     )
 
     assert (answer.stdout, answer.stderr) == ("", "")
+
+
+def test_columns_may_come_from_an_iterator_which_is_read_once():
+    """A filter that is lost would be taken away from the files, too."""
+    options = Options(table="t", by=(name for name in "ab"), bloom_filters=map(str, "c"))
+
+    for each in (options, pickle.loads(pickle.dumps(options)), replace(options, row_groups=4)):
+        assert (dict(each.weights), each.filtered_columns) == ({"a": 1.0, "b": 1.0}, ("c",))
 
 
 @pytest.mark.parametrize("table", ["lake/events", Path("lake/events")])

@@ -340,6 +340,10 @@ class Options:
 
     def __post_init__(self) -> None:
         check_table(self.table)
+        for name in ("by", "bloom_filters"):  # an iterator is read once, and a plan is pickled
+            given = getattr(self, name)
+            if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping | Keys):
+                object.__setattr__(self, name, tuple(given))
         for name in OPTIONS:
             check_option(name, getattr(self, name))
         if self.queries is not None and self.by != AUTO:
