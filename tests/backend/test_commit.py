@@ -34,6 +34,11 @@ def test_a_lost_answer_counts_as_success():
     assert len(log.versions) == 2
 
 
+def test_files_of_a_commit_that_was_never_sent_may_be_deleted():
+    """A call that is interrupted before its first attempt cleans up."""
+    assert not Attempts().may_have_landed
+
+
 def test_a_lost_race_is_run_again_on_the_new_head():
     """What others append stays."""
     log = MemoryLog("ab")
