@@ -39,7 +39,8 @@ WITH_SPARK = tuple(f"zadapter.inspection.{name}" for name in ("advise", "measure
 BACKENDS = ("zadapter_delta", "zadapter_iceberg", "zadapter_parquet")
 FOR_BACKENDS = (
     *(f"zadapter.{name}" for name in ("base", "layout", "table", "errors")),
-    *("zadapter.backend.builds", "zadapter.backend.format", *JAVA),
+    *(f"zadapter.backend.{name}" for name in ("builds", "format", "row_files", "row_places")),
+    *JAVA,
 )
 """What a backend may import of the core."""
 OF_KEY_TYPES = frozenset(

@@ -153,6 +153,9 @@ class ConflictError(ZadapterError):
     committed: bool | None = False
 
 
+RETRY = "Retry to use the new version"
+
+
 class StaleRewriteError(ConflictError):
     """Another writer has changed or removed the files that were to be rewritten.
 
@@ -161,9 +164,7 @@ class StaleRewriteError(ConflictError):
         gone: Paths of the files that were changed or removed.
     """
 
-    def __init__(
-        self, table: str, gone: Sequence[str], *, advice: str = "Retry to use the new version"
-    ) -> None:
+    def __init__(self, table: str, gone: Sequence[str], *, advice: str = RETRY) -> None:
         self.table = table
         self.gone = tuple(gone)
         super().__init__(

@@ -30,7 +30,7 @@ def test_a_lost_answer_counts_as_success():
 
     landed = outcome_of(log, rewrite_of(log, "ab"))
 
-    assert landed == Landed(version=None, attempts=1, stale=(), doubtful=True)
+    assert landed == Landed(change=landed.change, version=None, attempts=1, stale=(), doubtful=True)
     assert len(log.versions) == 2
 
 
@@ -47,7 +47,7 @@ def test_a_lost_race_is_run_again_on_the_new_head():
 
     landed = outcome_of(log, rewrite)
 
-    assert landed == Landed(version=2, attempts=2, stale=(), doubtful=False)
+    assert landed == Landed(change=landed.change, version=2, attempts=2, stale=(), doubtful=False)
     assert {path for path, _ in log.head.files} == {"new a", "new b", "foreign"}
 
 
@@ -86,7 +86,7 @@ def test_another_definition_makes_everything_stale():
     error = outcome_of(log, rewrite)
 
     assert isinstance(error, StaleRewriteError)
-    assert error.gone == ("a", "b")
+    assert error.gone == ("the table's definition",)
 
 
 @pytest.mark.parametrize("fate", ["fine", "never", VerificationError("a file is gone")])
@@ -112,7 +112,7 @@ def test_a_commit_before_the_table_was_replaced_has_landed():
 
     landed = outcome_of(log, rewrite)
 
-    assert landed == Landed(version=None, attempts=1, stale=(), doubtful=True)
+    assert landed == Landed(change=landed.change, version=None, attempts=1, stale=(), doubtful=True)
 
 
 def test_a_file_that_is_gone_is_not_looked_for_again():
@@ -252,7 +252,7 @@ def test_an_exception_after_the_commit_counts_as_success():
 
     landed = outcome_of(log, rewrite_of(log, "ab"))
 
-    assert landed == Landed(version=None, attempts=1, stale=(), doubtful=True)
+    assert landed == Landed(change=landed.change, version=None, attempts=1, stale=(), doubtful=True)
     assert len(log.versions) == 2
 
 

@@ -47,7 +47,7 @@ def test_a_commit_under_way_ends_first(context, landed):
         interrupt()
         if not landed:
             raise UnknownOutcomeError("t", "c0ffee")
-        return Landed(version=7, attempts=1, stale=(), doubtful=False)
+        return Landed(version=7, change=None, attempts=1, stale=(), doubtful=False)
 
     def run():
         with interruptible(context):

@@ -66,7 +66,7 @@ def test_a_time_limit_during_a_commit_waits_for_its_outcome(context, limit):
     def commit():
         interrupt(signal.SIGALRM)
         landed.append(True)
-        return Landed(version=7, attempts=1, stale=(), doubtful=False)
+        return Landed(version=7, change=None, attempts=1, stale=(), doubtful=False)
 
     def run():
         with interruptible(context):

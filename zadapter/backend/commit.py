@@ -6,8 +6,8 @@ then appear removed, and live files would be discarded as stale (2 952 of 20 000
 histories).
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
@@ -15,7 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from zadapter.base.commit_attempts import Attempts
-from zadapter.base.interrupts import defer_signals, ignoring_errors, reraise
+from zadapter.base.interrupts import accepting_signals, defer_signals, ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.outcome import sending
 from zadapter.errors import (
@@ -48,6 +48,8 @@ class Landed:
 
     version: int | None
     """The version it created; None: unknown, since an answer was lost."""
+    change: Change
+    """The change as it was sent last. If ``doubtful``, an earlier form of it may have landed."""
     attempts: int
     stale: tuple[Exchange, ...]
     """Exchanges that were dropped, because another writer changed their files."""
@@ -55,9 +57,22 @@ class Landed:
     """Whether an attempt had an unknown outcome. If so, no file may be discarded."""
 
 
+Rebase = Callable[[Change, Snapshot, pa.Table], tuple[Change, tuple[Exchange, ...]]]
+"""Bases a change on the head, given the head's file table; see :meth:`Change.rebase`."""
+
+
+def drop_stale(
+    change: Change, head: Snapshot, live: pa.Table
+) -> tuple[Change, tuple[Exchange, ...]]:
+    """Base *change* on *head* without the exchanges whose files others have changed."""
+    return change.rebase(head, live)
+
+
 @defer_signals
 @sending()
-def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
+def commit_change(
+    log: CommitLog, change: Change, attempts: Attempts, rebase: Rebase = drop_stale
+) -> Landed:
     """Commit *change*, and retry after lost races and lost answers.
 
     Args:
@@ -65,6 +80,7 @@ def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
         change: The change.
         attempts: The attempts that are left. Before each one, ``may_have_landed`` is set; it is
             reset only when the table or an error of ``NOT_COMMITTED`` has shown that none landed.
+        rebase: Bases the change on the newest version after a conflict.
 
     Raises:
         StaleRewriteError: Other writers changed all its files; nothing was committed.
@@ -81,7 +97,13 @@ def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
         tried = _try(log, change, attempts, doubtful=doubtful)
         failure = tried.failure
         if failure is None:
-            return Landed(version=tried.version, attempts=attempt, stale=stale, doubtful=doubtful)
+            return Landed(
+                version=tried.version,
+                change=change,
+                attempts=attempt,
+                stale=stale,
+                doubtful=doubtful,
+            )
         doubtful = doubtful or isinstance(failure, UnknownOutcomeError)
         attempts.wait()
         # a client may have retried and lost to its own first attempt: only the table shows it
@@ -89,7 +111,9 @@ def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
             head = log.snapshot(start.table, since=start)
         with _doubts(change, doubtful=doubtful):
             if change.id in head.applied:
-                return Landed(version=None, attempts=attempt, stale=stale, doubtful=doubtful)
+                return Landed(
+                    version=None, change=change, attempts=attempt, stale=stale, doubtful=doubtful
+                )
             if start.version is not None and start.id != head.id:
                 replaced = ReplacedTableError(start.table)
                 replaced.committed = None if doubtful else False
@@ -99,7 +123,8 @@ def commit_change(log: CommitLog, change: Change, attempts: Attempts) -> Landed:
             attempts.may_have_landed = doubtful
             if attempts.are_over() or tried.final:
                 raise _final_error(failure, change, doubtful=doubtful)
-            change, left = change.rebase(head, live)
+            with nullcontext() if doubtful else accepting_signals():
+                change, left = rebase(change, head, live)
         stale += left
     raise AssertionError("unreachable")
 

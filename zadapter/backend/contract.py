@@ -2,8 +2,8 @@
 
 A backend's ``format`` declares its capabilities as values. A backend whose format has
 ``own_versions`` is a :class:`VersionedBackend`, one whose format has ``migrates`` is a
-:class:`MigrationBackend`, with ``inspects`` an :class:`InspectedBackend`, and with
-``dates_files`` a :class:`DatedBackend`.
+:class:`MigrationBackend`, with ``inspects`` an :class:`InspectedBackend`, with ``rebases`` a
+:class:`RebasingBackend`, and with ``dates_files`` a :class:`DatedBackend`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -179,6 +179,44 @@ class DatedBackend(Backend, Protocol):
         """Return the paths of the live files that were added before *time*."""
 
 
+class RebasingBackend(Backend, Protocol):
+    """A backend that knows the place of each row in its file.
+
+    A rewrite can then follow rows that another writer has deleted meanwhile
+    (:mod:`zadapter.rewrite.rebase`).
+    """
+
+    def marks_deletes(self, snapshot: Snapshot, removed: pa.Table, added: pa.Table) -> bool:
+        """Return whether a commit may mark rows of its new files as deleted.
+
+        Args:
+            snapshot: The version the files were written for.
+            removed: Files that the commit removes.
+            added: Files that it adds, without marks.
+        """
+
+    def read_places(self, snapshot: Snapshot, files: pa.Table) -> "DataFrame":
+        """Return the rows of :meth:`read` with the columns of :mod:`zadapter.backend.row_places`.
+
+        Partition fields that are not table columns may be missing.
+        """
+
+    def read_staged_places(self, snapshot: Snapshot, staged: Staged) -> "DataFrame":
+        """Return the rows of *staged* as :meth:`read_places` does."""
+
+    def mark_deletes(self, snapshot: Snapshot, staged: Staged, places: "DataFrame") -> Staged:
+        """Return *staged* with rows that its commit marks as deleted.
+
+        It is called only if :meth:`marks_deletes`. The paths of the result include the files that
+        it writes for the marks.
+
+        Args:
+            snapshot: The version the files were written for.
+            staged: Written files without such rows.
+            places: The columns ``FILE`` and ``POSITION`` of these rows.
+        """
+
+
 class VersionedBackend(Backend, Protocol):
     """A backend that writes rows and keeps versions itself, since its format has no engine.
 
@@ -324,6 +362,11 @@ def is_migratable(backend: Backend) -> TypeGuard[MigrationBackend]:
 def is_inspected(backend: Backend) -> TypeGuard[InspectedBackend]:
     """Return whether the backend returns what Spark's own reader plans."""
     return backend.format.inspects
+
+
+def is_rebasing(backend: Backend) -> TypeGuard[RebasingBackend]:
+    """Return whether the backend knows the place of each row in its file."""
+    return backend.format.rebases
 
 
 def is_recoverable(backend: Backend) -> TypeGuard[RecoverableBackend]:

@@ -62,6 +62,9 @@ class Format:
     inspects: bool = False
     """Whether the backend returns what Spark's own reader plans, and corrects recorded statistics:
     it is an :class:`~zadapter.backend.contract.InspectedBackend`."""
+    rebases: bool = False
+    """Whether the backend knows the place of each row in its file, so that rewrites can be rebased:
+    it is a :class:`~zadapter.backend.contract.RebasingBackend`."""
     recovers: bool = False
     """Whether the backend finds the files of writes whose process has died: it is a
     :class:`~zadapter.backend.contract.RecoverableBackend`."""

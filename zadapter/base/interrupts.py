@@ -177,6 +177,26 @@ def defer_signals(commit: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
+def accepting_signals() -> Iterator[None]:
+    """Accept signals within a function of :func:`defer_signals`, before a commit is sent.
+
+    Raises:
+        Interrupted: A signal has arrived; no commit of the block was sent.
+    """
+    if threading.current_thread() is not threading.main_thread() or not _watches:
+        yield
+        return
+    watch = _watches[-1]
+    watch.deferring = False
+    try:
+        yield
+    finally:
+        watch.deferring = True
+    if watch.is_ending:
+        raise watch.ending()
+
+
+@contextmanager
 def interruptible(context: Any, advice: str = "") -> Iterator[None]:
     """Tag the Spark jobs of a run; a signal cancels them and ends the run.
 

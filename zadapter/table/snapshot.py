@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import NameParts
-from zadapter.errors import StaleRewriteError, UnknownOutcomeError
+from zadapter.errors import RETRY, StaleRewriteError, UnknownOutcomeError
 from zadapter.layout.layout import Layout, LayoutStore
 from zadapter.table import file_stats
 
@@ -188,6 +188,29 @@ class Change:
         if pc.any(pc.is_in(live["path"], pa.array(staged, pa.string()))).as_py():
             raise UnknownOutcomeError(self.base.table, self.id)
 
+    def find_stale(self, head: Snapshot, live: pa.Table) -> tuple[Exchange, ...]:
+        """Return the exchanges of which a removed file is not live on *head* as it was.
+
+        Args:
+            head: The newest version of the table.
+            live: The file table of *head*.
+
+        Raises:
+            StaleRewriteError: Another writer has migrated rows.
+            UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
+        """
+        self.check_not_live(live)
+        if self.source is not None and head.source() != self.base.source():
+            raise StaleRewriteError(self.base.table, ["the migrated version"])
+        if not self.fits(head):
+            return self.exchanges
+        alive = keys(select_paths(live, {path for path, _ in keys(self.removed)}))
+        return tuple(e for e in self.exchanges if keys(e.removed) - alive)
+
+    def fits(self, head: Snapshot) -> bool:
+        """Return whether the table's definition is still the one that the change is based on."""
+        return head.definition == self.base.definition
+
     def rebase(self, head: Snapshot, live: pa.Table) -> tuple["Change", tuple[Exchange, ...]]:
         """Rebase the exchanges whose removed files are still live on *head*.
 
@@ -202,21 +225,23 @@ class Change:
             StaleRewriteError: All exchanges are stale, or another writer has migrated rows.
             UnknownOutcomeError: The change has landed, but the table's history no longer shows it.
         """
-        self.check_not_live(live)
-        if self.source is not None and head.source() != self.base.source():
-            raise StaleRewriteError(self.base.table, ["the migrated version"])
-        alive = keys(select_paths(live, {path for path, _ in keys(self.removed)}))
-        same = head.definition == self.base.definition
-        stale = tuple(e for e in self.exchanges if not same or keys(e.removed) - alive)
+        stale = self.find_stale(head, live)
         if len(stale) == len(self.exchanges):
-            stale_paths = [
-                path for e in stale for path, _ in keys(e.removed) - (alive if same else set())
-            ]
-            raise StaleRewriteError(
-                self.base.table, sorted(stale_paths) or ["the table's definition"]
-            )
+            raise self.stale_error(head, live)
         kept = tuple(e for e in self.exchanges if e not in stale)
         return replace(self, base=head, exchanges=kept), stale
+
+    def stale_error(
+        self, head: Snapshot, live: pa.Table, reasons: Sequence[str] = ()
+    ) -> StaleRewriteError:
+        """Return the error that all exchanges are stale on *head*, with reasons as sentences."""
+        removed = keys(self.removed)
+        alive = keys(select_paths(live, {path for path, _ in removed}))
+        changed = sorted(path for path, _ in removed - alive) if self.fits(head) else []
+        stale = changed or ["the table's definition"]
+        if not reasons:
+            return StaleRewriteError(self.base.table, stale)
+        return StaleRewriteError(self.base.table, stale, advice=". ".join([*reasons, RETRY]))
 
 
 def _concat_files(base: Snapshot, tables: Sequence[pa.Table]) -> pa.Table:

@@ -65,6 +65,10 @@ class Loops:
         """Return a handle of one argument as a ``java.util.function.Consumer``."""
         return self._instance("Consumer", handle)
 
+    def function(self, handle: JavaObject) -> JavaObject:
+        """Return a handle of one argument as a ``java.util.function.Function``."""
+        return self._instance("Function", handle)
+
     def for_each(self, iterator: JavaObject, handle: JavaObject) -> None:
         """Call *handle* with each item that an iterator has left.
 
@@ -77,7 +81,7 @@ class Loops:
 
     def sort(self, items: JavaObject, key: JavaObject) -> None:
         """Sort a ``java.util.List`` by what the handle *key* returns for each item."""
-        order = self._jvm.java.util.Comparator.comparing(self._instance("Function", key))
+        order = self._jvm.java.util.Comparator.comparing(self.function(key))
         self._jvm.java.util.Collections.sort(items, order)  # py4j's lists have a sort of their own
 
     def map_items(self, items: JavaObject, handle: JavaObject) -> JavaObject:
