@@ -11,7 +11,7 @@ SIZES = "pass a number of bytes, or '128MB'"
 KEYS = (
     "table, backend, by, queries, bloom_filters, where, curve, target_file_size, row_groups, "
     "max_job_bytes, max_bytes, max_files, max_seconds, max_concurrent_jobs, min_age, tiers, "
-    "collect_stats, force, verify, price"
+    "collect_stats, force, verify, max_rebase, price"
 )
 
 

@@ -24,6 +24,24 @@ class Version:
     commit: str | None = None
 
 
+def snapshot_of(table, versions, news):
+    """Return the newest of *versions* as a snapshot, with the commits of *news*."""
+    head = versions[-1]
+    return Snapshot(
+        table=table,
+        format="memory",
+        version=len(versions) - 1,
+        location="memory:",
+        schema=pa.schema([]),
+        partition={},
+        id=head.id,
+        definition=head.definition,
+        physical={},
+        without_stats=frozenset(),
+        applied=frozenset(version.commit for version in news),
+    )
+
+
 class MemoryLog:
     """Table whose commits are a strict compare-and-swap on its version.
 
@@ -51,19 +69,7 @@ class MemoryLog:
         self.others(self)
         self.looked = len(self.versions) - 1
         news = [] if since is None else self.versions[since.version + 1 :]
-        return Snapshot(
-            table=table,
-            format="memory",
-            version=len(self.versions) - 1,
-            location="memory:",
-            schema=pa.schema([]),
-            partition={},
-            id=self.head.id,
-            definition=self.head.definition,
-            physical={},
-            without_stats=frozenset(),
-            applied=frozenset(version.commit for version in news),
-        )
+        return snapshot_of(table, self.versions, news)
 
     def files(self, snapshot):
         self.others(self)

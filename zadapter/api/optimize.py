@@ -16,7 +16,7 @@ from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.planning.cost import GivenPrices
-from zadapter.planning.options import AUTO, RENAMED, By, Options
+from zadapter.planning.options import AUTO, MAX_REBASE, RENAMED, By, Options
 from zadapter.planning.tiers import GivenTiers
 from zadapter.report.optimize_report import Report
 from zadapter.report.plan import Plan
@@ -77,6 +77,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
     collect_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
+    max_rebase: float = MAX_REBASE,
     price: GivenPrices | None = None,
     backoff: Backoff | None = None,
     spark: SparkSession | None = None,
@@ -103,11 +104,10 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         collect_stats: Collect stats of key columns that have none, by a table property.
         force: Fit new cuts, also to files that are clustered or predicted to gain nothing.
         verify: counts compares row counts; checksum all values, with one more read.
+        max_rebase: Largest share of the rows of replaced files that may leave them during the call.
         price: Prices, such as put=0.005,core_hour=0.05; the report has the sum.
         backoff: Retry policy for commits that lose a race. Defaults to Backoff().
         spark: A classic Spark session. Defaults to the active session, or a new local one.
-
-    Returns: A report of rewritten files, files skipped due to conflicts, and the effect on reads.
 
     Raises:
         UsageError, SessionError, UnsupportedError: Nothing was written; the message states why.
@@ -140,6 +140,7 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
     collect_stats: bool = False,
     force: bool = False,
     verify: str = "counts",
+    max_rebase: float = MAX_REBASE,
     price: GivenPrices | None = None,
     spark: SparkSession | None = None,
 ) -> Plan:

@@ -219,6 +219,7 @@ def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> 
         rows_removed=rows,  # as many, which is verified before each commit
         share_after=rewrite_plan.share_read(files_after),
         stale=tuple(tally.stale),
+        rebased=tally.rebased,
         jobs_left=tally.jobs_left,
         run=run,
         cost=tally.cost(plan_of_call),

@@ -26,6 +26,9 @@ keys by a query log."""
 ROW_GROUPS = 16
 """Target number of row groups in a written file, unless a caller states one."""
 
+MAX_REBASE = 0.2
+"""Share of the rows that a rewrite moves which others may delete meanwhile."""
+
 VERIFICATIONS = ("counts", "checksum")
 """Values of ``verify=``."""
 
@@ -138,6 +141,12 @@ def _check_number(kind: type) -> Check:
             raise UsageError(f"{name}= must be a {unit} above 0, not {given!r}")
 
     return check
+
+
+def _check_share(given: Any, name: str) -> None:
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= 1:
+        raise UsageError(f"{name}= must be a number from 0 to 1, not {given!r}")
 
 
 def _check_verify(given: object, name: str) -> None:
@@ -323,6 +332,12 @@ class Options:
         _check_verify,
         "HOW",
         choices=VERIFICATIONS,
+    )
+    max_rebase: float = _option(
+        MAX_REBASE,
+        "Largest share of the rows of replaced files that may leave them during the call.",
+        _check_share,
+        "SHARE",
     )
     price: GivenPrices | None = _option(
         None,

@@ -40,6 +40,31 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """Rows that other writers deleted or updated while a rewrite moved them."""
+
+    rows: int
+    files: int
+    """Written files that these rows were in."""
+    seconds: float
+
+    @staticmethod
+    def add(one: "Rebased | None", other: "Rebased | None") -> "Rebased | None":
+        """Return the sum of what two jobs have left out."""
+        if one is None or other is None:
+            return one or other
+        return Rebased(
+            rows=one.rows + other.rows,
+            files=one.files + other.files,
+            seconds=one.seconds + other.seconds,
+        )
+
+    def __str__(self) -> str:
+        changed = f"{self.rows:,} rows that others deleted or updated"
+        return f"{changed}, in {self.files:,} new files, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report(WriteResult):
     """Result of ``optimize``."""
 
@@ -50,6 +75,8 @@ class Report(WriteResult):
     """Mean share of the table's rows that a range filter reads now, according to the stats."""
     stale: tuple[str, ...]
     """File groups kept because another writer changed their files; one line each."""
+    rebased: Rebased | None = None
+    """Rows that other writers deleted or updated during the call; None: none in the new files."""
     jobs_left: int = 0
     """Number of jobs that ``max_seconds`` left out."""
     cost: Cost
@@ -128,6 +155,8 @@ class Report(WriteResult):
         if self.plan.prices is not None:
             facts["price"] = show_sum(self.price)
         facts["committed"] = format_versions(self.versions)
+        if self.rebased is not None:
+            facts["rebased"] = str(self.rebased)
         if self.jobs_left:
             facts["not started"] = self._not_started
         if self.stale:
@@ -144,6 +173,7 @@ class Report(WriteResult):
         if plan.nothing_to_do:
             return plan.summary()
         outcome = [f"committed {format_versions(self.versions)}"]
+        outcome += [] if self.rebased is None else [f"rebased: {self.rebased}"]
         outcome += [f"not started: {self._not_started}"] if self.jobs_left else []
         outcome += [f"not rewritten: {abridge(self.stale, '; ')}"] if self.stale else []
         outcome += [] if plan.prices is None else [f"price {show_sum(self.price)}"]

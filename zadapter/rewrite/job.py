@@ -2,28 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.backend.commit import commit_change
-from zadapter.backend.contract import is_recoverable
+from zadapter.backend.contract import is_rebasing, is_recoverable
 from zadapter.base.commit_attempts import Attempts
 from zadapter.base.phases import job, phase
-from zadapter.errors import ConflictError, VerificationError
+from zadapter.errors import ConflictError, StaleRewriteError, VerificationError
 from zadapter.layout.layout import Layout
 from zadapter.planning.file_groups import FileGroup, find_roots
 from zadapter.planning.options import Options
 from zadapter.report.course import Course
 from zadapter.rewrite.compaction_plan import CompactionPlan, JoiningJob, write_joined
 from zadapter.rewrite.fitting import PlannedJob
+from zadapter.rewrite.moved_rows import RowFollower, is_reserved
 from zadapter.rewrite.planner import RewritePlan
+from zadapter.rewrite.rebase import Rebaser, is_hopeless
 from zadapter.rewrite.recovery.notes import Driver, Run, begin_run
 from zadapter.rewrite.tally import Tally
 from zadapter.rewrite.verify import check_contents, check_rows, stage_and_check
-from zadapter.rewrite.write import Aim, ClusteredRows, write
+from zadapter.rewrite.write import Aim, ClusteredRows, encoding, write
 from zadapter.spark.files import discard, discarding
 from zadapter.table import file_stats
+from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, Written
 from zadapter.table.staged_files import StagedWrite, new_id
 
@@ -110,7 +114,25 @@ def record_conflict(
 def prepare_job(call: RewriteContext, planned: AnyJob, tally: Tally) -> Ready:
     """Write and verify one job; nothing stays if that fails."""
     with job(call.name(planned)):
+        if call.number(planned):  # the first job follows the plan at once
+            _stop_early(call, planned)
         return _write_and_verify(call, planned, tally)
+
+
+def _stop_early(call: RewriteContext, planned: AnyJob) -> None:
+    """Look at the table before a job is written.
+
+    Raises:
+        StaleRewriteError: Other writers have changed so much that it could not be committed.
+    """
+    plan = call.plan
+    head = plan.backend.snapshot(plan.snapshot.table, since=plan.snapshot)
+    if head.version == plan.snapshot.version:
+        return
+    groups = [group.files for group in planned.job.groups]
+    live = plan.backend.files(head)
+    if is_hopeless(groups, plan.snapshot, head, live, call.options.max_rebase):
+        raise StaleRewriteError(plan.snapshot.table, groups[0]["path"].to_pylist())
 
 
 def _write_and_verify(call: RewriteContext, planned: AnyJob, tally: Tally) -> Ready:
@@ -135,24 +157,59 @@ def commit_job(call: RewriteContext, ready: Ready, tally: Tally) -> ConflictErro
         staged=(ready.staged,),
         layouts=_layouts_to_store(plan, ready.planned),
     )
-    facts = file_stats.totals([ready.staged.files])
-    attempts = Attempts(call.options.backoff)
+    attempts, written = Attempts(call.options.backoff), [ready.written]
+    rebaser = _rebaser(call, ready, written)
     try:
         with (
             job(call.name(ready.planned)),
-            discarding(call.spark, [ready.written], attempts),
+            discarding(call.spark, written, attempts),
             call.run.sending(ready.write, attempts),
             phase("commit", call.options.name, tally.seconds) as step,
         ):
-            done = commit_change(plan.backend, change, attempts)
-            step.note(version=done.version, **({} if done.stale else facts))
+            done = commit_change(plan.backend, change, attempts, rebaser)
+            step.note(version=done.version, **file_stats.totals([done.change.added]))
     except ConflictError as error:
         return record_conflict(call, ready.planned, error, tally)
-    if done.stale and not done.doubtful:
-        discard(call.spark, _only(ready.staged, done.stale))
-    tally.note(done, ready.exchanges)
+    if not done.doubtful:
+        discard(call.spark, _unused(written, done.change))
+    tally.note(done, rebaser.result, rebaser.stale)
     call.course.end(call.number(ready.planned), f"committed, {_version(done.version)}")
     return None
+
+
+def _rebaser(call: RewriteContext, ready: Ready, written: list[Written]) -> Rebaser:
+    """Return what bases the job's change on commits of other writers."""
+    backend, snapshot = call.plan.backend, call.plan.snapshot
+    follow = None
+    if is_rebasing(backend) and not any(map(is_reserved, snapshot.schema.names)):
+        follow = RowFollower(
+            backend=backend,
+            planned=snapshot,
+            staged=ready.staged,
+            spark=call.spark,
+            checksum=call.options.verify == "checksum",
+            write_again=partial(_write_again, call, ready.planned, written),
+        )
+    return Rebaser(follow=follow, max_rebase=call.options.max_rebase, written=written)
+
+
+def _write_again(
+    call: RewriteContext, planned: AnyJob, written: list[Written], rows: DataFrame
+) -> Staged:
+    """Write rows of a job that are in the order of its files, each partition as one file.
+
+    No note has this write: a later call must not delete its files if this one dies, because the
+    commit may have landed. Clean-ups of the format delete them if it has not.
+    """
+    plan, layout, chosen = call.plan, None, Encoding()
+    if not isinstance(planned, JoiningJob):
+        layout = planned.layout
+        chosen = encoding(
+            plan.backend, plan.snapshot, planned.job, layout.request, call.spark, planned
+        )
+    again = plan.backend.write(plan.snapshot, rows, layout, chosen)
+    written.append(again)
+    return stage_and_check(plan.backend, plan.snapshot, again, call.spark)
 
 
 def _write(
@@ -242,7 +299,10 @@ def _version(version: int | None) -> str:
     return "version unknown" if version is None else f"version {version}"
 
 
-def _only(staged_files: Staged, exchanges: Sequence[Exchange]) -> Written:
-    """Return the part of *staged_files* that belongs to *exchanges*."""
-    paths = {path for exchange in exchanges for path in exchange.added["path"].to_pylist()}
-    return Written(paths={path: uri for path, uri in staged_files.paths.items() if path in paths})
+def _unused(written: Sequence[Written], landed: Change) -> Written:
+    """Return the files of *written* that a change which landed does not contain."""
+    data = {path for each in landed.staged for path in each.files["path"].to_pylist()}
+    marks = {path for each in landed.staged for path in each.paths} - data
+    used = {*landed.added["path"].to_pylist(), *marks}
+    paths = {path: uri for each in written for path, uri in each.paths.items()}
+    return Written(paths={path: uri for path, uri in paths.items() if path not in used})

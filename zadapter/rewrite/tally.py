@@ -1,6 +1,6 @@
 """Results of the jobs that a run has finished."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from zadapter.base.phases import Amounts
 from zadapter.base.printable import abridge
 from zadapter.errors import ZadapterError
 from zadapter.planning.cost import Cost
-from zadapter.report.optimize_report import Verification
+from zadapter.report.optimize_report import Rebased, Verification
 from zadapter.report.plan import Plan
 from zadapter.table import file_stats
 from zadapter.table.snapshot import Exchange
@@ -23,6 +23,7 @@ class Tally:
     versions: list[int | None] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    rebased: Rebased | None = None
     jobs_left: int = 0
     read_twice: bool = False
     untested: str | None = None
@@ -33,14 +34,12 @@ class Tally:
     earlier: tuple[str, ...] = ()
     """Lines of the report about earlier runs that did not end."""
 
-    def note(self, landed: Landed, exchanges: Sequence[Exchange]) -> None:
-        """Record a rewrite that landed."""
+    def note(self, landed: Landed, rebased: Rebased | None, stale: Iterable[str]) -> None:
+        """Record a rewrite that landed, what its rebase has left out, and exchanges it dropped."""
         self.versions.append(landed.version)
-        self.exchanges += [e for e in exchanges if e not in landed.stale]
-        self.stale += [
-            f"{e.removed.num_rows} files changed by another writer, first: {e.removed['path'][0]}"
-            for e in landed.stale
-        ]
+        self.exchanges += landed.change.exchanges
+        self.rebased = Rebased.add(self.rebased, rebased)
+        self.stale += stale
 
     def add(self, other: "Tally") -> None:
         """Add what was found before the commit of a job."""

@@ -21,6 +21,8 @@ from zadapter.spark.jvm.gateway import query_execution
 
 _SHIFTS = (0, 21, 42)
 """First bits of the three parts of a hash. The sum of such a part overflows after 2**41 rows."""
+_SEED = 0x7A61646170746572
+"""Begins the second hash of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,31 @@ def read_observation(rows: DataFrame, name: str) -> RowTotals | None:
     return _totals([row.get(number) for number in range(row.size())])
 
 
+def hash_rows(rows: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
+    """Return two independent hashes of *columns*; the first is the one of checksums."""
+    chosen = rows.select(*(F.col(quote((column,))) for column in columns))
+    words = _row_words(chosen)
+    return F.xxhash64(*words), F.xxhash64(F.lit(_SEED), *words)
+
+
+def sum_hashes(rows: DataFrame, group: str, hashed: str) -> Mapping[str, RowTotals]:
+    """Return the totals of each group of rows, by the column *group*.
+
+    Args:
+        rows: Rows with the two columns.
+        group: Name of a column of texts.
+        hashed: Name of the column with the first hash of :func:`hash_rows`.
+    """
+    collected = rows.groupBy(group).agg(*_sums(hashed)).collect()
+    return {str(name): _totals(sums) for name, *sums in collected}
+
+
 def _hash(rows: DataFrame) -> Column:
-    words = [word for field in rows.schema for word in _words(_column(field), field.dataType)]
-    return F.xxhash64(*words)
+    return F.xxhash64(*_row_words(rows))
+
+
+def _row_words(rows: DataFrame) -> list[Column]:
+    return [word for field in rows.schema for word in _words(_column(field), field.dataType)]
 
 
 def _sums(name: str) -> list[Column]:
