@@ -12,9 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.builds import Build
 from zadapter.backend.format import Format, Library, Settings
+from zadapter.backend.row_files import row_files
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.locations import is_relative
 from zadapter.base.names import NameParts, leaves, quote, split
+from zadapter.errors import VerificationError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.spark.jvm.spark_classes import activate, list_scanned_files
@@ -22,7 +24,7 @@ from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
-from zadapter_delta.commits import creations, rewrites
+from zadapter_delta.commits import creations, deletion_vectors, rewrites
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
@@ -59,6 +61,7 @@ FORMAT = Format(
     migrates=True,
     dates_files=True,
     inspects=True,
+    rebases=True,
     recovers=True,
     external_files=True,
     library=Library(
@@ -244,16 +247,57 @@ class DeltaBackend:
             path: rewrites.replace_stats(self._jvm, written_adds[path], text)
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
+        return Staged(files=self._staged_files(snapshot, adds), paths=written.paths, handle=adds)
+
+    def _staged_files(self, snapshot: Snapshot, adds: Mapping[str, JavaObject]) -> pa.Table:
+        """Return the file table of AddFile actions, parsed from the lines that the log gets."""
         collected = snapshots.read_stats_schema(snapshot.handle.snapshot)
         with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
         rows = snapshots.frame(self._jvm, map(rewrites.format_line, adds.values()))
-        parsed = snapshots.file_table(snapshot, rows, with_stats)
-        return Staged(files=parsed, paths=written.paths, handle=adds)
+        return snapshots.file_table(snapshot, rows, with_stats)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files without row ids."""
         adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
         return DataFrame(self._rows(snapshot, self._jvm.seq(adds)), self._spark)
+
+    def marks_deletes(self, snapshot: Snapshot, removed: pa.Table, added: pa.Table) -> bool:  # noqa: ARG002 - a matter of the table
+        """Return whether the table has deletion vectors enabled."""
+        return deletion_vectors.are_enabled(snapshot.handle.snapshot)
+
+    def read_places(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
+        """Return the live rows of *files* with their places, and their ids if they have some."""
+        base = snapshot.handle.snapshot
+        adds = self._live.find_actions(base, files["path"].to_pylist())
+        return self._places(snapshot, self._jvm.seq_of(self._texts.add_zones(snapshot, adds)))
+
+    def read_staged_places(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
+        """Return the rows of staged files with their places, and their ids if they have some."""
+        adds = (staged.handle[path] for path in staged.files["path"].to_pylist())
+        numbered = (deletion_vectors.with_first_ids(self._jvm, add) for add in adds)
+        return self._places(snapshot, self._jvm.seq(numbered))
+
+    def _places(self, snapshot: Snapshot, adds: JavaObject) -> DataFrame:
+        rows = DataFrame(self._rows(snapshot, adds), self._spark)
+        with activate(self._spark):
+            return deletion_vectors.with_places(self._jvm, rows, snapshot.handle.snapshot)
+
+    def mark_deletes(self, snapshot: Snapshot, staged: Staged, places: DataFrame) -> Staged:
+        """Return *staged* with deletion vectors."""
+        log = snapshot.handle.located.log
+        with activate(self._spark):
+            vectors = deletion_vectors.write(self._jvm, snapshot.handle, places)
+        names = row_files(self, snapshot, list(staged.handle))
+        paths, adds = list(staged.handle), dict(staged.handle)
+        for name, vector in vectors.items():
+            number = names.number(name)
+            if number is None:
+                raise VerificationError(f"{name} is no new file; please report this")
+            path = paths[number]
+            adds[path] = deletion_vectors.attach(self._jvm, adds[path], vector)
+        files = self._staged_files(snapshot, adds)
+        located = deletion_vectors.locations(log, vectors.values())
+        return Staged(files=files, paths={**staged.paths, **located}, handle=adds)
 
     def commit(self, change: Change) -> int:
         """Store the layouts, then exchange the files in one commit: an OPTIMIZE, or a WRITE.
