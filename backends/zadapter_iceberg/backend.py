@@ -1,6 +1,7 @@
 """Implementation of the backend contract for Apache Iceberg."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from uuid import uuid4
@@ -21,13 +22,17 @@ from zadapter.layout.store import Layouts
 from zadapter.spark.jvm.removal import removing
 from zadapter.spark.jvm.scala import each
 from zadapter.table.encoding import Encoding
+from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_iceberg import local_catalog
-from zadapter_iceberg.commits import add_files, creations, rewrites
+from zadapter_iceberg.bulk_calls import facts
+from zadapter_iceberg.commits import add_files, creations, position_deletes, rewrites
+from zadapter_iceberg.commits.position_deletes import ROW_DELETES
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import content_file_json, scan_tasks
 from zadapter_iceberg.stats.manifest_stats import file_table
+from zadapter_iceberg.stats.scan_tasks import FILE
 from zadapter_iceberg.table import migrated_from, specs
 from zadapter_iceberg.table.files_table import (
     read_data_files,
@@ -76,6 +81,7 @@ FORMAT = Format(
     migrates=True,
     dates_files=True,
     inspects=True,
+    rebases=True,
     recovers=True,
     external_files=True,
     field_ids=True,
@@ -240,22 +246,27 @@ class IcebergBackend:
                 sequence=0 if version.snapshot_id is None else version.sequence,
                 removed=version.tasks,
                 added=added,
+                folder=folder,
             ),
         )
 
     def stage(self, snapshot: Snapshot, written: Written, files: pa.Table) -> Staged:
         """Return *written* with the stats that Iceberg's writer has collected."""
+        files = self._staged_files(snapshot, written.handle)
+        return Staged(files=files, paths=written.paths, handle=written.handle)
+
+    def _staged_files(self, snapshot: Snapshot, handle: rewrites.ExchangedFiles) -> pa.Table:
+        """Return the file table of written files, with the deletes of their rows."""
         spec = snapshot.handle.pinned.spec()
         to_json = self._jvm.iceberg.ContentFileParser.toJson
-        handle: rewrites.ExchangedFiles = written.handle
         texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
         types = schema(self._jvm, spec.partitionType().asSchema())
         ids = content_file_json.field_ids(spec)
         contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)
         known = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
         wanted, spec_id = select_stats_columns(snapshot, known), int(spec.specId())
-        files = file_table(contents, wanted, snapshot.partition, {}, spec_id)
-        return Staged(files=files, paths=written.paths, handle=written.handle)
+        deletes = position_deletes.of_files(handle.deletes, handle.added)
+        return file_table(contents, wanted, snapshot.partition, deletes, spec_id)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files, which have no row-level deletes yet."""
@@ -265,6 +276,47 @@ class IcebergBackend:
         added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
         new = scan_tasks.plan_new_files(self._jvm, version.pinned, added)
         return self._rows(version, staged.files, self._jvm.list(new))
+
+    def marks_deletes(self, snapshot: Snapshot, removed: pa.Table, added: pa.Table) -> bool:
+        """Return whether the table has row-level deletes, and the new files no more rows.
+
+        Iceberg refuses to replace files by others with more rows, whether they are deleted or not.
+        """
+        version: Version = snapshot.handle
+        format_version = int(version.pinned.operations().current().formatVersion())
+        if format_version < ROW_DELETES or not position_deletes.can_permit(self._jvm):
+            return False
+        replaced = version.tasks.files(removed["path"].to_pylist())
+        count = self._jvm.loops.method(FILE, "recordCount")
+        rows: list[int] = facts(self._jvm, replaced, {"rows": count})["rows"]
+        return sum(rows) >= total(added, "rows")
+
+    def read_places(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
+        """Return the live rows of *files* with their places, and their ids if they have some."""
+        version: Version = snapshot.handle
+        tasks = version.tasks.find_tasks(files["path"].to_pylist())
+        return position_deletes.with_places(self._jvm, self._rows(version, files, tasks))
+
+    def read_staged_places(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
+        """Return the rows of staged files with their places, and their ids if they have some."""
+        version: Version = snapshot.handle
+        added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
+        numbered = position_deletes.with_first_ids(self._jvm, version, added)
+        new = scan_tasks.plan_new_files(self._jvm, version.pinned, numbered)
+        rows = self._rows(version, staged.files, self._jvm.list(new))
+        return position_deletes.with_places(self._jvm, rows)
+
+    def mark_deletes(self, snapshot: Snapshot, staged: Staged, places: DataFrame) -> Staged:
+        """Return *staged* with position deletes, or with deletion vectors from version 3 on."""
+        handle: rewrites.ExchangedFiles = staged.handle
+        deletes = position_deletes.write(
+            self._jvm, snapshot.handle, handle.folder, handle.added, places
+        )
+        locations = list({str(delete.file.location()): None for delete in deletes})
+        written = dict(zip(locations, self.uris(snapshot, locations), strict=True))
+        marked = replace(handle, deletes=tuple(deletes))
+        files = self._staged_files(snapshot, marked)
+        return Staged(files=files, paths={**staged.paths, **written}, handle=marked)
 
     def commit(self, change: Change) -> int:
         """Store the layouts, then exchange the files in one commit, a ``replace`` or an append.

@@ -32,6 +32,8 @@ from zadapter.errors import (
 from zadapter.layout.layout import Layout
 from zadapter.table.snapshot import Change, Snapshot, keys
 from zadapter_iceberg import bulk_calls
+from zadapter_iceberg.commits import position_deletes
+from zadapter_iceberg.commits.position_deletes import NewDelete
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.scan_tasks import Tasks
 from zadapter_iceberg.table.lookup import Located, ancestors, find_newer
@@ -56,6 +58,8 @@ class ExchangedFiles:
         adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None: there are none.
         layouts: Layout ids of adopted files, by path.
         texts: Adopted files in the JSON of Iceberg's ``ContentFileParser``.
+        deletes: Deletes of rows of the written files.
+        folder: Folder of the written files; empty: there are none.
     """
 
     planned: int
@@ -65,6 +69,8 @@ class ExchangedFiles:
     adopted: JavaObject | None = field(default=None, repr=False)
     layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
     texts: tuple[str, ...] = field(default=(), repr=False)
+    deletes: tuple[NewDelete, ...] = field(default=(), repr=False)
+    folder: str = ""
 
 
 def commit(jvm: Jvm, located: Located, change: Change) -> int:
@@ -133,9 +139,16 @@ def _exchange(
     if files.removed is not None:
         removed = files.removed.files(_list_removed(change))
         bulk_calls.add_all(jvm, update, "RewriteFiles", "deleteFile", removed)
-    for exchange in change.exchanges:
-        for path, _ in keys(exchange.added):
-            update.addFile(files.added[path])
+    written = {path: file for each in change.staged for path, file in each.handle.added.items()}
+    added = [path for exchange in change.exchanges for path, _ in keys(exchange.added)]
+    for path in added:
+        update.addFile(written[path])
+    marked = [delete for each in change.staged for delete in each.handle.deletes]
+    deletes = [delete for delete in marked if delete.path in added]
+    if deletes:
+        position_deletes.permit(jvm, update, str(located.table.schema().columns()[0].name()))
+    for delete in deletes:
+        update.addFile(delete.file)
     update.commit()
     return late
 
@@ -226,7 +239,8 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
 def _moves(change: Change) -> bool:
     """Return whether rows move to another partition spec, where other equality deletes apply."""
     files: ExchangedFiles = change.staged[0].handle
-    specs = {int(file.specId()) for file in files.added.values()}
+    written = (file for each in change.staged for file in each.handle.added.values())
+    specs = {int(file.specId()) for file in written}
     return files.removed is not None and not files.removed.specs(_list_removed(change)) <= specs
 
 
