@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.kit.lakes import interrupted
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
 from zadapter.backend.plugins import formats, load
@@ -118,6 +119,32 @@ def test_partitions_and_deletion_vectors(spark, table):
     assert zadapter.files(table, where="a = 5", spark=spark).num_rows <= report.files_added / 2
     assert zadapter.plan(table, where="abs(a) = 5", force=True, **options).jobs == 1
     assert zadapter.optimize(table, **options).nothing_to_do
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_rows_deleted_during_a_rewrite_stay_deleted(spark, table, copies):
+    """A rival's rows are marked in the new files, or these are written again without them."""
+    name = create(spark, table, rows_of(spark, 0, 1_500).coalesce(1))
+    for start in range(1_500, 6_000, 1_500):
+        append(table, rows_of(spark, start, start + 1_500).coalesce(1))
+    if copies and "/" in table:
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES (delta.enableDeletionVectors = false)")
+    elif copies:
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')")
+    after = []
+
+    def rival():
+        spark.sql(f"DELETE FROM {name} WHERE {'a = 7' if copies else 'a < 40 AND p = 1'}")
+        after.append(read(spark, table))
+
+    backend = interrupted(load("delta" if "/" in table else "iceberg"), rival)
+    options = {"by": "a", "target_file_size": "4KB", "spark": spark}
+
+    report = zadapter.optimize(table, backend=backend, max_rebase=0.6, **options)
+
+    assert report.stale == ()
+    assert report.rebased.rows >= (100 if copies else 13)
+    assert read(spark, table) == after[0]
 
 
 def test_a_partitioned_folder_of_parquet(spark, tmp_path):
