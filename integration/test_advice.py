@@ -105,6 +105,7 @@ class Advised:
         assert advice.best is None
         assert advice.newer_columns == ("t",)
 
+    @pytest.mark.slow
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)

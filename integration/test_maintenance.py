@@ -183,6 +183,7 @@ class Nights:
             range(ROWS)
         )
 
+    @pytest.mark.slow
     def test_a_table_larger_than_a_job_is_kept_in_boxes(self, lakes):
         """Its jobs are small, each commits by itself, and filters read little more for it."""
         first, *later = (

@@ -35,7 +35,8 @@ def check(lake, path, where, matches, by=("key",)):
     assert 0 < len(zadapter.files(path, where=where, spark=lake.spark)) < report.files_added
 
 
-@pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tracking", [True, False])
 def test_columns_of_any_name_keep_their_rows(lake, spark, tracking):
     """Of helpers, of metadata, and such as have to be quoted, with and without row ids."""
     names = ("key", "", *HELPERS, *QUOTED, *RESERVED[1:-2])

@@ -81,6 +81,7 @@ def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large)
     assert found.equals(told)
 
 
+@pytest.mark.slow
 def test_a_rewrite_of_a_large_log_keeps_all_rows(lake, spark, table, large):
     """Deletion vectors are applied, and the removes have them."""
     before = lake.rows(table)

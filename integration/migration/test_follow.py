@@ -180,6 +180,7 @@ def test_rewrites_of_the_old_table_are_followed(lakes, spark, format_, to):
     assert ids(lakes, to, target) == wanted
 
 
+@pytest.mark.slow
 def test_a_rewrite_whose_old_files_are_gone_is_refused(lakes, spark):
     """Appended rows are then in files with other rows only."""
     table = versioned(lakes, "delta")
